@@ -9,7 +9,7 @@ import numpy as np
 
 from speckit_memory.engine import repeats
 from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
-from speckit_memory.engine.excerpts import excerpt
+from speckit_memory.engine.excerpts import excerpt, readable
 from speckit_memory.engine.result_parts import (
     Coverage,
     NamedMemory,
@@ -178,6 +178,7 @@ def _rows(
         if row in summaries:
             notes["shown"] = "summary"
         sent = notes.pop(repeats.SENT_BEFORE, ())
+        text = readable(passage.text) if snippet_characters > 0 else ""
         rows.append(
             ResultRow(
                 id=numbers[row],
@@ -189,7 +190,8 @@ def _rows(
                 score=scores[row],
                 channels=found[row],
                 steps=tuple((step, of_step[row]) for step, of_step in after),
-                snippet=excerpt(passage, outcome.query.terms, snippet_characters),
+                snippet=excerpt(text, outcome.query.terms, snippet_characters),
+                passage=text,
                 reason=_reason(found[row], [(step, kind, parts[row]) for step, kind, parts in moved]),
                 heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
@@ -200,7 +202,7 @@ def _rows(
             )
         )
         if sent:
-            rows[-1] = repeats.in_line(rows[-1], passage, sent, store, of_repeats)
+            rows[-1] = repeats.in_line(rows[-1], sent, store, of_repeats)
     return rows
 
 

@@ -11,8 +11,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from speckit_memory.pipeline.ports import Passage
-
 MOST_WORDS = 32
 """Words of a question that are looked for: the first ones of a pasted page tell what it is about."""
 MARGIN = 0.15
@@ -28,17 +26,15 @@ _SNAP = 40
 Span = tuple[int, int]
 
 
-def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
-    """The part of a passage around the stems `words`, at most about `characters` long, cut at word borders.
+def excerpt(text: str, words: Sequence[str], characters: int) -> str:
+    """The part of a readable text around the stems `words`, at most about `characters` long, cut at word borders.
 
     It is the piece that holds the most different words, or two of half the length in lines of their own where these
     hold more: the second one is where most of the words stand that the first lacks. Line breaks stay, so that code and
-    tables keep their shape, and rows of a table stand below its head. HTML comments, such as ANCHOR tags, are left out:
-    they are not meant for readers. Time grows with the length of the text.
+    tables keep their shape, and rows of a table stand below its head. Time grows with the length of the text.
     """
     if characters <= 0:
         return ""
-    text = _readable(passage.text)
     if len(text) <= characters:
         return text
     places = _places(text.lower(), words)
@@ -79,8 +75,9 @@ def _head_of_table(text: str, at: int) -> str:
     return ""
 
 
-def _readable(text: str) -> str:
-    """The text without comments, blanks at the ends of lines and rows of empty lines."""
+def readable(text: str) -> str:
+    """The text without HTML comments, such as ANCHOR tags, which are not meant for readers, without blanks at the ends
+    of lines and rows of empty lines."""
     if "<!--" in text:
         text = "".join(_outside_comments(text))
     if " \n" in text or "\t\n" in text:

@@ -22,7 +22,8 @@ class ChannelEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown.
+    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown, of which
+    `snippet` is an excerpt and `passage` the whole, for doors with room for it.
 
     `content` is the whole text of the memory, empty unless it was asked for (feature R4). One that is `repeated` was
     sent in this session already: it has neither text, and its note `already_sent` names the place (feature A2).
@@ -44,6 +45,7 @@ class ResultRow:
     last_line: int
     chunk_hits: int
     notes: Mapping[str, Any]
+    passage: str = ""
     content: str = ""
     repeated: bool = False
 
@@ -156,7 +158,7 @@ class SearchResult:
         """As much of it as is needed to note that it has reached a reader: a tenth of its size and less, where whole
         memories were asked for."""
         rows = tuple(
-            replace(row, channels={}, steps=(), snippet="", reason="", notes={}, content=row.content[:1])
+            replace(row, channels={}, steps=(), snippet="", passage="", reason="", notes={}, content=row.content[:1])
             for row in self.results
         )
         return replace(self, results=rows, outcome=replace(self.outcome, notes={}))

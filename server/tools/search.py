@@ -155,7 +155,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             data,
             (
                 *search_hints(result),
-                *content.put_whole(data["results"], result.results, budget, workspace.count_tokens),
+                *content.lengthen(data["results"], result.results, budget, workspace.count_tokens),
             ),
             degraded(result),
             rows="results",

@@ -8,11 +8,10 @@ import pytest
 from hostile_documents import SHAPES
 from tally import Tally
 
-from speckit_memory.engine.excerpts import excerpt
+from speckit_memory.engine.excerpts import excerpt, readable
 from speckit_memory.memory.indexing.limits import LONGEST_PATH
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.folders import first_sentence
-from speckit_memory.pipeline.ports import Passage
 from speckit_memory.server.tools.row_text import search_row_text
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
@@ -96,7 +95,7 @@ BLANKS = " " * 200_000
 )  # fmt: skip
 def test_passages_are_shown_in_linear_time(text: str, tally: Tally) -> None:
     """Hours, were every division of the blanks and every open comment tried."""
-    assert len(excerpt(Passage(1, 1, text, "", "", 1, 1), ["quokka"], 400)) <= 409
+    assert len(excerpt(readable(text), ["quokka"], 400)) <= 409
     row = {"id": 1, "key": "a.md", "title": "a", "tier": "normal", "state": "HOT", "text": text}
     assert "a.md" in search_row_text(1, row)
     assert len(first_sentence(text)) <= 150

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine.excerpts import MOST_WORDS, _piece, _places, excerpt
-from speckit_memory.pipeline.ports import Passage
+from speckit_memory.engine.excerpts import MOST_WORDS, _piece, _places, excerpt, readable
 
 FILLER = "Entries stay close to whoever reads them. " * 10
 
 
 def shown(text: str, words: list[str], characters: int) -> str:
-    return excerpt(Passage(1, 1, text, "", "", 1, 1), words, characters)
+    return excerpt(readable(text), words, characters)
 
 
 def test_an_excerpt_that_reaches_the_end_of_the_text_keeps_the_last_word() -> None:

@@ -108,10 +108,6 @@ def only_summary(one: Answer, other: Answer) -> bool:
     return "many entries" in texts(one) and "many entries" not in texts(other)
 
 
-def shorter_first(one: Answer, other: Answer) -> bool:
-    return len(texts(other)) > len(texts(one)) + 300
-
-
 def within(folder: str) -> Differ:
     return lambda every, some: (
         {key.startswith(folder) for key in keys(some)} == {True} and set(keys(every)) > set(keys(some))
@@ -234,7 +230,7 @@ def of_searches(asked: dict[str, Any]) -> dict[str, Case]:
         "sessionId": Case(asked, (None, "s"), both(has_texts, True, False), SENT),
         "enableDedup": Case({**asked, "sessionId": "s"}, (True, False), both(has_texts, False, True), SENT),
         "anchors": Case(asked, (None, ["summary"]), only_summary),
-        "includeContent": Case({**asked, "limit": 2}, (False, True), shorter_first),
+        "includeContent": Case({**asked, "limit": 2}, (False, True), both(lambda x: "ANCHOR" in texts(x), False, True)),
         "tokenBudget": Case(asked, (200, 5000), BUDGETS),
     }
 

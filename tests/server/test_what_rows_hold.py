@@ -180,9 +180,28 @@ def test_context_gives_whole_memories_within_the_budget_of_its_mode(long: Path) 
     found = asked(long, "memory_context", input="cellar wine tapes", includeContent=True, limit=1)
 
     assert found["data"]["results"][0]["memory_text"] == NOTES["backup/cellar.md"].strip("\n")
-    assert asked(long, "memory_context", input="part 3 of the quokka cache", includeContent=True, limit=1, mode="deep")[
-        "data"
-    ]["results"][0]["memory_text"].startswith(QUOKKA[:3500])
+
+
+@pytest.mark.requirement("R4", "T1")
+def test_of_a_memory_that_does_not_fit_the_section_around_the_hit_is_shown(long: Path) -> None:
+    asked_for = {"input": "part 3 of the quokka cache", "includeContent": True, "limit": 1, "mode": "deep"}
+    [row] = asked(long, "memory_context", **asked_for)["data"]["results"]
+
+    assert row["heading"].endswith("Part 3")
+    assert all(f"Sentence 3.{number} of" in row["memory_text"] for number in range(1, 21))
+    assert "Sentence 2." not in row["memory_text"]
+
+
+@pytest.mark.requirement("A6", "T2")
+def test_passages_are_whole_while_there_is_room(long: Path) -> None:
+    def texts(**more: int) -> list[str]:
+        asked_for = {"query": "sentence of part 3 of the quokka cache", "limit": 3, **more}
+        return [row["memory_text"] for row in asked(long, "memory_search", **asked_for)["data"]["results"]]
+
+    excerpts, filled = texts(tokenBudget=400), texts()
+    assert len(excerpts) == len(filled) == 3
+    assert len(filled[0]) > 3 * len(excerpts[0])
+    assert len(filled[0]) > 800
 
 
 AGES = {"constitutional": (300,), "critical": (300,), "important": (300,), "temporary": (6, 8)}
