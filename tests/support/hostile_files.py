@@ -62,7 +62,10 @@ def make(root: Path, count: int, seed: int, documents: Sequence[bytes], outside:
         folder.mkdir(exist_ok=True)
         if number % 100 == 7:
             kind = sorted(STRANGE)[number // 100 % len(STRANGE)]
-            made.append(Hostile(_key(root, STRANGE[kind](folder, number, outside, made)), kind))
+            name, make_strange = STRANGE[kind]
+            path = folder / name.format(number)
+            make_strange(path, outside, made)
+            made.append(Hostile(_key(root, path), kind))
             continue
         kind = rng.choice(sorted(MUTATIONS))
         path = folder / _name(rng, number)
@@ -90,99 +93,53 @@ def _name(rng: random.Random, number: int) -> str:
 # --- what is no document
 
 
-def _pipe(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    os.mkfifo(path)
-    return path
-
-
-def _socket(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    os.mknod(path, stat.S_IFSOCK | 0o600)
-    return path
-
-
-def _endless(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.txt"
-    path.symlink_to("/dev/zero")
-    return path
-
-
-def _device(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
+def _device(path: Path) -> None:
     try:
         os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))
     except PermissionError:  # only the superuser makes devices
         os.mkfifo(path)
-    return path
 
 
-def _link_out(folder: Path, number: int, outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    path.symlink_to(outside.file)
-    return path
-
-
-def _folder_out(folder: Path, number: int, outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}"
-    path.symlink_to(outside.folder)
-    return path
-
-
-def _winding_link_out(folder: Path, number: int, outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.rst"
-    path.symlink_to(Path(*[".."] * 40, *outside.file.parts[1:]))
-    return path
-
-
-def _loop(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    path.symlink_to(path.name)
-    return path
-
-
-def _dangling(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.html"
-    path.symlink_to("nowhere.md")
-    return path
-
-
-def _folder_of_a_document(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md" / f"{number:05}.md"
+def _folder_of_a_document(path: Path) -> None:
     path.parent.mkdir()
-    path.write_text(f"# Folder\n\nA file in a folder that is called a document, number {number}.\n")
+    path.write_text(f"# Folder\n\nA file in a folder that is called a document, number {int(path.stem)}.\n")
     (path.parent / "up").symlink_to("..")
-    return path
 
 
-def _sparse(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
+def _sparse(path: Path) -> None:
     path.touch()
     os.truncate(path, 2_000_000_000)
-    return path
 
 
-def _unreadable(folder: Path, number: int, _outside: Outside, _made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    path.write_text(f"# Shut\n\nNobody may read the file with the number {number}, but the superuser.\n")
+def _unreadable(path: Path) -> None:
+    path.write_text(f"# Shut\n\nNobody may read the file with the number {int(path.stem)}, but the superuser.\n")
     path.chmod(0)
-    return path
 
 
-def _hard_link(folder: Path, number: int, _outside: Outside, made: list[Hostile]) -> Path:
-    path = folder / f"{number:05}.md"
-    root = folder.parent
+def _hard_link(path: Path, made: list[Hostile]) -> None:
+    root = path.parents[1]
     path.hardlink_to(next(root / one.key for one in reversed(made) if (root / one.key).is_file() and not one.moves))
-    return path
 
 
-STRANGE: dict[str, Callable[[Path, int, Outside, list[Hostile]], Path]] = {
-    make.__name__.strip("_"): make
-    for make in (
-        _pipe, _socket, _endless, _device, _link_out, _folder_out, _winding_link_out, _loop, _dangling,
-        _folder_of_a_document, _sparse, _unreadable, _hard_link,
-    )
-}  # fmt: skip
+STRANGE: dict[str, tuple[str, Callable[[Path, Outside, list[Hostile]], object]]] = {
+    "pipe": ("{0:05}.md", lambda path, outside, made: os.mkfifo(path)),
+    "socket": ("{0:05}.md", lambda path, outside, made: os.mknod(path, stat.S_IFSOCK | 0o600)),
+    "endless": ("{0:05}.txt", lambda path, outside, made: path.symlink_to("/dev/zero")),
+    "device": ("{0:05}.md", lambda path, outside, made: _device(path)),
+    "link_out": ("{0:05}.md", lambda path, outside, made: path.symlink_to(outside.file)),
+    "folder_out": ("{0:05}", lambda path, outside, made: path.symlink_to(outside.folder)),
+    "winding_link_out": (
+        "{0:05}.rst",
+        lambda path, outside, made: path.symlink_to(Path(*[".."] * 40, *outside.file.parts[1:])),
+    ),
+    "loop": ("{0:05}.md", lambda path, outside, made: path.symlink_to(path.name)),
+    "dangling": ("{0:05}.html", lambda path, outside, made: path.symlink_to("nowhere.md")),
+    "folder_of_a_document": ("{0:05}.md/{0:05}.md", lambda path, outside, made: _folder_of_a_document(path)),
+    "sparse": ("{0:05}.md", lambda path, outside, made: _sparse(path)),
+    "unreadable": ("{0:05}.md", lambda path, outside, made: _unreadable(path)),
+    "hard_link": ("{0:05}.md", lambda path, outside, made: _hard_link(path, made)),
+}
+"""What is no document, by kind: its name, by number, in the folder of files, and what makes it."""
 
 
 # --- bytes
