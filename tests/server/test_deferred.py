@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import embedding_service
 import pytest
+from raw_server import raw_server
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.server.fitting_actions import advice_for_client
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import call
 from tests.server.test_life import stored
-from tests.server.test_mcp_stdio import INITIALIZE, calls
+from tests.server.test_mcp_stdio import calls
 
 VECTORS = (
     "SELECT m.key, c.ordinal, v.embedding, t.tokens FROM chunks c JOIN memories m ON m.id = c.memory_id "
@@ -27,6 +26,12 @@ TEXTS = {
     "docs/limits.md": "# Rate limits\n\nCalls of one tenant are slowed down by a token bucket.\n",
     "docs/guide.md": "\n\n".join(f"## Part {part}\n\nStep {part} of the guide is done.\n" * 40 for part in range(9)),
 }
+
+
+def environment_of(service: embedding_service.Service) -> dict[str, str]:
+    return {
+        "SPECKIT_EMBEDDER": "openai:tiny", "SPECKIT_EMBEDDER_URL": service.url, "SPECKIT_EMBEDDER_KEY": "a-key",
+    }  # fmt: skip
 
 
 def saved_without_vectors(root: Path, **environ: str) -> None:
@@ -86,33 +91,15 @@ def test_maintenance_embeds_what_was_saved_without_vectors_as_an_index_run_would
 @pytest.mark.usefixtures("processes")
 def test_a_server_embeds_what_was_saved_without_vectors_beside_its_answers(workspace: Path) -> None:
     (workspace / "docs/limits.md").write_text(TEXTS["docs/limits.md"])
-    save = {"name": "memory_save", "arguments": {"filePath": "docs/limits.md", "asyncEmbedding": True, "force": True}}
+    save = {"filePath": "docs/limits.md", "asyncEmbedding": True, "force": True}
     waiting = "SELECT key FROM memories WHERE embedding_status = 'pending'"
-    with subprocess.Popen(
-        [COMMAND, "serve", "--no-warm-up"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(workspace),
-        cwd=workspace,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        answer: dict[str, Any] = {}
-        for message in (
-            INITIALIZE,
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": save},
-        ):
-            server.stdin.write(json.dumps(message).encode() + b"\n")
-            server.stdin.flush()
-            if "id" in message:
-                answer = json.loads(server.stdout.readline())
-        assert answer["result"]["structuredContent"]["data"]["embedding_pending"] is True
+    with raw_server(workspace, "--no-warm-up", spawned=True) as server:
+        server.start()
+        answer = server.call(2, "memory_save", save)["structuredContent"]
+        assert answer["data"]["embedding_pending"] is True
         while stored(workspace, waiting):
-            assert server.poll() is None
-        server.stdin.close()
-        assert server.wait() == 0
+            assert server.process.poll() is None
+        assert server.close() == 0
     assert stored(workspace, "SELECT count(*) FROM memories WHERE key = 'docs/limits.md'") == [(1,)]
     assert checks(workspace)["content"]["verdict"] == "ok"
 
@@ -126,11 +113,7 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
             txn.connection.execute("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
 
     with embedding_service.running() as service:
-        named: dict[str, Any] = {
-            "SPECKIT_EMBEDDER": "openai:tiny",
-            "SPECKIT_EMBEDDER_URL": service.url,
-            "SPECKIT_EMBEDDER_KEY": "a-key",
-        }
+        named = environment_of(service)
         assert call(workspace, ["index", "docs"], env=named).status == 0
         saved_without_vectors(workspace, **named)
         asked = len(service.requests)
@@ -172,11 +155,7 @@ def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_me
             txn.connection.execute(statement)
 
     with embedding_service.running() as service:
-        named: dict[str, Any] = {
-            "SPECKIT_EMBEDDER": "openai:tiny",
-            "SPECKIT_EMBEDDER_URL": service.url,
-            "SPECKIT_EMBEDDER_KEY": "a-key",
-        }
+        named = environment_of(service)
         assert call(workspace, ["index", "docs"], env=named).status == 0
         (workspace / "docs/steps.md").write_text(
             "".join(f"## Part {n}\n\n{f'Step {n} is done. ' * 50}\n" for n in range(80))
@@ -213,11 +192,7 @@ def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(works
         deletions = [call(workspace, ["delete", f"docs/{name}.md", "--json"]).json for name in ("tone", "cjk")]
         assert call(workspace, ["checkpoint", "create", "before", "--folder", "docs/storage"]).status == 0
         assert call(workspace, ["export", str(workspace.parent / "out")]).status == 0
-        named: dict[str, Any] = {
-            "SPECKIT_EMBEDDER": "openai:tiny",
-            "SPECKIT_EMBEDDER_URL": service.url,
-            "SPECKIT_EMBEDDER_KEY": "a-key",
-        }
+        named = environment_of(service)
         assert call(workspace, ["delete", "docs/storage/wal.md"]).status == 0
         assert call(workspace, ["delete", "docs/fusion.md"]).status == 0
         out("index", "docs", **named)

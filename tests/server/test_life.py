@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from raw_server import raw_server
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
-from tests.server.doors import COMMAND, call, environment
-from tests.server.test_mcp_stdio import INITIALIZE, calls
+from tests.server.doors import call
+from tests.server.test_mcp_stdio import calls
 
 DAY = 86_400.0
 NAMES = [VECTORS, *(job.name for job in JOBS)]
@@ -43,30 +44,11 @@ def test_what_a_session_attended_to_outlives_a_killed_server_and_is_what_a_resum
     workspace: Path,
 ) -> None:
     asked = {"query": "why are ranks fused", "limit": 2, "sessionId": "s"}
-    request = {
-        "jsonrpc": "2.0",
-        "id": 2,
-        "method": "tools/call",
-        "params": {"name": "memory_search", "arguments": asked},
-    }
-    with subprocess.Popen(
-        [COMMAND, "serve", "--no-warm-up"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(workspace),
-        cwd=workspace,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        answer: dict[str, Any] = {}
-        for message in (INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}, request):
-            server.stdin.write(json.dumps(message).encode() + b"\n")
-            server.stdin.flush()
-            if "id" in message:
-                answer = json.loads(server.stdout.readline())
-        os.kill(server.pid, signal.SIGKILL)
-    served = [row["key"] for row in answer["result"]["structuredContent"]["data"]["results"]]
+    with raw_server(workspace, "--no-warm-up", spawned=True) as server:
+        server.start()
+        answer = server.call(2, "memory_search", asked)
+        os.kill(server.process.pid, signal.SIGKILL)
+    served = [row["key"] for row in answer["structuredContent"]["data"]["results"]]
     assert len(served) == 2
 
     [resumed] = calls(workspace, ("memory_context", {"input": "continue", "sessionId": "s"}))
@@ -259,24 +241,12 @@ def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) 
 @pytest.mark.usefixtures("processes")
 def test_a_server_does_the_background_work_beside_its_answers(workspace: Path) -> None:
     aged(workspace, "docs/tone.md")
-    with subprocess.Popen(
-        [COMMAND, "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(workspace),
-        cwd=workspace,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
-        server.stdin.flush()
-        server.stdout.readline()
+    with raw_server(workspace, spawned=True) as server:
+        server.start()
         ended = "SELECT job FROM job_runs WHERE ended_at IS NOT NULL AND failure = '' AND NOT remains ORDER BY job"
         while len(stored(workspace, ended)) < len(NAMES):
-            assert server.poll() is None
-        server.stdin.close()
-        assert server.wait() == 0
+            assert server.process.poll() is None
+        assert server.close() == 0
     assert stored(workspace, "SELECT key FROM archivals JOIN memories ON id = memory_id") == [("docs/tone.md",)]
     compared = "SELECT key FROM scanned_memories JOIN memories ON id = memory_id WHERE key = 'docs/tone.md'"
     assert stored(workspace, "SELECT count(*) FROM scanned_memories") == [(5,)]

@@ -5,54 +5,24 @@ import logging
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import anyio
 import pytest
 import structlog
 from mcp import Client
+from raw_server import INITIALIZE, PATIENCE, RawServer, call_of, raw_server
 
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 from speckit_memory.server import logs
-from tests.server.doors import COMMAND, DOCUMENTS, environment, with_client
+from tests.server.doors import DOCUMENTS, with_client
 
 T = TypeVar("T")
 TOKENISER = StaticEmbedder()
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
-TOOLS = [
-    "memory_context",
-    "memory_search",
-    "memory_match_triggers",
-    "memory_save",
-    "memory_update",
-    "memory_delete",
-    "memory_bulk_delete",
-    "memory_validate",
-    "memory_index_scan",
-    "memory_list",
-    "memory_stats",
-    "memory_health",
-    "memory_drift_why",
-    "memory_causal_link",
-    "memory_causal_stats",
-    "memory_causal_unlink",
-    "task_preflight",
-    "task_postflight",
-    "memory_get_learning_history",
-    "checkpoint_create",
-    "checkpoint_list",
-    "checkpoint_restore",
-    "checkpoint_delete",
-]
 WRITING = (
     "memory_save", "memory_update", "memory_validate", "memory_index_scan", "memory_causal_link",
     "memory_causal_unlink", "task_preflight", "task_postflight", "checkpoint_create", "checkpoint_restore",
@@ -90,6 +60,7 @@ BUDGETS = {
     "checkpoint_restore": 600,
     "checkpoint_delete": 600,
 }
+TOOLS = list(BUDGETS)
 
 
 def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[dict[str, Any]]:
@@ -407,34 +378,16 @@ def test_the_missing_parameter_is_offered_for_an_unknown_one(server: Callable[..
 @pytest.fixture(scope="module")
 def server(indexed: Path) -> Any:
     """One raw connection for many calls: `server(tool, arguments)` is the structured content of the answer."""
-    with subprocess.Popen(
-        [COMMAND, "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(indexed),
-        cwd=indexed,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
-
-        def send(message: dict[str, Any]) -> None:
-            stdin.write(json.dumps(message).encode() + b"\n")
-            stdin.flush()
+    with raw_server(indexed, spawned=True) as running:
+        running.start()
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            request = {"name": tool, "arguments": arguments}
-            send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": request})
-            return json.loads(stdout.readline())["result"]["structuredContent"]
+            running.send(call_of(2, tool, arguments))
+            return running.next(unasked=True)["result"]["structuredContent"]
 
-        send(INITIALIZE)
-        stdout.readline()
-        send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         yield call_tool
-        stdin.close()
-        assert stdout.read() == b""
-        assert process.wait() == 0
+        assert running.close() == 0
+        assert running.rest() == []
 
 
 def test_calls_at_the_same_time_all_get_their_own_answer(indexed: Path) -> None:
@@ -458,29 +411,19 @@ def test_calls_at_the_same_time_all_get_their_own_answer(indexed: Path) -> None:
     assert set(found) == set(wanted.items())
 
 
-def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: str) -> tuple[int, list[Any], list[Any]]:
+def _talk(root: Path, end: Callable[[RawServer], object], **more: str) -> tuple[int, list[Any], list[Any]]:
     """Shakes hands and searches, then ends the server; its status and the lines of both outputs, each one JSON."""
-    search = {"name": "memory_search", "arguments": {"query": "a secret question about fusion"}}
-    with subprocess.Popen(
-        [COMMAND, "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(root, **more),
-        cwd=root,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
+    search = call_of(2, "memory_search", {"query": "a secret question about fusion"})
+    with TemporaryFile() as log, raw_server(root, stderr=log, spawned=True, env=more) as server:
         lines = []
-        for message in (INITIALIZE, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}):
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-            process.stdin.flush()
-            lines.append(json.loads(process.stdout.readline()))
-        end(process)
-        lines += [json.loads(line) for line in process.stdout.read().splitlines()]
-        logged = [json.loads(line) for line in process.stderr.read().splitlines()]
-    return process.returncode, lines, logged
+        for message in (INITIALIZE, search):
+            server.send(message)
+            lines.append(server.next(unasked=True))
+        end(server)
+        lines += server.rest()
+        status = server.process.wait(PATIENCE)
+        log.seek(0)
+        return status, lines, [json.loads(line) for line in log]
 
 
 @pytest.mark.parametrize(
@@ -495,17 +438,12 @@ def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: st
 def test_what_the_server_does_not_offer_is_an_error_of_the_protocol_and_no_defect(
     indexed: Path, method: str, parameters: dict[str, Any], message: str
 ) -> None:
-    asked = {"jsonrpc": "2.0", "id": 3, "method": method, "params": parameters}
-
     answered: list[Any] = []
 
-    def ask(process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(asked).encode() + b"\n")
-        process.stdin.flush()
-        answered.append(json.loads(process.stdout.readline()))
-        process.stdin.close()
+    def ask(server: RawServer) -> None:
+        server.send({"jsonrpc": "2.0", "id": 3, "method": method, "params": parameters})
+        answered.append(server.next(unasked=True))
+        server.close()
 
     _, _, logged = _talk(indexed, ask)
     error = answered[0]["error"]
@@ -538,28 +476,23 @@ def test_a_librarys_error_is_logged_by_its_name_alone_unless_a_traceback_is_aske
     assert "ValueError: a secret question" in loud["traceback"]
 
 
-def _close_input(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-
-
 @pytest.mark.requirement("T27.stdout")
 @pytest.mark.parametrize(
     ("end", "status"),
     [
-        (_close_input, 0),
-        (lambda process: os.kill(process.pid, signal.SIGTERM), 143),
-        (lambda process: os.kill(process.pid, signal.SIGINT), 130),
+        (RawServer.close, 0),
+        (lambda server: os.kill(server.process.pid, signal.SIGTERM), 143),
+        (lambda server: os.kill(server.process.pid, signal.SIGINT), 130),
     ],
     ids=["end of input", "SIGTERM", "SIGINT"],
 )
 @pytest.mark.usefixtures("processes")
 def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
-    indexed: Path, end: Callable[[subprocess.Popen[bytes]], None], status: int
+    indexed: Path, end: Callable[[RawServer], object], status: int
 ) -> None:
     ended, lines, logged = _talk(indexed, end)
     assert ended == status
-    assert [line["id"] for line in lines] == [1, 2]
+    assert [line["id"] for line in lines] == [0, 2]
     assert [line["event"] for line in logged] == ["search", "tool", "stopped"]
     assert logged[-1]["status"] == status
     assert "secret" not in json.dumps(logged)
@@ -567,7 +500,7 @@ def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
 
 @pytest.mark.usefixtures("processes")
 def test_queries_are_logged_only_when_asked_for(indexed: Path) -> None:
-    _, _, logged = _talk(indexed, _close_input, SPECKIT_LOG_CONTENT="1")
+    _, _, logged = _talk(indexed, RawServer.close, SPECKIT_LOG_CONTENT="1")
     search, tool, _ = logged
     assert search["query"] == tool["arguments"]["query"] == "a secret question about fusion"
 

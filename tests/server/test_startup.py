@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 import pytest
+from raw_server import INITIALIZE, INITIALIZED, call_of, raw_server
 
 from tests.server.doors import COMMAND, call, environment
-from tests.server.test_mcp_stdio import INITIALIZE
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -20,13 +20,7 @@ RICH = {"rich._extension", "rich.cells", "rich.segment", "rich.style", "rich.tex
 IN_VAIN = {"org", "sitecustomize", "usercustomize"}
 """What the interpreter looks for and does not find."""
 INDEXING = "speckit_memory.memory.indexing."
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-SEARCH = {
-    "jsonrpc": "2.0",
-    "id": 3,
-    "method": "tools/call",
-    "params": {"name": "memory_search", "arguments": {"query": "rank fusion"}},
-}
+SEARCH = call_of(3, "memory_search", {"query": "rank fusion"})
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
@@ -73,7 +67,7 @@ def modules(
 @pytest.mark.requirement("I6.lazy", "T27.light")
 def test_nothing_heavy_is_imported_before_the_first_tool_call(indexed: Path) -> None:
     packages, answers = imported(indexed, ["serve", "--no-warm-up"], [INITIALIZE, LIST_TOOLS])
-    assert [answer["id"] for answer in answers] == [1, 2]
+    assert [answer["id"] for answer in answers] == [0, 2]
     assert "mcp" in packages
     assert packages & HEAVY == set()
 
@@ -137,23 +131,11 @@ def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> Non
     """A store that is open has a log beside it: it is there although no tool was called."""
     log = workspace / "memory.db-wal"
     assert not log.exists()
-    with subprocess.Popen(
-        [COMMAND, "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(workspace),
-        cwd=workspace,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
-        process.stdin.flush()
-        process.stdout.readline()
+    with raw_server(workspace, spawned=True) as server:
+        server.start()
         while not log.exists():
-            assert process.poll() is None
-        process.stdin.close()
-        assert process.wait() == 0  # also in the middle of the warm-up
+            assert server.process.poll() is None
+        assert server.close() == 0  # also in the middle of the warm-up
 
 
 @pytest.mark.parametrize(

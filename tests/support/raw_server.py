@@ -22,6 +22,7 @@ INITIALIZE = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class RawServer:
@@ -67,7 +68,7 @@ class RawServer:
 
     def start(self) -> None:
         """Shakes hands."""
-        self.send(INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.send(INITIALIZE, INITIALIZED)
         assert "result" in self.answer(0)
 
     def call(self, request_id: int | str, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -76,6 +77,10 @@ class RawServer:
         answer = self.answer(request_id)
         assert "result" in answer, answer
         return dict(answer["result"])
+
+    def rest(self) -> list[dict[str, Any]]:
+        """All that it still says until its standard output ends."""
+        return list(iter(lambda: self.said.get(timeout=PATIENCE), None))
 
     def close(self) -> int:
         """Ends standard input; returns the exit status."""
