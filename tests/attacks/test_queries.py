@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from answered import refused
 from hostile_queries import LENGTH, SHAPES
 from tally import Tally
 
@@ -136,9 +137,8 @@ def test_a_page_is_searched_by_all_of_its_words(text: str, tally: Tally) -> None
 def test_what_stands_beside_the_text_is_no_longer_than_it_needs_to_be(
     memory: Memory, more: dict[str, object], code: str, tally: Tally
 ) -> None:
-    with pytest.raises(SpeckitError) as caught:
+    with refused(code) as caught:
         memory.search("fox", **more)  # type: ignore[arg-type]
-    assert caught.value.code == code
     assert len(str(caught.value)) < 500
     tally.tried()
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from answered import refused
 
 from speckit_memory.engine import Memory
-from speckit_memory.errors import SpeckitError
 
 NOW = 1_800_000_000.0
 BEST, JUDGED, LAST = "notes/fusion.md", "notes/ranks.md", "notes/lists.md"
@@ -115,6 +115,5 @@ def test_a_promoted_memory_counts_as_critical_and_stays_so_when_its_file_changes
 def test_promotion_without_trust_is_refused(root: Path) -> None:
     with opened(root) as memory:
         judge(memory, True)
-        with pytest.raises(SpeckitError, match="and 1 of 5 validations") as caught:
+        with refused("E082", match="and 1 of 5 validations"):
             memory.promote(memory.get(JUDGED).id)
-        assert caught.value.code == "E082"

@@ -5,8 +5,8 @@ from typing import Any
 
 import judged_sets
 import pytest
+from answered import refused
 
-from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
 from speckit_memory.evaluation.grounds.ground import DatasetSource
 from speckit_memory.evaluation.measure import Progress
@@ -80,9 +80,8 @@ def test_one_pipeline_with_values_changed_is_compared_with_itself_as_it_was(mixe
 
 
 def test_one_pipeline_as_it_is_is_no_comparison(mixed: Path) -> None:
-    with pytest.raises(SpeckitError, match="a comparison takes two pipelines; found 1") as caught:
+    with refused("E030", match="a comparison takes two pipelines; found 1"):
         compare_pipelines(DatasetSource(mixed), ["default"], environ=ENVIRON)
-    assert caught.value.code == "E030"
 
 
 def test_segments_are_those_of_the_controls_plan_and_add_up(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
+from answered import refused
 
-from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.making import Maker
 
@@ -37,9 +36,8 @@ def test_folders_have_equal_shares() -> None:
 
 
 def test_documents_without_any_folder_cannot_be_asked_about_by_folder() -> None:
-    with pytest.raises(SpeckitError, match="no document lies in a folder") as caught:
+    with refused("E125", match="no document lies in a folder"):
         Maker(DOCUMENTS[3:], scoped=True)
-    assert caught.value.code == "E125"
 
 
 def test_a_kind_comes_out_the_same_whatever_else_is_made_and_differs_by_seed() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from answered import refused
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -130,9 +131,8 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(filled: Path) -> N
     with Database.open(filled) as database, database.write() as txn:
         txn.connection.execute("INSERT INTO migrations VALUES ('9999_of_tomorrow', '2099-01-01T00:00:00Z')")
     before = filled.read_bytes()
-    with pytest.raises(SpeckitError, match="9999_of_tomorrow") as caught:
+    with refused("E025", match="9999_of_tomorrow"):
         Database.open(filled)
-    assert caught.value.code == "E025"
     assert filled.read_bytes() == before
 
 
@@ -155,9 +155,8 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
 @pytest.mark.requirement("M1.version")
 @pytest.mark.parametrize("version", ["3.40.1", "3.51.2"])
 def test_a_sqlite_that_can_damage_files_is_refused(version: str) -> None:
-    with pytest.raises(SpeckitError, match=version) as caught:
+    with refused("E020", match=version):
         require_sqlite(version)
-    assert caught.value.code == "E020"
     require_sqlite("3.51.3")
     require_sqlite("4.0.0")
 
@@ -295,9 +294,8 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
     with ThreadPoolExecutor(1, "worker") as other:
         running = other.submit(query)
         started.wait()
-        with pytest.raises(SpeckitError, match="in use by worker") as caught:
+        with refused("E022", match="in use by worker"):
             database.close()
-        assert caught.value.code == "E022"
         released.set()
         running.result()
         database.close()

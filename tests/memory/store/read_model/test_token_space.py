@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from answered import refused
 from storing.models import WordModels, token_sets
 
-from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Document
@@ -144,9 +144,8 @@ def test_tokens_of_another_width_are_refused_and_nothing_of_the_document_is_writ
 ) -> None:
     put("a", "alpha")
     before = dump(database)
-    with database.write() as txn, pytest.raises(SpeckitError) as caught:
+    with database.write() as txn, refused("E002"):
         writer.put_document(txn, document("b", "beta"), unit(1), 1.0, "m", [np.array([1], np.uint32)])
-    assert caught.value.code == "E002"
     assert dump(database) == before
 
 
