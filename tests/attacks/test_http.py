@@ -18,6 +18,8 @@ from tally import Tally
 from speckit_memory.server import http_protocol
 from tests.server.doors import COMMAND, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TOKEN = "a-token-long-enough-for-a-test"
 BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 QUICK = """
@@ -117,7 +119,6 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("name", OURS)
-@pytest.mark.usefixtures("processes")
 def test_our_own_names_are_served_as_host_and_origin(port: int, tally: Tally, name: str) -> None:
     assert status(port, post(host=name)) in (200, 400)
     for scheme in ("http", "https", "HTTP"):
@@ -126,7 +127,6 @@ def test_our_own_names_are_served_as_host_and_origin(port: int, tally: Tally, na
 
 
 @pytest.mark.parametrize("name", FOREIGN, ids=lambda name: ascii(name)[1:40])
-@pytest.mark.usefixtures("processes")
 def test_names_that_only_look_like_ours_are_refused(port: int, tally: Tally, name: str) -> None:
     assert status(port, post(host=name)) in (421, 400)
     for origin in (f"http://{name}", f"https://{name}", name):
@@ -136,7 +136,6 @@ def test_names_that_only_look_like_ours_are_refused(port: int, tally: Tally, nam
 
 
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"DELETE", b"OPTIONS", b"HEAD"])
-@pytest.mark.usefixtures("processes")
 def test_foreign_names_are_refused_wherever_they_ask_and_with_a_token_too(
     port: int, guarded: int, tally: Tally, method: bytes
 ) -> None:
@@ -155,7 +154,6 @@ def test_foreign_names_are_refused_wherever_they_ask_and_with_a_token_too(
      "http://localhost/evil", "http://localhost?x", "http://localhost#x", "https://evil.example/http://localhost", " http://x",
      "chrome-extension://localhost", "http://localhost http://evil.example", "http://http://localhost", "javascript://localhost"],
 )  # fmt: skip
-@pytest.mark.usefixtures("processes")
 def test_origins_that_are_no_web_address_of_ours_are_refused(port: int, tally: Tally, origin: str) -> None:
     assert status(port, post(f"Origin: {origin}")) == 403
     preflight = post(f"Origin: {origin}", "Access-Control-Request-Method: POST").replace(b"POST", b"OPTIONS", 1)
@@ -204,7 +202,6 @@ def test_origins_that_are_no_web_address_of_ours_are_refused(port: int, tally: T
     ],
     ids=range(35),
 )
-@pytest.mark.usefixtures("processes")
 def test_requests_that_are_none_are_refused(port: int, tally: Tally, request_: bytes, expected: set[int]) -> None:
     assert status(port, request_) in expected
     assert well(port)
@@ -222,7 +219,6 @@ HALF = {
 
 
 @pytest.mark.parametrize("half", HALF)
-@pytest.mark.usefixtures("processes")
 def test_what_does_not_go_on_is_ended_by_the_server(port: int, tally: Tally, half: str) -> None:
     with connect(port) as connection:
         connection.sendall(HALF[half])
@@ -232,7 +228,6 @@ def test_what_does_not_go_on_is_ended_by_the_server(port: int, tally: Tally, hal
     tally.survived()
 
 
-@pytest.mark.usefixtures("processes")
 def test_drops_that_keep_coming_do_not_buy_time(port: int, tally: Tally) -> None:
     with connect(port) as connection:
         connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
@@ -252,7 +247,6 @@ def test_drops_that_keep_coming_do_not_buy_time(port: int, tally: Tally) -> None
     tally.survived()
 
 
-@pytest.mark.usefixtures("processes")
 def test_a_thousand_silent_connections_keep_no_good_client_out(indexed: Path, tally: Tally) -> None:
     room = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as opened, begun([COMMAND], indexed) as (port, process):
@@ -271,7 +265,6 @@ def test_a_thousand_silent_connections_keep_no_good_client_out(indexed: Path, ta
         tally.survived(1000)
 
 
-@pytest.mark.usefixtures("processes")
 def test_what_is_sent_at_once_is_not_all_held_at_once(indexed: Path, tally: Tally) -> None:
     begins = post(f"Content-Length: {4 << 20}", body=b"a" * (3 << 20))
     with begun([COMMAND], indexed) as (port, process), ExitStack() as opened:
@@ -292,7 +285,6 @@ def resident_mb(process: Path) -> float:
     return int((process / "status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
 
 
-@pytest.mark.usefixtures("processes")
 def test_a_token_is_compared_whole_and_never_told(guarded: int, tally: Tally) -> None:
     wrong = ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN,
              f"Bearer {TOKEN} x", f"Bearer {TOKEN.upper()}", "Bearer \xff\xfe", "Bearer " + "a" * 20_000]  # fmt: skip
@@ -304,7 +296,6 @@ def test_a_token_is_compared_whole_and_never_told(guarded: int, tally: Tally) ->
     assert well(guarded, f"Authorization: Bearer {TOKEN}")
 
 
-@pytest.mark.usefixtures("processes")
 def test_an_answer_that_nobody_reads_is_given_up(port: int, tally: Tally) -> None:
     listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
     with connect(port) as connection:

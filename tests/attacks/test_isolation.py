@@ -23,6 +23,8 @@ from speckit_memory.pipeline.ranking import Ranking
 from speckit_memory.pipeline.registry import Registry
 from tests.attacks.isolated import PLAIN, STEPS, lost, served, workspace
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 QUESTION = "why are ranks fused"
 KILLS = {
     "exit": "its process ended with status 7",
@@ -86,7 +88,6 @@ def agree(hostile: Memory, plain: Memory, question: str) -> dict[str, str]:
     return lost(answer)
 
 
-@pytest.mark.usefixtures("processes")
 def test_honest_steps_change_nothing(hostile: Memory, plain: Memory, tally: Tally) -> None:
     assert agree(hostile, plain, QUESTION) == {}
     tally.tried()
@@ -94,7 +95,6 @@ def test_honest_steps_change_nothing(hostile: Memory, plain: Memory, tally: Tall
 
 @pytest.mark.parametrize(("role", "deed"), [*product(STEPS, ["exit"]), *product(["channel", "signal"], [*KILLS][1:])])
 @pytest.mark.requirement("P9")
-@pytest.mark.usefixtures("processes")
 def test_a_process_that_ends_costs_its_step_alone(
     hostile: Memory, plain: Memory, role: str, deed: str, tally: Tally
 ) -> None:
@@ -104,7 +104,6 @@ def test_a_process_that_ends_costs_its_step_alone(
 
 
 @pytest.mark.parametrize(("role", "deed"), [*product(STEPS, ["quit"]), ("channel", "allocate"), ("signal", "allocate")])
-@pytest.mark.usefixtures("processes")
 def test_what_fails_in_the_process_leaves_it_to_others(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
@@ -122,7 +121,6 @@ def in_this_process() -> tuple[object, ...]:
 
 @pytest.mark.parametrize("deed", HARMLESS)
 @pytest.mark.parametrize("role", ["signal", "annotator"])
-@pytest.mark.usefixtures("processes")
 def test_what_a_component_does_in_its_own_process_reaches_nobody(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
@@ -139,7 +137,6 @@ def test_what_a_component_does_in_its_own_process_reaches_nobody(
 
 @pytest.mark.requirement("P9")
 @pytest.mark.parametrize("role", ["channel", "annotator"])
-@pytest.mark.usefixtures("processes")
 def test_a_loop_ends_with_the_deadline(hostile: Memory, plain: Memory, host: Host, role: str, tally: Tally) -> None:
     question = f"{QUESTION} zz-{role}-loop"
     answer = hostile.search(question, limit=5, deadline_ms=600).as_json()
@@ -151,14 +148,12 @@ def test_a_loop_ends_with_the_deadline(hostile: Memory, plain: Memory, host: Hos
 
 
 @pytest.mark.parametrize("role", ["signal", "annotator"])
-@pytest.mark.usefixtures("processes")
 def test_an_answer_without_measure_is_not_taken(hostile: Memory, plain: Memory, role: str, tally: Tally) -> None:
     reason = agree(hostile, plain, f"{QUESTION} zz-{role}-bulk")[f"hostile_{role}"]
     assert reason == "its answer is longer than 72 MB"
     tally.tried()
 
 
-@pytest.mark.usefixtures("processes")
 def test_a_recoverer_that_exits_leaves_the_others_to_recover(root: Path, registry: Registry, tally: Tally) -> None:
     file = root / "recovering.yaml"
     file.write_text(f"{PLAIN[:-2]}, channels: [bm25], recover: [hostile_recoverer, fallback]}}\n", encoding="utf-8")
@@ -170,7 +165,6 @@ def test_a_recoverer_that_exits_leaves_the_others_to_recover(root: Path, registr
 
 
 @pytest.mark.parametrize("step", ["fuser", "signal"])
-@pytest.mark.usefixtures("processes")
 def test_a_step_that_is_required_is_named_by_the_error(root: Path, registry: Registry, step: str, tally: Tally) -> None:
     file = root / f"required_{step}.yaml"
     fusion = {"fuser": "[hostile_fuser]", "signal": "[{use: z_score, normalise: min_max}, hostile_signal]"}
@@ -185,7 +179,6 @@ def test_a_step_that_is_required_is_named_by_the_error(root: Path, registry: Reg
     tally.survived()
 
 
-@pytest.mark.usefixtures("processes")
 def test_what_an_extension_forked_ends_with_its_process(
     root: Path, host: Host, registry: Registry, plain: Memory, tmp_path: Path, tally: Tally
 ) -> None:

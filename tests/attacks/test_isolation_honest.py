@@ -29,6 +29,8 @@ from speckit_memory.pipeline.testing.scoring import tables
 from tests.attacks.isolated import lost, workspace
 from tests.components.test_contracts import REQUIRED, VARIANTS
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
 QUESTIONS = (
     "why are ranks fused", '"rank fusion"', "REQ-006", "computeMPAB", "bakcup of the fiel", "検索", "storage -backup",
@@ -80,7 +82,6 @@ def asked(entry: Registered, parameters: dict[str, object]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.usefixtures("processes")
 def test_every_component_of_the_product_answers_the_same(
     registries: tuple[Registry, Registry], name: str, tally: Tally
 ) -> None:
@@ -94,7 +95,6 @@ def test_every_component_of_the_product_answers_the_same(
         tally.tried(len(expected))
 
 
-@pytest.mark.usefixtures("processes")
 def test_every_component_is_described_the_same(registries: tuple[Registry, Registry], tally: Tally) -> None:
     for name in NAMES:
         here, there = (registry.find(f"again_{name}") for registry in registries)
@@ -134,7 +134,6 @@ def answers(memory: Memory, question: str) -> list[object]:
 
 
 @pytest.mark.parametrize("preset", ["default", "catalogue", "rrf"])
-@pytest.mark.usefixtures("processes")
 def test_whole_pipelines_answer_and_explain_the_same(
     root: Path, registries: tuple[Registry, Registry], preset: str, tally: Tally
 ) -> None:
@@ -145,7 +144,6 @@ def test_whole_pipelines_answer_and_explain_the_same(
             tally.tried()
 
 
-@pytest.mark.usefixtures("processes")
 def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, Registry], tally: Tally) -> None:
     with opened(root, root / "rrf.yaml", registries[1]) as memory:
         expected = {question: answers(memory, question) for question in QUESTIONS}
@@ -168,7 +166,6 @@ def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, R
         assert failures == []
 
 
-@pytest.mark.usefixtures("processes")
 def test_a_mistaken_parameter_is_told_as_in_this_process(
     root: Path, registries: tuple[Registry, Registry], tally: Tally
 ) -> None:
@@ -194,7 +191,6 @@ def test_a_mistaken_parameter_is_told_as_in_this_process(
         tally.tried()
 
 
-@pytest.mark.usefixtures("processes")
 def test_query_and_session_reach_the_component(host: Host, registries: tuple[Registry, Registry], tally: Tally) -> None:
     entry = registries[1].find("again_session_dedup")
     assert entry is not None

@@ -16,8 +16,7 @@ from tests.attacks.fuzz.run import Fuzzed, search
 ROUNDS, LIVES = 16, 126
 
 
-@pytest.mark.requirement("M1")
-@pytest.mark.requirement("I8")
+@pytest.mark.requirement("M1", "I8")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.usefixtures("simulated")

@@ -14,6 +14,8 @@ from tally import Tally
 
 from tests.server.doors import COMMAND, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 MEGABYTE = 1 << 20
 PING = {"jsonrpc": "2.0", "id": "well", "method": "ping"}
 
@@ -55,7 +57,6 @@ NO_MESSAGES = {
 
 
 @pytest.mark.parametrize("kind", NO_MESSAGES)
-@pytest.mark.usefixtures("processes")
 def test_what_is_no_message_is_refused_and_the_next_one_is_answered(server: RawServer, tally: Tally, kind: str) -> None:
     line = NO_MESSAGES[kind]
     server.send(line, PING)
@@ -82,7 +83,6 @@ UNSERVED: dict[object, bytes] = {
 
 
 @pytest.mark.parametrize("request_id", UNSERVED)
-@pytest.mark.usefixtures("processes")
 def test_a_request_that_cannot_be_served_is_refused_by_its_id(
     server: RawServer, tally: Tally, request_id: object
 ) -> None:
@@ -108,14 +108,12 @@ def test_a_request_that_cannot_be_served_is_refused_by_its_id(
         b'{"jsonrpc":"2.0","id":61,"method":"ping","more":{"a":[1e999,-1e999]}}\n',
     ],
 )
-@pytest.mark.usefixtures("processes")
 def test_an_odd_line_that_is_a_message_is_answered(server: RawServer, tally: Tally, line: bytes) -> None:
     server.send(line)
     assert server.next() == {"jsonrpc": "2.0", "id": 61, "result": {}}
     tally.tried()
 
 
-@pytest.mark.usefixtures("processes")
 def test_a_query_with_half_a_character_pair_is_searched_for(server: RawServer, tally: Tally) -> None:
     line = json.dumps(call_of(71, "memory_search", {"query": "computeMPAB \ud83d", "limit": 1})).encode()
     assert b"\\ud83d" in line
@@ -135,7 +133,6 @@ def test_a_query_with_half_a_character_pair_is_searched_for(server: RawServer, t
         (b"", b"\n", None),
     ],
 )
-@pytest.mark.usefixtures("processes")
 def test_a_line_of_a_hundred_megabytes_is_refused_and_not_kept(
     indexed: Path, tally: Tally, begin: bytes, end: bytes, request_id: object
 ) -> None:
@@ -160,7 +157,6 @@ def memory_kb(process: int) -> int:
     return int(line.split()[1])
 
 
-@pytest.mark.usefixtures("processes")
 def test_ten_thousand_requests_are_answered_after_all_were_sent(indexed: Path, tally: Tally) -> None:
     with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
         running.send(*(PING | {"id": number, "method": "tools/list"} for number in range(1, 10_001)))
@@ -181,7 +177,6 @@ def ended_by(running: RawServer, way: str) -> int:
 
 
 @pytest.mark.parametrize("way", ["EOF", "SIGTERM"])
-@pytest.mark.usefixtures("processes")
 def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path, tally: Tally, way: str) -> None:
     with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
         running.send(INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -193,7 +188,6 @@ def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path,
 
 
 @pytest.mark.parametrize("way", ["EOF", "SIGTERM"])
-@pytest.mark.usefixtures("processes")
 def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
     indexed: Path, tally: Tally, way: str
 ) -> None:
@@ -209,7 +203,6 @@ def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
     tally.survived()
 
 
-@pytest.mark.usefixtures("processes")
 def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(indexed: Path, tally: Tally) -> None:
     with raw_server(
         indexed, "--no-warm-up", stderr=subprocess.PIPE, env={"SPECKIT_LOG_CONTENT": "1"}, spawned=True
@@ -236,7 +229,6 @@ def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(indexed: Path, 
 
 
 @pytest.mark.parametrize("stderr", ["closed", "/dev/full", "a pipe without a reader"])
-@pytest.mark.usefixtures("processes")
 def test_a_log_that_cannot_be_written_costs_no_answer(indexed: Path, tally: Tally, stderr: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -254,7 +246,6 @@ def test_a_log_that_cannot_be_written_costs_no_answer(indexed: Path, tally: Tall
 
 
 @pytest.mark.parametrize(("stdout", "status"), [("a pipe without a reader", 141), ("/dev/full", 1), ("closed", 0)])
-@pytest.mark.usefixtures("processes")
 def test_a_server_that_nobody_can_hear_ends(indexed: Path, tally: Tally, stdout: str, status: int) -> None:
     shell = {"a pipe without a reader": "", "/dev/full": ">/dev/full", "closed": ">&-"}[stdout]
     reading, writing = os.pipe()

@@ -14,6 +14,8 @@ from tally import Tally
 from speckit_memory.server.envelope import FIELDS
 from tests.server.doors import COMMAND, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 LONG = 100_000
 MOST = 20_000
 """Characters of any answer to arguments like these, as JSON."""
@@ -76,7 +78,6 @@ def parameters(server: RawServer) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("tool", USUAL)
-@pytest.mark.usefixtures("processes")
 def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
     server: RawServer, parameters: dict[str, list[str]], tally: Tally, tool: str
 ) -> None:
@@ -100,7 +101,6 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
 
 
 @pytest.mark.parametrize("tool", USUAL)
-@pytest.mark.usefixtures("processes")
 def test_the_names_and_the_number_of_unknown_arguments_lengthen_no_answer(
     server: RawServer, tally: Tally, tool: str
 ) -> None:
@@ -124,7 +124,6 @@ def test_the_names_and_the_number_of_unknown_arguments_lengthen_no_answer(
 @pytest.mark.parametrize(
     "name", ["", "\0", "\ud800", "x" * 2_000_000, "../memory_list", "memory_list\n", "\x1b]0;x\x07"]
 )
-@pytest.mark.usefixtures("processes")
 def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name: str) -> None:
     result = server.call("unknown", name, {"a": "b" * LONG})
     assert result["structuredContent"]["error"]["code"] == "E033"
@@ -134,7 +133,6 @@ def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name
 
 @pytest.mark.parametrize("value", ["9" * 400, "-1", str(2**63), "9" * 5000, "", " ", "0x10", "1e999", "nan", "\u0663"])
 @pytest.mark.parametrize("option", ["--limit", "--deadline-ms"])
-@pytest.mark.usefixtures("processes")
 def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     indexed: Path, tally: Tally, option: str, value: str
 ) -> None:
@@ -172,7 +170,6 @@ def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     ],
     ids=lambda arguments: " ".join(argument[:12] for argument in arguments),
 )
-@pytest.mark.usefixtures("processes")
 def test_long_arguments_of_commands_are_repeated_in_short(indexed: Path, tally: Tally, arguments: list[str]) -> None:
     ran = subprocess.run(
         [COMMAND, *arguments], capture_output=True, check=False, cwd=indexed, env=environment(indexed), timeout=120

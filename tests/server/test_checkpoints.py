@@ -18,7 +18,7 @@ from storing.contents import contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.server.cli import run
-from tests.server.doors import COMMAND, Ran, call, environment, with_client
+from tests.server.doors import COMMAND, Ran, call, call_ok, environment, with_client
 
 ASKED = ("why are ranks fused", "computeMPAB", "quokka cache", "検索の設計", "backups")
 DERIVED = {
@@ -65,8 +65,7 @@ def ruined(root: Path) -> None:
 
 @pytest.mark.requirement("M14", "M14.modes")
 def test_a_checkpoint_is_made_listed_restored_and_deleted(workspace: Path) -> None:
-    made = call(workspace, ["checkpoint", "create", "first", "--metadata", '{"why": "a test"}', "--json"])
-    assert made.status == 0, made.err
+    made = call_ok(workspace, ["checkpoint", "create", "first", "--metadata", '{"why": "a test"}', "--json"])
     about = made.json["checkpoint"]
     assert (about["name"], about["folder"], about["metadata"], about["memories"]) == ("first", "", {"why": "a test"}, 6)
     assert (about["problem"], about["faults"], made.json["dropped"]) == (None, [], [])
@@ -74,8 +73,7 @@ def test_a_checkpoint_is_made_listed_restored_and_deleted(workspace: Path) -> No
     ruined(workspace)
     assert answers(workspace) != answered
 
-    restored = call(workspace, ["checkpoint", "restore", "first", "--replace", "--json"])
-    assert restored.status == 0, restored.err
+    restored = call_ok(workspace, ["checkpoint", "restore", "first", "--replace", "--json"])
     counts = {key: restored.json[key] for key in ("returned", "set_back", "removed", "pending")}
     assert counts == {"returned": 1, "set_back": 5, "removed": 1, "pending": 0}
     assert answers(workspace) == answered

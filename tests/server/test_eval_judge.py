@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.evaluation.trec_reading import read_qrels
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from tests.server.doors import COMMAND, Ran, call, environment
+from tests.server.doors import COMMAND, Ran, call, call_ok, environment
 from tests.server.terminals import Shown, typed
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -241,8 +241,7 @@ def test_what_other_commands_measure_on_is_answered_with_what_this_one_takes(wor
 
 def test_the_dataset_that_ships_is_judged_by_its_name(workspace: Path) -> None:
     two = ["--pipeline", "bm25", "--pipeline", "rsf"]
-    ran = call(workspace, ["eval", "judge", "--dataset", "bundled", *two, "--json", *by("oracle"), "--limit", "1"])
-    assert ran.status == 0, ran.err
+    ran = call_ok(workspace, ["eval", "judge", "--dataset", "bundled", *two, "--json", *by("oracle"), "--limit", "1"])
     assert ran.json["judged"] == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import Ran, call
+from tests.server.doors import Ran, call_ok
 
 SCALED = """\
 pipeline: scaled
@@ -64,9 +64,7 @@ def ask(tmp_path: Path) -> Callable[..., Ran]:
         folder = tmp_path / f"edges{len(edges)}"
         if not folder.exists():
             dataset(folder, edges)
-        ran = call(tmp_path, ["eval", command, "--dataset", folder, "--json", *arguments])
-        assert ran.status == 0, ran.err
-        return ran
+        return call_ok(tmp_path, ["eval", command, "--dataset", folder, "--json", *arguments])
 
     return run
 

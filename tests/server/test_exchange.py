@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from storing.contents import contents
 
-from tests.server.doors import COMMAND, Ran, call, environment
+from tests.server.doors import COMMAND, Ran, call, call_ok, environment
 from tests.server.test_checkpoints import here
 
 
@@ -50,8 +50,7 @@ def test_an_export_is_read_edited_and_imported_elsewhere(workspace: Path) -> Non
     root = other(workspace)
     dry = call(root, ["import", str(out), "--dry-run", "--json"])
     assert dry.status == 2  # nothing has made a store
-    ran = call(root, ["import", str(out), "--json"])
-    assert ran.status == 0, ran.err
+    ran = call_ok(root, ["import", str(out), "--json"])
     assert (ran.json["created"], ran.json["checkpoint"], len(ran.json["written"])) == (6, None, 6)
     assert (root / "docs/fusion.md").read_bytes() == (workspace / "docs/fusion.md").read_bytes()
     indexed = call(root, ["index", "docs", "--json"])

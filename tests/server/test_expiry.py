@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call
+from tests.server.doors import call, call_ok
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
@@ -22,9 +22,7 @@ def found(root: Path) -> bool:
 
 
 def indexed(root: Path) -> list[str]:
-    ran = call(root, ["index", ".", "--json"])
-    assert ran.status == 0, ran.err
-    return [problem["code"] for problem in ran.json["problems"]]
+    return [problem["code"] for problem in call_ok(root, ["index", ".", "--json"]).json["problems"]]
 
 
 @pytest.mark.requirement("F7", "M5")

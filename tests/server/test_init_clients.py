@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.memory.store.file.store_file import IGNORED_BEFORE
-from tests.server.doors import Ran, call
+from tests.server.doors import Ran, call, call_ok
 from tests.server.test_mcp_stdio import calls
 
 FILES = {
@@ -287,8 +287,7 @@ def test_the_pipeline_to_start_from_changes_nothing_and_its_examples_hold(tmp_pa
     ]
     assert len(examples) == 4
     file.write_text("pipeline: workspace\nextends: default\n" + "\n".join(examples))
-    checked = call(tmp_path, ["pipeline", "check", str(file)], bare)
-    assert checked.status == 0, checked.out
+    call_ok(tmp_path, ["pipeline", "check", str(file)], bare)
     diff = call(tmp_path, ["pipeline", "diff", "default", str(file)], bare)
     assert "limit" in diff.out
 

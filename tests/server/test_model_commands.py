@@ -17,7 +17,7 @@ import pytest
 from embedding_service import Answer, Service, well
 from model_hub import MODEL, REVISION, Hub
 
-from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, environment
+from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, call_ok, environment
 
 pytest.importorskip("fastembed")
 
@@ -209,8 +209,7 @@ def test_killed_while_vectors_are_made_the_old_ones_serve_and_the_next_run_goes_
 
     service.always = well
     sent = len(service.texts)
-    done = call(root, ["model", "use", "openai:tiny", "--no-compare", "--json"], env, cwd=root)
-    assert done.status == 0, done.err
+    done = call_ok(root, ["model", "use", "openai:tiny", "--no-compare", "--json"], env, cwd=root)
     assert done.json["built"]["cached"] > 0
     assert len(service.texts) - sent < done.json["built"]["total"]
     assert done.json["changed"]["pending"] == 0

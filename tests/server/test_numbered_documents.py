@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call
+from tests.server.doors import call, call_ok
 
 DECISIONS = ("Use Postgres", "Session cookies", "Stripe checkout", "Rate limit at nginx", "Weekly releases")
 FEATURES = ("cart", "search")
@@ -31,8 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(root: Path, query: str, count: int = 1) -> list[str]:
-    ran = call(root, ["search", "--json", "--limit", str(count), "--", query])
-    assert ran.status == 0, ran.err
+    ran = call_ok(root, ["search", "--json", "--limit", str(count), "--", query])
     return [row["key"] for row in ran.json["results"]]
 
 

@@ -162,8 +162,7 @@ def expected(rested: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[li
     return asked(root, *QUERIES)[0], contents(root / "memory.db", MOMENTS)
 
 
-@pytest.mark.requirement("P4.served")
-@pytest.mark.requirement("P4.reads")
+@pytest.mark.requirement("P4.served", "P4.reads")
 @pytest.mark.parametrize("act", FAILURES)
 def test_answers_and_memories_are_what_they_are_without_it_and_the_report_names_the_failure(
     odd: Path, expected: tuple[list[Any], dict[str, list[str]]], act: str

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.server.doors import call, connected
+from tests.server.doors import call, call_ok, connected
 
 NOTES = {
     "rank.md": "# Lists\n\nWe chose rank fusion of lists for the store.\n",
@@ -30,9 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def searched(root: Path, *arguments: str) -> Any:
-    ran = call(root, ["search", "--json", *arguments])
-    assert ran.status == 0, ran.out
-    return ran.json
+    return call_ok(root, ["search", "--json", *arguments]).json
 
 
 def keys(rows: list[Mapping[str, Any]]) -> set[str]:

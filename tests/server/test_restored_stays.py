@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call
+from tests.server.doors import call, call_ok
 from tests.server.test_mcp_stdio import calls
 
 pytestmark = pytest.mark.requirement("M14", "M14.holds")
@@ -32,9 +32,7 @@ def restored(workspace: Path) -> Path:
 
 
 def index(root: Path, *more: str) -> Any:
-    ran = call(root, ["index", "notes", *more, "--json"])
-    assert ran.status == 0, ran.err
-    return ran.json
+    return call_ok(root, ["index", "notes", *more, "--json"]).json
 
 
 def texts(root: Path) -> dict[str, str]:

@@ -97,8 +97,7 @@ def beside(memory: Memory, work: Callable[[Pool], Any], budget_ms: float = 500.0
     return running
 
 
-@pytest.mark.requirement("P4.order")
-@pytest.mark.requirement("P4.reads")
+@pytest.mark.requirement("P4.order", "P4.reads")
 def test_what_is_served_and_stored_is_what_it_is_without_variants(root: Path, tmp_path_factory: Any) -> None:
     plain = Path(shutil.copytree(root, tmp_path_factory.mktemp("plain") / "copy"))
     (plain / ".speckit" / "pipeline.yaml").write_text("extends: default\n")
@@ -187,8 +186,7 @@ def raising(kind: type[BaseException]) -> Any:
     raise kind("secret")
 
 
-@pytest.mark.requirement("P4.queue")
-@pytest.mark.requirement("P4.dropped")
+@pytest.mark.requirement("P4.queue", "P4.dropped")
 def test_a_full_queue_drops_and_counts(memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "MOST_HELD", 3)
     with SERVING.serving():
@@ -302,8 +300,7 @@ def test_a_variant_that_does_not_end_is_given_up_and_the_next_query_goes_on(
     assert running.place == "off"
 
 
-@pytest.mark.requirement("P10.retreat")
-@pytest.mark.requirement("P10.budget")
+@pytest.mark.requirement("P10.retreat", "P10.budget")
 def test_a_variant_over_the_budget_of_the_file_leaves_the_request_path_and_stays_away(tmp_path: Path) -> None:
     root = written(tmp_path, "extends: default\nbudgets_ms: {shadow: 0.001}\nshadows: [bm25]\n")
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
