@@ -89,6 +89,13 @@ def deleted(root: Path) -> Callable[[], object]:
     return lambda: (root / WAL).write_bytes(text)
 
 
+def absent(root: Path) -> Callable[[], object]:
+    """Takes the file away and has a run notice it."""
+    back = deleted(root)
+    index(root)
+    return back
+
+
 def written_anew(root: Path) -> Callable[[], object]:
     back = deleted(root)
 
@@ -211,10 +218,8 @@ def test_one_line_tells_of_them_by_both_doors(known: Path) -> None:
 
 def test_the_text_at_another_place_takes_the_memory_up_also_when_it_was_away_in_between(known: Path) -> None:
     [[number, *_]] = [row for row in learned(known)[0] if row[1] == WAL]
-    text = (known / WAL).read_bytes()
-    (known / WAL).unlink()
-    index(known)
-    (known / "docs/journal.md").write_bytes(text)
+    absent(known)()
+    (known / WAL).rename(known / "docs/journal.md")
 
     report = index(known)
 
@@ -225,10 +230,8 @@ def test_the_text_at_another_place_takes_the_memory_up_also_when_it_was_away_in_
 
 @pytest.mark.parametrize("door", ["memory_save", "save"])
 def test_saving_the_file_takes_the_memory_up(known: Path, door: str) -> None:
-    before, text = learned(known), (known / WAL).read_bytes()
-    (known / WAL).unlink()
-    index(known)
-    (known / WAL).write_bytes(text)
+    before = learned(known)
+    absent(known)()
 
     if door == "save":
         assert call(known, ["save", WAL]).status == 0
@@ -241,8 +244,7 @@ def test_saving_the_file_takes_the_memory_up(known: Path, door: str) -> None:
 
 def test_a_file_that_was_edited_while_it_was_away_updates_its_memory(known: Path) -> None:
     [[number, *_]] = [row for row in learned(known)[0] if row[1] == WAL]
-    (known / WAL).unlink()
-    index(known)
+    absent(known)
     (known / WAL).write_text("# Journal\n\nThe journal comes first.\n")
 
     report = index(known)
@@ -252,8 +254,7 @@ def test_a_file_that_was_edited_while_it_was_away_updates_its_memory(known: Path
 
 
 def test_who_reads_it_by_its_key_is_told_since_when_its_file_is_away(known: Path) -> None:
-    (known / WAL).unlink()
-    index(known)
+    absent(known)
 
     [read] = calls(known, ("memory_search", {"key": WAL}))
     shown = call(known, ["show", WAL, "--json"]).json
@@ -273,8 +274,7 @@ def test_a_dry_run_foresees_it_and_changes_nothing(known: Path) -> None:
 
 
 def test_what_is_absent_is_deleted_for_good_when_its_time_is_over_and_not_before(known: Path) -> None:
-    (known / WAL).unlink()
-    index(known)
+    absent(known)
     assert maintained(known) == {"state": "ran", "count": 0}
     with closing(apsw.Connection(str(known / "memory.db"))) as connection:
         connection.execute("UPDATE absences SET absent_since = absent_since - 91 * 86400")
@@ -298,14 +298,10 @@ def maintained(root: Path) -> dict[str, object]:
 
 
 def test_a_memory_that_is_deleted_by_name_stays_deleted_though_its_file_was_away(known: Path) -> None:
-    text = (known / WAL).read_bytes()
-    (known / WAL).unlink()
-    index(known)
-
+    back = absent(known)
     calls(known, ("memory_delete", {"id": WAL}))
     assert [row for row in learned(known)[0] if row[1] == WAL] == []
-    (known / WAL).write_bytes(text)
-
+    back()
     assert index(known)["created"] == [WAL]
 
 
@@ -314,13 +310,11 @@ def test_what_was_archived_is_archived_again_when_its_file_is_back(known: Path) 
     index(known)
     call(known, ["maintain"])
     archived = call(known, ["unarchive", "--json"]).out
-    text = (known / WAL).read_bytes()
-    (known / WAL).unlink()
-    index(known)
+    back = absent(known)
     calls(known, ("memory_validate", {"id": WAL, "wasUseful": True}))
     assert not [name for name, keys in found(known).items() if WAL in keys]
 
-    (known / WAL).write_bytes(text)
+    back()
     index(known)
 
     assert WAL not in found(known)["search"]
@@ -329,9 +323,7 @@ def test_what_was_archived_is_archived_again_when_its_file_is_back(known: Path) 
 
 def test_an_export_leaves_it_out_and_a_checkpoint_keeps_it(known: Path, tmp_path: Path) -> None:
     before = learned(known)
-    text = (known / WAL).read_bytes()
-    (known / WAL).unlink()
-    index(known)
+    back = absent(known)
 
     assert call(known, ["export", tmp_path / "export", "--json"]).status == 0
     assert not (tmp_path / "export/memories" / WAL).exists()
@@ -339,7 +331,7 @@ def test_an_export_leaves_it_out_and_a_checkpoint_keeps_it(known: Path, tmp_path
     assert call(known, ["index", "--forget", "docs"]).status == 0
     assert call(known, ["checkpoint", "restore", "now"]).status == 0
     assert WAL not in found(known)["list"]
-    (known / WAL).write_bytes(text)
+    back()
     index(known)
 
     assert learned(known)[:2] == before[:2]

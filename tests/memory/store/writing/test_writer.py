@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,24 @@ def put(database: Database, document: Document, vectors: np.ndarray | None = Non
 
 def test_a_document_is_stored_with_everything_it_says(database: Database, document: Make, unit: Unit) -> None:
     chunk = Chunk("alpha text", "Design > Fusion", "context", 3, 9, ("alpha", "text"))
+    said: dict[str, Any] = {
+        "key": "specs/a.md",
+        "title": "Fusion",
+        "folder": "specs",
+        "tier": Tier.CRITICAL,
+        "context_type": "decision",
+        "document_type": "plan",
+        "content_hash": "h1",
+        "created_at": 5.0,
+        "updated_at": 6.0,
+        "importance_weight": 0.75,
+    }
+    unused: dict[str, Any] = {"last_accessed": None, "access_count": 0, "confidence": 0.5, "validation_count": 0}
     stored = put(
         database,
         Document(
-            key="specs/a.md",
-            title="Fusion",
+            **said,
             body="alpha text\n",
-            content_hash="h1",
-            folder="specs",
-            tier=Tier.CRITICAL,
-            context_type="decision",
-            document_type="plan",
             memory_type="semantic",
             spec_level=2,
             triggers=("Straße", "STRASSE", "rank fusion", " "),
@@ -50,10 +58,7 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
             title_tokens=("fusion",),
             trigger_tokens=("rank",),
             path_tokens=("spec",),
-            created_at=5.0,
-            updated_at=6.0,
             mtime_ns=7,
-            importance_weight=0.75,
             extra={"author": "Zoë"},
         ),
         unit(1),
@@ -65,20 +70,8 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
         == reader.get_memory(connection, "specs/a.md")
         == MemoryRecord(
             id=1,
-            key="specs/a.md",
-            title="Fusion",
-            folder="specs",
-            tier=Tier.CRITICAL,
-            context_type="decision",
-            document_type="plan",
-            content_hash="h1",
-            created_at=5.0,
-            updated_at=6.0,
-            last_accessed=None,
-            access_count=0,
-            importance_weight=0.75,
-            confidence=0.5,
-            validation_count=0,
+            **said,
+            **unused,
             embedding_status="done",
             chunk_count=1,
             characters=11,
@@ -87,26 +80,12 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
         )
     )
     attributes = dict(zip(facts.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
-    assert attributes == {
+    assert attributes == said | unused | {
         "id": 1,
-        "key": "specs/a.md",
-        "title": "Fusion",
-        "folder": "specs",
-        "tier": "critical",
-        "context_type": "decision",
-        "document_type": "plan",
         "memory_type": "semantic",
-        "content_hash": "h1",
-        "created_at": 5.0,
-        "updated_at": 6.0,
-        "last_accessed": None,
         "last_review": None,
-        "access_count": 0,
         "stability": 1.0,
         "difficulty": 5.0,
-        "confidence": 0.5,
-        "validation_count": 0,
-        "importance_weight": 0.75,
         "interference": 0.0,
         "characters": 11,
         "spec_level": 2,
@@ -215,17 +194,8 @@ def test_a_document_that_differs_in_anything_is_written_again(
     database: Database, document: Make, change: dict[str, Any]
 ) -> None:
     put(database, document("k", "a"))
-    facts: dict[str, Any] = {
-        "key": "k",
-        "title": "Title of k",
-        "body": "a",
-        "content_hash": "hash of ('a',)",
-        "chunks": (Chunk("a", tokens=("a",)),),
-        "created_at": 100.0,
-        "updated_at": 200.0,
-    }
-    assert put(database, Document(**facts)) == Put(1, "unchanged")
-    assert put(database, Document(**(facts | change))) == Put(1, "updated")
+    assert put(database, document("k", "a")) == Put(1, "unchanged")
+    assert put(database, replace(document("k", "a"), **change)) == Put(1, "updated")
 
 
 def test_pending_embeddings_are_completed_by_an_equal_document_or_by_chunk(
