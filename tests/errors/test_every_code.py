@@ -16,6 +16,7 @@ from speckit_memory.errors.codes import CODES
 ROOT = workspace_root(Path(__file__).parent)
 ROOMS = ("config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server", "src")
 CODE = re.compile(r"\bE\d{3}\b")
+EXPECTING = ("pytest.raises", "pytest.mark.parametrize", "refused")
 CATEGORIES = {"embedding", "file", "database", "parameter", "search", "checkpoint", "memory", "validation",
               "configuration", "internal"}  # fmt: skip
 
@@ -45,8 +46,8 @@ def denies(node: ast.AST) -> bool:
 
 
 def expected(text: str) -> set[str]:
-    """The codes that the tests of a module expect: in assertions, in `raises`, in the cases of a test, and in constants
-    that these name."""
+    """The codes that the tests of a module expect: in assertions, in `raises` or `refused`, in the cases of a test, and
+    in constants that these name."""
     found: set[str] = set()
     module = ast.parse(text)
     constants = {
@@ -60,7 +61,7 @@ def expected(text: str) -> set[str]:
         parts: list[ast.AST] = []
         if isinstance(node, ast.Assert) and not denies(node):
             parts = [node.test]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("pytest.raises", "pytest.mark.parametrize"):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(EXPECTING):
             parts = [*node.args, *node.keywords]
         names = {part.id for each in parts for part in ast.walk(each) if isinstance(part, ast.Name)}
         parts += [constants[name] for name in sorted(names & constants.keys())]
@@ -126,6 +127,8 @@ def test_some_test_expects_the_code(tested: set[str], code: str) -> None:
         ('CODE = "E001"\nassert error.code == CODE', {"E001"}),
         ('assert err.count(b"E001") == 1', {"E001"}),
         ('with pytest.raises(SpeckitError, match=r"^E001 no"):\n    pass', {"E001"}),
+        ('call(root, ["init"]).refused("E001")["message"]', {"E001"}),
+        ('with refused("E001", match="no"):\n    pass', {"E001"}),
         ('@pytest.mark.parametrize(("code",), [("E001",)])\ndef test() -> None: ...', {"E001"}),
     ],
 )
