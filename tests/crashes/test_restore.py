@@ -9,16 +9,15 @@ import pytest
 from crashing import every_point
 
 from tests.attacks.fuzz.living import opened
-from tests.server.test_checkpoints import answers, here, ruined, state
+from tests.server.doors import call
+from tests.server.test_checkpoints import answers, ruined, state
 
 
 @pytest.mark.requirement("M14", "M14.killed")
 @pytest.mark.usefixtures("exhaustive")
 @pytest.mark.parametrize("replace", [False, True])
-def test_wherever_it_crashes_the_store_is_as_before_or_as_restored(
-    workspace: Path, tmp_path: Path, replace: bool
-) -> None:
-    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+def test_wherever_it_crashes_the_store_is_as_before_or_restored(workspace: Path, tmp_path: Path, replace: bool) -> None:
+    assert call(workspace, ["checkpoint", "create", "first"]).status == 0
     ruined(workspace)
     root = tmp_path / "root"
 
@@ -38,7 +37,7 @@ def test_wherever_it_crashes_the_store_is_as_before_or_as_restored(
         if left not in found:
             found.append(left)
             assert answers(root) == (answered if left == before else to_answer), crash
-            assert here(root, ["doctor"]).status == 0, crash
+            assert call(root, ["doctor"]).status == 0, crash
             restore()
             assert answers(root) == to_answer, crash
         else:

@@ -28,12 +28,6 @@ TEXTS = {
 }
 
 
-def environment_of(service: embedding_service.Service) -> dict[str, str]:
-    return {
-        "SPECKIT_EMBEDDER": "openai:tiny", "SPECKIT_EMBEDDER_URL": service.url, "SPECKIT_EMBEDDER_KEY": "a-key",
-    }  # fmt: skip
-
-
 def saved_without_vectors(root: Path, **environ: str) -> None:
     with Memory.open(root / "memory.db", root=root, environ=environ) as memory:
         for name, text in TEXTS.items():
@@ -113,7 +107,7 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
             txn.connection.execute("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
 
     with embedding_service.running() as service:
-        named = environment_of(service)
+        named = service.environ
         assert call(workspace, ["index", "docs"], env=named).status == 0
         saved_without_vectors(workspace, **named)
         asked = len(service.requests)
@@ -155,7 +149,7 @@ def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_me
             txn.connection.execute(statement)
 
     with embedding_service.running() as service:
-        named = environment_of(service)
+        named = service.environ
         assert call(workspace, ["index", "docs"], env=named).status == 0
         (workspace / "docs/steps.md").write_text(
             "".join(f"## Part {n}\n\n{f'Step {n} is done. ' * 50}\n" for n in range(80))
@@ -191,7 +185,7 @@ def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(works
         deletions = [call(workspace, ["delete", f"docs/{name}.md", "--json"]).json for name in ("tone", "cjk")]
         assert call(workspace, ["checkpoint", "create", "before", "--folder", "docs/storage"]).status == 0
         assert call(workspace, ["export", str(workspace.parent / "out")]).status == 0
-        named = environment_of(service)
+        named = service.environ
         assert call(workspace, ["delete", "docs/storage/wal.md"]).status == 0
         assert call(workspace, ["delete", "docs/fusion.md"]).status == 0
         out("index", "docs", **named)

@@ -245,14 +245,9 @@ def test_what_a_short_session_reads_counts_though_the_server_is_still_warming_up
 
     (workspace / NOTE).write_text(TEXT)
     with embedding_service.running() as service:
-        named = {
-            "SPECKIT_EMBEDDER": "openai:tiny",
-            "SPECKIT_EMBEDDER_URL": service.url,
-            "SPECKIT_EMBEDDER_KEY": "a-key",
-        }
-        assert call(workspace, ["index", "docs"], env=named).status == 0
+        assert call(workspace, ["index", "docs"], env=service.environ).status == 0
         asked, service.always = len(service.requests), waits
-        with_client(workspace, read, **named)
+        with_client(workspace, read, **service.environ)
         assert stored(workspace, "SELECT key FROM memories WHERE review_count > 0") == [(NOTE,)]
         over.set()
 
@@ -318,10 +313,8 @@ def test_an_update_that_is_killed_leaves_the_old_file_or_the_new_one(workspace: 
     file = put(workspace)
     for number in range(6):
         before = file.read_text()
-        environ = environment(workspace)
-        with subprocess.Popen(
-            [COMMAND, "update", NOTE, "--title", f"Name {number}"], env=environ, cwd=workspace
-        ) as ran:
+        renaming: list[str | Path] = [COMMAND, "update", NOTE, "--title", f"Name {number}"]
+        with subprocess.Popen(renaming, env=environment(workspace), cwd=workspace) as ran:
             try:
                 ran.wait(0.4 * (number + 1))
             except subprocess.TimeoutExpired:
@@ -519,13 +512,8 @@ def test_what_is_piped_is_read_in_the_encoding_that_it_has(workspace: Path, term
 @pytest.mark.parametrize("terminal", ["utf-8", "ascii", "cp950", "cp1252", "latin-1"])
 @pytest.mark.parametrize("encoding", ["cp950", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1"])
 def test_what_is_piped_is_never_stored_as_something_else(workspace: Path, terminal: str, encoding: str) -> None:
-    text = (
-        "The ‘café’ is closed.\n"
-        if encoding == "cp1252"
-        else "café\n"
-        if encoding == "latin-1"
-        else "檢索的設計：關閉\n"
-    )
+    texts = {"cp1252": "The ‘café’ is closed.\n", "latin-1": "café\n"}
+    text = texts.get(encoding, "檢索的設計：關閉\n")
     saved = call(
         workspace, ["save", "--content", "-", "--json"], {"PYTHONIOENCODING": terminal}, stdin=text.encode(encoding)
     )
@@ -556,9 +544,8 @@ def test_a_locale_that_cannot_spell_a_title_keeps_nobody_from_writing_it(workspa
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
     async def save(client: Client) -> Any:
-        return (
-            await client.call_tool("memory_save", {"content": "They wade.", "title": "Café 検索"})
-        ).structured_content
+        saved = await client.call_tool("memory_save", {"content": "They wade.", "title": "Café 検索"})
+        return saved.structured_content
 
     assert with_client(workspace, save, **plain)["data"]["key"] == "memories/café-検索.md"
     shown = call(workspace, ["save", "--content", "They stand.", "--title", "Écluse", "--json"], plain)

@@ -13,7 +13,6 @@ import pytest
 from storing.contents import contents
 
 from tests.server.doors import COMMAND, Ran, call, call_ok, environment
-from tests.server.test_checkpoints import here
 
 
 def other(workspace: Path) -> Path:
@@ -25,8 +24,7 @@ def other(workspace: Path) -> Path:
 
 def exported(workspace: Path) -> Path:
     out = workspace.parent / "out"
-    ran = here(workspace, ["export", str(out), "--json"])
-    assert ran.status == 0, ran.err
+    call_ok(workspace, ["export", str(out), "--json"])
     return out
 
 
@@ -40,8 +38,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.requirement("M14", "M14.lossless")
 def test_an_export_is_read_edited_and_imported_elsewhere(workspace: Path) -> None:
-    judged = here(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md", "--evidence", "both"])
-    assert judged.status == 0, judged.err
+    call_ok(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md", "--evidence", "both"])
     out = workspace.parent / "out"
     made = call(workspace, ["export", str(out), "--json"])
     assert (made.status, made.json["memories"], made.json["without_file"]) == (0, 6, [])
@@ -70,19 +67,18 @@ def test_an_edited_text_is_an_update_and_the_file_before_it_is_kept(workspace: P
     text.write_text(text.read_text() + "\nZebras are fused as well.\n")
     (out / "memories/docs/new.md").write_text("# New\n\nA quagga.\n")
     before = (workspace / "docs/fusion.md").read_bytes()
-    ran = here(workspace, ["import", str(out), "--json"])
-    assert ran.status == 0, ran.err
+    ran = call_ok(workspace, ["import", str(out), "--json"])
     assert [outcomes(ran)[key] for key in ("docs/fusion.md", "docs/new.md", "docs/tone.md")] == [
         "updated", "created", "unchanged",
     ]  # fmt: skip
     assert (workspace / "docs/fusion.md").read_bytes() == text.read_bytes()
     assert (Path(ran.json["aside"]) / "docs/fusion.md").read_bytes() == before
-    [found] = here(workspace, ["search", "zebras", "--limit", "1", "--json"]).json["results"]
+    [found] = call(workspace, ["search", "zebras", "--limit", "1", "--json"]).json["results"]
     assert found["key"] == "docs/fusion.md"
-    assert here(workspace, ["checkpoint", "delete", ran.json["checkpoint"]]).status == 0
+    assert call(workspace, ["checkpoint", "delete", ran.json["checkpoint"]]).status == 0
     assert not Path(ran.json["aside"]).exists()
     # what was taken in is no edit any more
-    assert here(workspace, ["export", str(out), "--json"]).json["written"] > 0
+    assert call(workspace, ["export", str(out), "--json"]).json["written"] > 0
 
 
 @pytest.mark.requirement("M14", "M14.edited")
@@ -91,37 +87,36 @@ def test_what_differs_here_is_not_written_over_unless_it_is_to_be_replaced(works
     (workspace / "docs/tone.md").write_text("# Tone\n\nWritten here since.\n")
     (workspace / "docs/fusion.md").write_text("# Fusion\n\nWritten here since, too.\n")
     (out / "memories/docs/fusion.md").write_text("# Fusion\n\nWritten there since.\n")
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     before = contents(workspace / "memory.db")
-    ran = here(workspace, ["import", str(out), "--json"])
+    ran = call(workspace, ["import", str(out), "--json"])
     assert ran.status == 1
     assert (outcomes(ran)["docs/fusion.md"], outcomes(ran)["docs/tone.md"]) == ("refused", "kept")
     assert "since, too" in (workspace / "docs/fusion.md").read_text()
     assert contents(workspace / "memory.db")["memories"] == before["memories"]
 
-    ran = here(workspace, ["import", str(out), "--replace", "--json"])
-    assert ran.status == 0, ran.err
+    ran = call_ok(workspace, ["import", str(out), "--replace", "--json"])
     assert (outcomes(ran)["docs/fusion.md"], outcomes(ran)["docs/tone.md"]) == ("updated", "updated")
     assert "there since" in (workspace / "docs/fusion.md").read_text()
     assert "since, too" in (Path(ran.json["aside"]) / "docs/fusion.md").read_text()
-    assert here(workspace, ["index", "docs", "--json"]).json["updated"] == []
-    assert here(workspace, ["doctor"]).status == 0
+    assert call(workspace, ["index", "docs", "--json"]).json["updated"] == []
+    assert call(workspace, ["doctor"]).status == 0
 
 
 @pytest.mark.requirement("M14", "M14.edited")
 def test_what_was_learned_later_counts(workspace: Path) -> None:
-    assert here(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md"]).status == 0
+    assert call(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md"]).status == 0
     out = exported(workspace)
     root = other(workspace)
     shutil.copytree(workspace / "docs", root / "docs")
-    assert here(root, ["index", "docs"]).status == 0
-    ran = here(root, ["import", str(out), "--json"])
+    assert call(root, ["index", "docs"]).status == 0
+    ran = call(root, ["import", str(out), "--json"])
     assert outcomes(ran)["docs/fusion.md"] == "updated"
     assert (ran.json["written"], ran.json["aside"]) == ([], None)
-    assert here(root, ["links", "add", "docs/fusion.md", "enabled", "docs/tone.md"]).status == 0
-    ran = here(root, ["import", str(out), "--json"])
+    assert call(root, ["links", "add", "docs/fusion.md", "enabled", "docs/tone.md"]).status == 0
+    ran = call(root, ["import", str(out), "--json"])
     assert outcomes(ran)["docs/fusion.md"] == "kept"
-    assert "enabled" in here(root, ["links", "history", "docs/fusion.md"]).out
+    assert "enabled" in call(root, ["links", "history", "docs/fusion.md"]).out
 
 
 @pytest.mark.requirement("M14")
@@ -133,15 +128,15 @@ def test_a_folder_of_documents_and_a_single_one_are_copied_and_indexed(workspace
     (notes / "empty.md").write_text("\n")
     (notes / "picture.png").write_bytes(b"\x89PNG")
     (notes / "linked").symlink_to(workspace / "docs")
-    ran = here(workspace, ["import", str(notes), "--json"])
+    ran = call(workspace, ["import", str(notes), "--json"])
     assert ran.status == 1  # the empty one
     assert outcomes(ran) == {"notes/one.md": "created", "notes/deep/two.txt": "created", "notes/empty.md": "refused"}
     assert (workspace / "notes/deep/two.txt").read_text() == "A quagga.\n"
-    ran = here(workspace, ["import", str(notes / "one.md"), "--into", "inbox", "--json"])
+    ran = call(workspace, ["import", str(notes / "one.md"), "--into", "inbox", "--json"])
     assert outcomes(ran) == {"inbox/one.md": "created"}
     # they are sources: what is deleted is noticed
     (workspace / "notes/one.md").unlink()
-    assert here(workspace, ["index", "notes", "--json"]).json["vanished"] == ["notes/one.md"]
+    assert call(workspace, ["index", "notes", "--json"]).json["vanished"] == ["notes/one.md"]
 
 
 @pytest.mark.requirement("M14")
@@ -150,8 +145,8 @@ def test_an_export_is_brought_up_to_date_and_nothing_else_is_written_to(workspac
     (out / "README").write_text("mine")
     (workspace / "docs/tone.md").unlink()
     (workspace / "docs/new.md").write_text("# New\n")
-    assert here(workspace, ["index", "docs"]).status == 0
-    ran = here(workspace, ["export", str(out), "--json"])
+    assert call(workspace, ["index", "docs"]).status == 0
+    ran = call(workspace, ["export", str(out), "--json"])
     assert (ran.json["memories"], ran.json["removed"]) == (6, 1)
     assert not (out / "memories/docs/tone.md").exists()
     assert (out / "README").read_text() == "mine"
@@ -159,21 +154,21 @@ def test_an_export_is_brought_up_to_date_and_nothing_else_is_written_to(workspac
     (out / "memories/docs/new.md").write_text("# Edited\n")
     (out / "memories/docs/added.md").write_text("# Added\n")
     (workspace / "docs/added.md").write_text("# Something else\n")
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     before = files(out)
-    ran = here(workspace, ["export", str(out), "--json"])
+    ran = call(workspace, ["export", str(out), "--json"])
     assert (ran.status, ran.json["error"]["code"]) == (2, "E064")
     assert "docs/added.md" in ran.json["error"]["message"]
     assert "docs/new.md" in ran.json["error"]["message"]
     assert files(out) == before
     for target in (workspace / "docs", workspace / "docs/new.md"):
-        assert here(workspace, ["export", str(target), "--json"]).json["error"]["code"] == "E064"
-    part = here(workspace, ["export", str(out), "--folder", "docs", "--json"])
+        assert call(workspace, ["export", str(target), "--json"]).json["error"]["code"] == "E064"
+    part = call(workspace, ["export", str(out), "--folder", "docs", "--json"])
     assert part.json["error"]["code"] == "E064"
-    part = here(workspace, ["export", str(workspace / "backup"), "--folder", "docs/storage", "--json"])
+    part = call(workspace, ["export", str(workspace / "backup"), "--folder", "docs/storage", "--json"])
     assert part.json["memories"] == 2
     # an export inside of the workspace is not taken for documents
-    assert here(workspace, ["index", ".", "--json"]).json["created"] == []
+    assert call(workspace, ["index", ".", "--json"]).json["created"] == []
 
 
 def rewritten(out: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -217,10 +212,9 @@ def test_a_source_that_cannot_be_used_changes_nothing(
     root = other(workspace)
     (root / "docs").mkdir()
     (root / "docs" / "x.md").write_text("# X\n")
-    assert here(root, ["index", "docs"]).status == 0
+    assert call(root, ["index", "docs"]).status == 0
     before, there = contents(root / "memory.db"), files(root / "docs")
-    ran = here(root, ["import", str(out), "--json"])
-    assert ran.json["error"]["code"] == code
+    assert call(root, ["import", str(out), "--json"]).json["error"]["code"] == code
     assert (contents(root / "memory.db"), files(root / "docs")) == (before, there)
 
 
@@ -260,11 +254,11 @@ def test_a_record_that_no_store_has_written_undoes_all_of_it(
     out = exported(workspace)
     recorded(out, change)
     root = other(workspace)
-    ran = here(root, ["import", str(out), "--json"])
+    ran = call(root, ["import", str(out), "--json"])
     assert ran.json["error"]["code"] in ("E065", "E066"), ran.out
     assert said in ran.json["error"]["message"]
     assert list(root.rglob("*.md")) == []
-    assert here(root, ["search", "ranks", "--json"]).json["results"] == []
+    assert call(root, ["search", "ranks", "--json"]).json["results"] == []
 
 
 @pytest.mark.requirement("M14", "M14.hostile")
@@ -284,7 +278,7 @@ def test_memories_that_cannot_be_taken_are_refused_one_by_one(workspace: Path) -
 
     rewritten(out, harm)
     root = other(workspace)
-    ran = here(root, ["import", str(out), "--json"])
+    ran = call(root, ["import", str(out), "--json"])
     assert ran.status == 1
     assert set(outcomes(ran).values()) == {"refused"}
     assert all(one["why"] for one in ran.json["memories"])
@@ -296,12 +290,12 @@ def test_memories_that_cannot_be_taken_are_refused_one_by_one(workspace: Path) -
 @pytest.mark.usefixtures("processes")
 def test_a_full_disk_leaves_the_store_and_the_files(workspace: Path) -> None:
     (workspace / "docs/big.md").write_text("# Big\n\n" + "Many words about zebras. " * 6000)
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     out = exported(workspace)
     root = other(workspace)
     (root / "docs").mkdir()
     (root / "docs" / "x.md").write_text("# X\n")
-    assert here(root, ["index", "docs"]).status == 0
+    assert call(root, ["index", "docs"]).status == 0
     before, there = contents(root / "memory.db"), files(root / "docs")
     script = 'ulimit -f 64; trap "" XFSZ; exec "$@"'
     for arguments in (["import", str(out)], ["export", str(root.parent / "third")]):
@@ -312,8 +306,8 @@ def test_a_full_disk_leaves_the_store_and_the_files(workspace: Path) -> None:
         assert json.loads(ran.stdout)["error"]["code"] in ("E028", "E064", "E066", "E081"), ran.stdout
     assert (contents(root / "memory.db"), files(root / "docs")) == (before, there)
     # what was begun is completed
-    assert here(workspace, ["export", str(root.parent / "third"), "--json"]).json["memories"] == 7
-    assert here(root, ["import", str(root.parent / "third"), "--json"]).json["created"] == 7
+    assert call(workspace, ["export", str(root.parent / "third"), "--json"]).json["memories"] == 7
+    assert call(root, ["import", str(root.parent / "third"), "--json"]).json["created"] == 7
 
 
 @pytest.mark.requirement("M14", "M14.whole")
@@ -322,20 +316,19 @@ def test_a_file_that_cannot_be_made_undoes_all_of_it(workspace: Path) -> None:
     root = other(workspace)
     (root / "docs").mkdir()
     (root / "docs" / "storage").write_text("a file where a folder is needed")
-    ran = here(root, ["import", str(out), "--json"])
-    assert ran.json["error"]["code"] == "E066"
+    assert call(root, ["import", str(out), "--json"]).json["error"]["code"] == "E066"
     assert [path.name for path in (root / "docs").iterdir()] == ["storage"]
-    assert here(root, ["search", "ranks", "--json"]).json["results"] == []
+    assert call(root, ["search", "ranks", "--json"]).json["results"] == []
 
 
 @pytest.mark.requirement("M14", "I9")
 def test_secrets_are_left_out_of_the_texts(workspace: Path) -> None:
     secret = "AKIAIOSFODNN7ABCDEFG"
     (workspace / "docs/key.md").write_bytes(f"# Key\r\n\r\nIt is {secret} now.\r\n".encode())
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     out = workspace.parent / "out"
-    assert here(workspace, ["export", str(out), "--json"]).json["secrets"] == 1
+    assert call(workspace, ["export", str(out), "--json"]).json["secrets"] == 1
     assert not any(secret.encode() in data for data in files(out).values())
     assert (out / "memories/docs/key.md").read_bytes().count(b"\r\n") == 3
     # here, the file with the secret is the same text
-    assert outcomes(here(workspace, ["import", str(out), "--json"]))["docs/key.md"] == "unchanged"
+    assert outcomes(call(workspace, ["import", str(out), "--json"]))["docs/key.md"] == "unchanged"

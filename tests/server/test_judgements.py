@@ -12,7 +12,6 @@ import apsw
 import pytest
 
 from tests.server.doors import Ran, call
-from tests.server.test_checkpoints import here
 from tests.server.test_exchange import exported, other, outcomes
 from tests.server.test_mcp_stdio import calls
 from tests.server.test_renames import memories
@@ -82,18 +81,18 @@ def test_what_was_judged_goes_along_with_an_export_and_is_taken_back_there(works
     judged(workspace, True, session="t", promote=True)
     out = exported(workspace)
     root = other(workspace)
-    assert here(root, ["import", str(out)]).status == 0
+    assert call(root, ["import", str(out)]).status == 0
     for name in ("kind", "at", "session", "before", "after"):
         there, ours = ([one[name] for one in call(each, LISTED).json["judgements"]] for each in (root, workspace))
         assert there == ours
     for each in (root, workspace):
         second = call(each, LISTED).json["judgements"][-2]
         assert second["kind"] == "not useful"
-        assert here(each, ["learned", "undo", str(second["id"])]).status == 0
+        assert call(each, ["learned", "undo", str(second["id"])]).status == 0
     assert {**known(root), "id": 0} == {**known(workspace), "id": 0}
     assert known(root)["confidence"] == 1.0
     # taking back is later than what the export tells, though it leaves fewer judgements
-    assert outcomes(here(root, ["import", str(out), "--json"]))[TONE] in ("kept", "unchanged")
+    assert outcomes(call(root, ["import", str(out), "--json"]))[TONE] in ("kept", "unchanged")
     assert known(root)["validation_count"] == 6
 
 
@@ -103,16 +102,16 @@ def test_of_two_stores_the_one_that_judged_last_knows_best_whatever_was_taken_ba
     judged(workspace, True)
     out = exported(workspace)
     root = other(workspace)
-    assert here(root, ["import", str(out)]).status == 0
+    assert call(root, ["import", str(out)]).status == 0
     assert call(workspace, ["learned", "undo", "--session", "rash"]).status == 0
     judged(root, True, True, True, True)
-    assert here(workspace, ["export", str(out)]).status == 0
-    assert outcomes(here(root, ["import", str(out), "--json"]))[TONE] == "kept"
+    assert call(workspace, ["export", str(out)]).status == 0
+    assert outcomes(call(root, ["import", str(out), "--json"]))[TONE] == "kept"
     assert (known(root)["confidence"], known(root)["validation_count"]) == (0.95, 6)
     assert len(call(root, [*LISTED, "--memory", TONE]).json["judgements"]) == 6
     later = workspace.parent / "later"
-    assert here(root, ["export", str(later)]).status == 0
-    assert outcomes(here(workspace, ["import", str(later), "--json"]))[TONE] == "updated"
+    assert call(root, ["export", str(later)]).status == 0
+    assert outcomes(call(workspace, ["import", str(later), "--json"]))[TONE] == "updated"
     assert (known(workspace)["confidence"], known(workspace)["validation_count"]) == (0.95, 6)
 
 
@@ -128,10 +127,10 @@ def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_t
     text = (root / TONE).read_text()
     assert not text.startswith("---")
     (root / TONE).write_text(f"---\nimportance_tier: important\n---\n{text}")
-    assert here(root, ["index", "docs"]).status == 0
-    assert here(root, ["import", str(out), "--json"]).status == 0
+    assert call(root, ["index", "docs"]).status == 0
+    assert call(root, ["import", str(out), "--json"]).status == 0
     assert known(root)["tier"] == "critical"
-    assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
+    assert call(root, ["learned", "undo", "--memory", TONE]).status == 0
     assert known(root)["tier"] == "important"
 
 
@@ -147,7 +146,7 @@ def test_what_comes_back_into_a_copy_that_went_another_way_keeps_its_order(works
     assert call(copy, ["checkpoint", "restore", "storage"]).status == 0
     listed = call(copy, [*LISTED, "--memory", WAL])
     assert told(listed) == [("useful", "here", False)] * 2 + [("not useful", "here", False)]
-    assert here(copy, ["learned", "undo", str(listed.json["judgements"][-1]["id"])]).status == 0
+    assert call(copy, ["learned", "undo", str(listed.json["judgements"][-1]["id"])]).status == 0
     assert known(copy, WAL)["confidence"] == 0.7
     assert [one["id"] for one in call(copy, [*LISTED, "--memory", TONE]).json["judgements"]] == [4, 1]
     assert call(copy, ["doctor"]).status == 0
@@ -171,14 +170,14 @@ def test_a_promotion_of_an_older_store_leaves_the_tier_that_the_file_declares_no
     judged(workspace, *[True] * 5, promote=True)
     text = (workspace / TONE).read_text()
     (workspace / TONE).write_text(f"---\nimportance_tier: {declared}\n---\n{text}")
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     before_judgements_were_kept(workspace / "memory.db")
     undo, index = ["learned", "undo", "--memory", TONE], ["index", "docs", "--json"]
     one, other = (index, undo) if first == "index" else (undo, index)
-    assert here(workspace, one).status == 0
-    assert here(workspace, other).status == 0
+    assert call(workspace, one).status == 0
+    assert call(workspace, other).status == 0
     assert known(workspace)["tier"] == declared
-    assert here(workspace, index).json["updated"] == []
+    assert call(workspace, index).json["updated"] == []
     assert call(workspace, ["doctor"]).status == 0
 
 
@@ -189,9 +188,9 @@ def test_an_older_store_that_is_exported_before_it_is_indexed_tells_no_time_of_a
     judged(workspace, *[True] * 5, promote=True)
     before_judgements_were_kept(workspace / "memory.db")
     out, root = exported(workspace), other(workspace)
-    assert here(root, ["import", str(out)]).status == 0
+    assert call(root, ["import", str(out)]).status == 0
     assert (root / TONE).stat().st_mtime_ns > 10**18
-    assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
+    assert call(root, ["learned", "undo", "--memory", TONE]).status == 0
     assert known(root)["tier"] == "normal"
 
 

@@ -12,7 +12,7 @@ from storing.contents import contents
 
 from speckit_memory.memory.store.file.opening import vector_extension
 from tests.server.doors import call, call_ok
-from tests.server.test_checkpoints import answers, here, state
+from tests.server.test_checkpoints import answers, state
 from tests.server.test_mcp_stdio import calls
 
 
@@ -78,14 +78,14 @@ def damage(file: Path, statements: str) -> None:
 def test_what_follows_from_the_rest_is_made_anew(workspace: Path, kind: str) -> None:
     answered, before = answers(workspace), state(workspace)
     damage(workspace / "memory.db", DAMAGES[kind])
-    assert here(workspace, ["doctor", "--json"]).status == 1
-    ran = here(workspace, ["doctor", "--repair", "--json"])
+    assert call(workspace, ["doctor", "--json"]).status == 1
+    ran = call(workspace, ["doctor", "--repair", "--json"])
     told = {check["name"]: check for check in ran.json["checks"]}
     assert (ran.status, told["repair"]["verdict"], told["store"]["verdict"]) == (0, "ok", "ok"), ran.out
     assert answers(workspace) == answered
     if not kind.startswith("counts"):
         assert state(workspace) == before
-    [kept] = here(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]
+    [kept] = call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]
     assert kept["name"] in told["repair"]["detail"]
     assert bool(kept["faults"]) is (kind not in STALE)  # a checkpoint brings texts back, and words are made of them
 
@@ -95,11 +95,11 @@ def test_what_follows_from_the_rest_is_made_anew(workspace: Path, kind: str) -> 
 def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by: list[str]) -> None:
     answered = answers(workspace)
     damage(workspace / "memory.db", "DELETE FROM chunk_vectors WHERE rowid IN (1, 2)")
-    told = {check["name"]: check for check in here(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
+    told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"]
     assert "2 wait for their vectors" in told["content"]["detail"]
     assert "2 rows of passages wait for `speckit-memory maintain`" in told["repair"]["detail"]
-    assert here(workspace, by).status == 0
+    assert call(workspace, by).status == 0
     assert answers(workspace) == answered
     assert call(workspace, ["doctor"]).status == 0
 
@@ -162,7 +162,7 @@ def test_vectors_of_another_space_are_found_and_made_anew_by_the_next_index(work
     told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"], told
     assert f"{mixed} wait for their vectors" in told["content"]["detail"]
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["index", "docs"]).status == 0
     assert answers(workspace) == answered
     assert call(workspace, ["doctor"]).status == 0
 
@@ -173,7 +173,7 @@ def test_vectors_in_the_cache_of_another_length_than_their_model_makes_are_remov
     found = call(workspace, ["doctor"])
     assert found.status == 1
     assert "have another length than it makes" in " ".join(found.out.split())
-    told = {check["name"]: check for check in here(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
+    told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert (told["repair"]["verdict"], told["store"]["verdict"]) == ("ok", "ok")
     assert "1 row of the cache" in told["repair"]["detail"]
 
@@ -181,7 +181,7 @@ def test_vectors_in_the_cache_of_another_length_than_their_model_makes_are_remov
 @pytest.mark.requirement("M14.repair")
 def test_a_repair_that_is_not_done_says_why(workspace: Path) -> None:
     def told(root: Path, *arguments: str) -> dict[str, dict[str, str]]:
-        ran = here(root, ["doctor", "--repair", "--json", *arguments])
+        ran = call(root, ["doctor", "--repair", "--json", *arguments])
         return {check["name"]: check for check in ran.json["checks"]}
 
     # a broken pipeline keeps nobody from mending
@@ -204,7 +204,7 @@ def test_a_repair_that_is_not_done_says_why(workspace: Path) -> None:
 
 
 def test_a_store_that_is_not_there_and_was_named_is_not_to_be_named(workspace: Path) -> None:
-    error = here(workspace, ["search", "ranks", "--db", "nowhere.db", "--json"]).json["error"]
+    error = call(workspace, ["search", "ranks", "--db", "nowhere.db", "--json"]).json["error"]
     assert error["code"] == "E010"
     assert not [action for action in error["actions"] if "name another store" in action]
     assert error["hint"] == "--db names it."

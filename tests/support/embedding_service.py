@@ -46,6 +46,12 @@ class Service:
         self._guard = threading.Lock()
 
     @property
+    def environ(self) -> dict[str, str]:
+        """What has the product ask this service."""
+        named = {"": "openai:tiny", "_URL": self.url, "_KEY": "a-key"}
+        return {f"SPECKIT_EMBEDDER{name}": value for name, value in named.items()}
+
+    @property
     def texts(self) -> list[str]:
         """Every text that was sent, in order."""
         return [text for request in self.requests for text in request["input"]]

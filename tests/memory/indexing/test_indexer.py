@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,10 +71,8 @@ def test_a_folder_is_indexed_with_everything_its_documents_say(
         sources=[""],
     )
     memory = reader.get_memory(database.reader(), "docs/rrf.md")
-    assert replace(memory, content_hash="", updated_at=0.0) == replace(
+    assert memory == replace(
         memory,
-        content_hash="",
-        updated_at=0.0,
         key="docs/rrf.md",
         title="Rank fusion",
         folder="docs",
@@ -389,13 +388,8 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
 
     assert (report.created, seen) == (["d1", "d2"], [Progress(2, None, "d2")])
     first, second = (reader.get_memory(database.reader(), key) for key in ("d1", "d2"))
-    assert (first.title, first.folder, first.tier, first.triggers, first.created_at) == (
-        "Given",
-        "f",
-        Tier.CRITICAL,
-        ("t",),
-        5.0,
-    )
+    assert (first.title, first.folder, first.tier) == ("Given", "f", Tier.CRITICAL)
+    assert (first.triggers, first.created_at) == (("t",), 5.0)
     # nobody knows when it was written: neither when it was indexed nor in 1970
     assert (second.title, second.created_at, second.updated_at) == ("d2", None, None)
     assert first.updated_at == 5.0
@@ -503,8 +497,6 @@ def test_a_check_says_how_many_tokens_a_document_has(indexer: Indexer, root: Pat
 
 
 def test_the_static_model_needs_no_network_and_no_model_code() -> None:
-    import sys
-
     StaticEmbedder().embed_query("text")
 
     assert "wordllama" not in sys.modules
