@@ -9,7 +9,7 @@ import pytest
 from tally import Tally
 
 from speckit_memory.memory.store.file.connection import Database
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 MTIMES = (15_032_385_535, 9_223_372_037, 9_223_372_036, 4_102_444_800, 1, 0, -1, -2_147_483_648)
@@ -87,6 +87,6 @@ def test_times_of_an_older_store_are_read_as_unknown(root: Path, tally: Tally) -
     assert set(shown) <= {"unknown"}
     assert listed[1]["data"]["memories"][0]["updated"] != "unknown"
     for pipeline in ("default", "catalogue"):
-        ran = call_ok(root, ["search", "alpha", "--limit", "50", "--json", "--pipeline", pipeline])
+        ran = call(root, ["search", "alpha", "--limit", "50", "--json", "--pipeline", pipeline]).ok()
         assert ran.json["notes"]["degraded"] == []
     tally.tried(len(STORED))

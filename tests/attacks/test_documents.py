@@ -22,7 +22,7 @@ from speckit_memory.memory.indexing.limits import (
     MOST_TRIGGERS,
 )
 from speckit_memory.memory.store.records import Document
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 ANALYSER = Analyser()
 SIZE = 150_000
@@ -58,7 +58,7 @@ def test_one_run_over_all_hostile_documents_stores_each_and_the_good_one(tmp_pat
         tally.tried()
     (tmp_path / "good.md").write_text("# Good\n\nThe quokka survived.\n")
 
-    assert len(call_ok(tmp_path, ["index", ".", "--json"]).json["created"]) == len(SHAPES) + 1
+    assert len(call(tmp_path, ["index", ".", "--json"]).ok().json["created"]) == len(SHAPES) + 1
     found = call(tmp_path, ["search", "which quokka survived", "--json"])
     assert found.json["results"][0]["key"] == "good.md"
 

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tally import Tally
 
-from tests.server.doors import call, call_ok, environment, server_command
+from tests.server.doors import call, environment, server_command
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -129,7 +129,7 @@ def deleted(path: Path, _: Path) -> None:
 
 def deleted_but_for_its_log_and_indexed_again(path: Path, _: Path) -> None:
     path.unlink()
-    call_ok(path.parent, ["index", "docs"])
+    call(path.parent, ["index", "docs"]).ok()
     assert {f"docs/{name}.md" for name in ("one", "two", "three")} <= keys(path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Snapshot, StoredEvaluation
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 DAY = 86_400.0
 
@@ -15,10 +15,9 @@ def test_the_command_lists_what_a_comparison_kept_with_its_id(workspace: Path) -
     old = StoredEvaluation("a" * 12, "eval gate", DAY, "mine", "d", {"pipelines": [{"name": "rsf", "hash": "c" * 12}]})
     with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
         database.keep(old, [Snapshot("c" * 12, "nDCG@10", 0.25, 7)])
-    compared = call_ok(
-        workspace,
-        ["eval", "compare", "--own", "--pipeline", "default", "--pipeline", "bm25", "--json"],
-    )
+    compared = call(
+        workspace, ["eval", "compare", "--own", "--pipeline", "default", "--pipeline", "bm25", "--json"]
+    ).ok()
 
     ran = call(workspace, ["eval", "history", "--json"])
 

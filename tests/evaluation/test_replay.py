@@ -15,7 +15,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.replay import replay
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Judgement
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 QUESTIONS = ("rank fusion", "write-ahead log", "quokka cache", "backups of the store", "lexical and dense channels")
 
@@ -131,7 +131,7 @@ def test_a_flag_is_promoted_by_what_a_replay_showed(asked: Path) -> None:
         question, *_ = database.served()[1:]
         best = question.control.memories[0]
         database.judge([Judgement(question.query.id, best, 3, "judged", "me", 1.0)])
-    name = call_ok(asked, ["eval", "replay", "--flag", FLAG, "--json"]).json["id"]
+    name = call(asked, ["eval", "replay", "--flag", FLAG, "--json"]).ok().json["id"]
     with EvaluationDatabase.open(asked / "memory.evaluation.db") as database:
         kept = database.evaluation(name)
     assert kept is not None

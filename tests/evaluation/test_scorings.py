@@ -10,7 +10,7 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.scorings import StepMoves, observed
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoredStep, Scoring
-from tests.server.doors import call_ok
+from tests.server.doors import call
 
 
 def scored(number: int, *steps: tuple[str, tuple[float, ...]]) -> Scoring:
@@ -43,7 +43,7 @@ def test_the_command_reads_what_searches_left(workspace: Path) -> None:
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
         memory.served(memory.search("rank fusion"))
         expected = memory.pipeline.hash
-    [pipeline] = json.loads(call_ok(workspace, ["eval", "scorings", "--json"]).out)["pipelines"]
+    [pipeline] = json.loads(call(workspace, ["eval", "scorings", "--json"]).ok().out)["pipelines"]
     assert (pipeline["hash"], pipeline["name"], pipeline["queries"]) == (expected, "default", 1)
     assert pipeline["steps"][0]["moved_scores"] is None
     assert len(pipeline["steps"]) > 1

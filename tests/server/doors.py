@@ -65,6 +65,11 @@ class Ran:
         """Standard output, which must be one JSON document."""
         return json.loads(self.out)
 
+    def ok(self) -> Ran:
+        """This run, which must have ended well."""
+        assert self.status == 0, self.err or self.out
+        return self
+
 
 Run = Callable[..., Ran]
 
@@ -115,13 +120,6 @@ def call(
     return ran
 
 
-def call_ok(root: Path, arguments: Sequence[str | Path], env: Mapping[str, str] | None = None, **more: Any) -> Ran:
-    """Runs a command line that must end well."""
-    ran = call(root, arguments, env, **more)
-    assert ran.status == 0, ran.err or ran.out
-    return ran
-
-
 @asynccontextmanager
 async def connected(
     root: Path, *arguments: str, env: Mapping[str, str] | None = None, errlog: TextIO | None = None, **client: Any
@@ -167,5 +165,5 @@ def indexed_workspace(root: Path) -> Path:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert call_ok(root, ["index", "docs", "--json"]).json["created"] == sorted(DOCUMENTS)
+    assert call(root, ["index", "docs", "--json"]).ok().json["created"] == sorted(DOCUMENTS)
     return root

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from speckit_memory.memory.store.file.queries import rows
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 pytestmark = pytest.mark.requirement("I8", "I8.absent")
@@ -46,7 +46,7 @@ def learned(root: Path) -> list[list[Any]]:
 
 
 def index(root: Path, *arguments: str) -> Any:
-    return call_ok(root, ["index", *(arguments or ("docs",)), "--json"]).json
+    return call(root, ["index", *(arguments or ("docs",)), "--json"]).ok().json
 
 
 def found(root: Path) -> dict[str, list[str]]:
@@ -177,7 +177,7 @@ def test_a_branch_without_memories_costs_nothing_that_was_learned(known: Path, p
     before = learned(known)
 
     git("checkout", "-q", "bare")
-    assert "absent: 6 memories without their files" in call_ok(known, ["index", "."]).out
+    assert "absent: 6 memories without their files" in call(known, ["index", "."]).ok().out
     assert call(known, ["list", "--json"]).json["total"] == 0
 
     git("checkout", "-q", "main")
@@ -190,9 +190,9 @@ def test_a_locale_that_cannot_spell_a_name_costs_nothing(known: Path, processes:
     index(known)
     before = learned(known)
 
-    ran = call_ok(
+    ran = call(
         known, ["index", "docs"], {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, spawned=True
-    )
+    ).ok()
     assert "nothing has changed" in ran.out
     assert learned(known) == before
 

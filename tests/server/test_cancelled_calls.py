@@ -14,7 +14,7 @@ from raw_server import RawServer, call_of, raw_server
 from speckit_memory.memory.store.file.connection import Database
 from tests.attacks.test_full_disk import WRITING
 from tests.attacks.test_tools import DEFECTS, USUAL
-from tests.server.doors import DOCUMENTS, call, call_ok
+from tests.server.doors import DOCUMENTS, call
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -184,7 +184,7 @@ def require_whole(root: Path, server: RawServer) -> None:
     assert server.close() == 0
     with Database.open(root / "memory.db", create=False) as store:
         assert store.check() == []
-    call_ok(root, ["doctor", "--json"])
+    call(root, ["doctor", "--json"]).ok()
 
 
 @pytest.mark.requirement("T29.progress")

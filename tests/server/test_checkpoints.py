@@ -16,7 +16,7 @@ from mcp import Client
 from storing.contents import contents
 
 from speckit_memory.engine import Memory
-from tests.server.doors import COMMAND, call, call_ok, environment, with_client
+from tests.server.doors import COMMAND, call, environment, with_client
 
 ASKED = ("why are ranks fused", "computeMPAB", "quokka cache", "検索の設計", "backups")
 DERIVED = {
@@ -52,7 +52,7 @@ def ruined(root: Path) -> None:
 
 @pytest.mark.requirement("M14", "M14.modes")
 def test_a_checkpoint_is_made_listed_restored_and_deleted(workspace: Path) -> None:
-    made = call_ok(workspace, ["checkpoint", "create", "first", "--metadata", '{"why": "a test"}', "--json"])
+    made = call(workspace, ["checkpoint", "create", "first", "--metadata", '{"why": "a test"}', "--json"]).ok()
     about = made.json["checkpoint"]
     assert (about["name"], about["folder"], about["metadata"], about["memories"]) == ("first", "", {"why": "a test"}, 6)
     assert (about["problem"], about["faults"], made.json["dropped"]) == (None, [], [])
@@ -60,7 +60,7 @@ def test_a_checkpoint_is_made_listed_restored_and_deleted(workspace: Path) -> No
     ruined(workspace)
     assert answers(workspace) != answered
 
-    restored = call_ok(workspace, ["checkpoint", "restore", "first", "--replace", "--json"])
+    restored = call(workspace, ["checkpoint", "restore", "first", "--replace", "--json"]).ok()
     counts = {key: restored.json[key] for key in ("returned", "set_back", "removed", "pending")}
     assert counts == {"returned": 1, "set_back": 5, "removed": 1, "pending": 0}
     assert answers(workspace) == answered
@@ -226,7 +226,7 @@ def test_the_oldest_go_beyond_what_the_workspace_keeps(workspace: Path) -> None:
         [], [], ["a"],
     ]  # fmt: skip
     # what is to be restored is spared by the checkpoint that is made before
-    call_ok(workspace, ["checkpoint", "restore", "b", "--replace", "--json"])
+    call(workspace, ["checkpoint", "restore", "b", "--replace", "--json"]).ok()
     (workspace / ".speckit" / "config.yaml").write_text("checkpoints: {keep: 0, days: x}\n")
     refused = call(workspace, ["checkpoint", "create", "d", "--json"])
     assert [one["code"] for one in refused.json["errors"]] == ["E114", "E114"]
@@ -297,7 +297,7 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
             return found.id, found.confidence, len(memory.link_history(key))
 
     for at, key in enumerate(("docs/fusion.md", "docs/tone.md")):
-        call_ok(workspace, ["links", "add", key, "supports", "docs/cjk.md", "--strength", f"0.{at + 4}"])
+        call(workspace, ["links", "add", key, "supports", "docs/cjk.md", "--strength", f"0.{at + 4}"]).ok()
     before = known("docs/fusion.md")
     assert call(workspace, ["checkpoint", "create", "first"]).status == 0
     old, new = workspace / "docs/fusion.md", workspace / "docs/storage/ranks.md"
@@ -310,7 +310,7 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
         memory.validate("docs/storage/ranks.md", useful=True)
 
-    restored = call_ok(workspace, ["checkpoint", "restore", "first", *mode, "--json"])
+    restored = call(workspace, ["checkpoint", "restore", "first", *mode, "--json"]).ok()
     assert (restored.json["returned"], restored.json["set_back"]) == (0, 6)
     assert known("docs/storage/ranks.md") == before
     [found] = call(workspace, ["search", "why are ranks fused", "--limit", "1", "--json"]).json["results"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.sources import presets
-from tests.server.doors import COMMAND, call, call_ok, environment
+from tests.server.doors import COMMAND, call, environment
 
 
 def completed(root: Path, line: str) -> list[str]:
@@ -57,7 +57,7 @@ def test_completing_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.usefixtures("processes")
 def test_each_shell_gets_a_script(tmp_path: Path, shell: str) -> None:
-    ran = call_ok(tmp_path, [], {"_SPECKIT_MEMORY_COMPLETE": f"{shell}_source"})
+    ran = call(tmp_path, [], {"_SPECKIT_MEMORY_COMPLETE": f"{shell}_source"}).ok()
     assert f"_SPECKIT_MEMORY_COMPLETE={shell}_complete" in ran.out
     assert "speckit-memory" in ran.out
 

@@ -8,7 +8,7 @@ import judged_sets
 import pytest
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 TWO = ("--pipeline", "bm25", "--pipeline", "fts5")
 
@@ -29,7 +29,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_a_comparison_is_shown_though_it_cannot_be_kept(damaged: Path, mixed: Path) -> None:
-    shown = call_ok(damaged, ["eval", "compare", "--dataset", mixed, *TWO])
+    shown = call(damaged, ["eval", "compare", "--dataset", mixed, *TWO]).ok()
     assert "noise floor" in shown.out
     told = " ".join(shown.out.split())
     assert "not kept: " in told and "is damaged" in told and "(E024); copy " in told
@@ -65,7 +65,7 @@ def test_a_change_of_a_flag_that_cannot_be_noted_is_told(damaged: Path) -> None:
     flags = damaged / ".speckit" / "flags.yaml"
     flags.parent.mkdir()
     flags.write_text("flags: {SPECKIT_RSF_FUSION: {state: shadow}}\n", encoding="utf-8")
-    told = " ".join(call_ok(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION"]).out.split())
+    told = " ".join(call(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION"]).ok().out.split())
     assert "shadow → dark_run" in told
     assert "when and why is not noted: " in told and "is damaged" in told
     again = call(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION", "--json"]).json

@@ -14,7 +14,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.server.fitting_actions import advice_for_client
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import calls
 
@@ -178,8 +178,7 @@ def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_me
 @pytest.mark.requirement("I9.finished", "T9.undone", "M14")
 def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(workspace: Path) -> None:
     def out(*arguments: str, **environ: str) -> str:
-        ran = call_ok(workspace, arguments, env=environ)
-        return " ".join(ran.out.split())
+        return " ".join(call(workspace, arguments, env=environ).ok().out.split())
 
     with embedding_service.running() as service:
         deletions = [call(workspace, ["delete", f"docs/{name}.md", "--json"]).json for name in ("tone", "cjk")]

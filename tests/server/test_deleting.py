@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 A, B, RULE, OLD = "docs/del/a.md", "docs/del/deep/b.md", "rules/rule.md", "old/old.md"
@@ -247,7 +247,7 @@ def test_a_memory_and_a_folder_are_not_deleted_at_once(filled: Path) -> None:
 @pytest.mark.requirement("T9.file")
 def test_folders_that_a_deletion_leaves_empty_go_and_come_back_with_their_files(filled: Path) -> None:
     (filled / "docs/del/kept.bin").write_bytes(b"something of yours")
-    deleted = call_ok(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"])
+    deleted = call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"]).ok()
     assert not (filled / "docs/del/deep").exists()
     assert (filled / "docs/del/kept.bin").exists()
     assert call(filled, ["undelete", deleted.json["undo"]]).status == 0

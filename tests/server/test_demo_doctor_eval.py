@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import COMMAND, Run, call, call_ok, environment
+from tests.server.doors import COMMAND, Run, call, environment
 
 
 @pytest.mark.usefixtures("processes")
 def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["demo"])
-    assert ran.status == 0, ran.out + ran.err
+    ran = call(tmp_path, ["demo"]).ok()
     assert ran.out.count("✓ the expected document is first") >= 5
     assert "step by step:" in ran.out
     assert "Try next:" in ran.out
@@ -66,8 +65,7 @@ def test_the_demo_fails_when_an_answer_is_not_the_expected_one(tmp_path: Path) -
 
 
 def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
-    ran = run("doctor", "--json")
-    assert ran.status == 0, ran.out
+    ran = run("doctor", "--json").ok()
     assert ran.json["ok"] is True
     assert {check["name"] for check in ran.json["checks"]} >= {"sqlite", "store", "model", "search"}
     checks = ran.json["checks"]
@@ -81,7 +79,7 @@ def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
 def test_doctor_finds_no_fault_in_a_store_that_holds_nothing_english(tmp_path: Path, tier: str) -> None:
     (tmp_path / "kuchen.md").write_text(f"---\nimportance_tier: {tier}\n---\n# Kuchen\n\nMehl und Butter.\n")
     assert call(tmp_path, ["index", "."]).status == 0
-    assert call_ok(tmp_path, ["doctor", "--json", "--pipeline", "bm25"]).json["ok"] is True
+    assert call(tmp_path, ["doctor", "--json", "--pipeline", "bm25"]).ok().json["ok"] is True
 
 
 def test_doctor_without_a_store_warns_and_checks_the_rest(tmp_path: Path) -> None:
@@ -135,7 +133,7 @@ def dataset(tmp_path: Path) -> Path:
 def test_eval_run_reports_figures_and_comparisons(dataset: Path, tmp_path: Path) -> None:
     run_file = tmp_path / "out.trec"
     pipelines = ["--pipeline", "bm25", "--pipeline", "default"]
-    ran = call_ok(tmp_path, ["eval", "run", "--dataset", dataset, *pipelines, "--run-file", run_file, "--json"])
+    ran = call(tmp_path, ["eval", "run", "--dataset", dataset, *pipelines, "--run-file", run_file, "--json"]).ok()
     assert set(ran.json) >= {"dataset", "documents", "queries", "excluded", "pipelines", "comparisons"}
     assert (ran.json["documents"], ran.json["queries"], ran.json["excluded"]) == (4, 3, {"no_relevant": 1})
     assert [pipeline["name"] for pipeline in ran.json["pipelines"]] == ["bm25", "default"]
@@ -184,7 +182,7 @@ def test_eval_run_names_the_place_of_a_malformed_line(dataset: Path, tmp_path: P
 
 def test_eval_ablate_says_what_each_step_is_worth(dataset: Path, tmp_path: Path) -> None:
     other = shutil.copytree(dataset, tmp_path / "other")
-    ran = call_ok(tmp_path, ["eval", "ablate", "--dataset", dataset, "--dataset", other, "--queries", "2", "--json"])
+    ran = call(tmp_path, ["eval", "ablate", "--dataset", dataset, "--dataset", other, "--queries", "2", "--json"]).ok()
     assert [one["dataset"] for one in ran.json["datasets"]] == [dataset.name, "other"]
     assert {step["step"]: step["verdict"] for step in ran.json["steps"]}["pin"] == "not exercised"
     assert set(ran.json["needed"]) == {"bm25", "z_score"}

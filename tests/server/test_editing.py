@@ -14,7 +14,7 @@ import embedding_service
 import pytest
 from mcp import Client
 
-from tests.server.doors import COMMAND, call, call_ok, environment, with_client
+from tests.server.doors import COMMAND, call, environment, with_client
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import calls
 
@@ -348,7 +348,7 @@ def test_what_is_no_markdown_gets_no_front_matter(workspace: Path) -> None:
 @pytest.mark.requirement("T4")
 def test_the_name_of_a_new_file_never_holds_the_secret_of_its_title(workspace: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
-    call_ok(workspace, ["save", "--content", "It opens the door.", "--title", f"Deploy {token}", "--json"])
+    call(workspace, ["save", "--content", "It opens the door.", "--title", f"Deploy {token}", "--json"]).ok()
     [name] = [file.name for file in (workspace / "memories").iterdir()]
     assert name == "deploy-redacted-github-token.md"
 
@@ -440,9 +440,9 @@ def test_front_matter_is_read_at_every_door_and_never_gets_a_second_block(
         ("memory_update", {"id": NOTE, "title": "Herons wade", "importanceWeight": 0.9}),
         ("memory_list", {"sortBy": "importance_weight", "limit": 20}),
     )
-    piped = call_ok(
+    piped = call(
         workspace, ["save", "--content", "-", "--force", "--json"], stdin=text.replace("wade", "sleep").encode()
-    )
+    ).ok()
     assert updated["data"]["was"] == {"title": "Herons", "importanceWeight": 0.7} | updated["data"]["was"]
     for key, title in ((NOTE, "Herons wade"), (saved["data"]["key"], "Herons stand"), (piped.json["key"], "Herons")):
         shown = call(workspace, ["show", key, "--json"]).json
@@ -461,7 +461,7 @@ def test_front_matter_is_read_at_every_door_and_never_gets_a_second_block(
 def test_a_broken_line_of_front_matter_is_told_and_the_others_count(workspace: Path) -> None:
     file = workspace / NOTE
     file.write_text("---\ntitle: Re: herons\ntier: critical\nlost: a: b\n  - c\ntriggers: [wade]\n---\nThey wade.\n")
-    saved = call_ok(workspace, ["save", NOTE, "--json"])
+    saved = call(workspace, ["save", NOTE, "--json"]).ok()
     assert [(each["code"], each["where"]["line"]) for each in saved.json["problems"]] == [("E099", 2), ("E099", 4)]
     shown = call(workspace, ["show", NOTE, "--json"]).json
     assert (shown["title"], shown["tier"]) == ("Re: herons", "critical")
@@ -504,7 +504,7 @@ def test_front_matter_that_cannot_be_read_gets_no_second_block(workspace: Path, 
 )  # fmt: skip
 def test_what_is_piped_is_read_in_the_encoding_that_it_has(workspace: Path, terminal: str, encoding: str) -> None:
     given = "The café in Zürich is closed.\n".encode(encoding)
-    saved = call_ok(workspace, ["save", "--content", "-", "--json"], {"PYTHONIOENCODING": terminal}, stdin=given)
+    saved = call(workspace, ["save", "--content", "-", "--json"], {"PYTHONIOENCODING": terminal}, stdin=given).ok()
     assert (workspace / saved.json["key"]).read_text().endswith("The café in Zürich is closed.\n")
 
 

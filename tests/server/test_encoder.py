@@ -31,9 +31,7 @@ def run(workspace: Path, encoder: Path | None, *arguments: str) -> Ran:
 
 
 def searched(workspace: Path, encoder: Path | None, query: str, *more: str) -> Any:
-    ran = run(workspace, encoder, "search", query, "--json", *more)
-    assert ran.status == 0, ran.err
-    return ran.json
+    return run(workspace, encoder, "search", query, "--json", *more).ok().json
 
 
 def vector_scores(answer: Any) -> dict[str, Any]:
@@ -109,9 +107,7 @@ def test_until_all_is_embedded_again_the_old_vectors_answer_and_say_so(workspace
 def test_an_encoder_that_cannot_run_leaves_the_store_as_it_is(workspace: Path, encoder: Path) -> None:
     (encoder / "model.onnx").write_bytes(b"no model")
 
-    ran = run(workspace, encoder, "index", "docs", "--json")
-
-    assert ran.status == 0
+    ran = run(workspace, encoder, "index", "docs", "--json").ok()
     assert [problem["code"] for problem in ran.json["problems"]] == ["E001"]
     verdict, detail = model(workspace, encoder)
     assert verdict == "fail"

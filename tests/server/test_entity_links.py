@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 BODIES = {
@@ -105,7 +105,7 @@ def test_what_was_linked_is_taken_out_and_brought_back_by_one_command(notes: Pat
     assert call(notes, ["graph", "link"]).status == 0
     assert call(notes, ["graph", "remove", "--by", "entities", "--json"]).json["edges"] == 4
     assert linked(notes) == {}
-    call_ok(notes, ["links", "undo", "--by", "graph remove"])
+    call(notes, ["links", "undo", "--by", "graph remove"]).ok()
     assert linked(notes) == EXPECTED
 
 

@@ -61,8 +61,9 @@ def run(root: Path, *arguments: str | Path, **env: str) -> Ran:
 
 @pytest.mark.requirement("E2")
 def test_a_comparison_is_kept_and_a_gate_pairs_with_it_by_its_id(workspace: Path, mixed: Path) -> None:
-    compared = run(workspace, "compare", "--dataset", mixed, "--pipeline", "bm25", "--pipeline", "vector", "--json")
-    assert compared.status == 0, compared.err
+    compared = run(
+        workspace, "compare", "--dataset", mixed, "--pipeline", "bm25", "--pipeline", "vector", "--json"
+    ).ok()
     name = compared.json["id"]
     assert (workspace / ".speckit" / "memory.evaluation.db").is_file()
     same = run(workspace, "gate", "--dataset", mixed, "--pipeline", "bm25", "--against", name, "--json")
@@ -71,8 +72,7 @@ def test_a_comparison_is_kept_and_a_gate_pairs_with_it_by_its_id(workspace: Path
     assert same.json["pipelines"][0]["name"] == f"bm25 of {name}"
     worse = run(workspace, "gate", "--dataset", mixed, "--pipeline", "vector", "--against", name, "--json")
     assert (worse.status, worse.json["gate"]["verdict"]) == (1, "fail")
-    other = run(workspace, "gate", "--dataset", mixed, "--pipeline", "vector", "--against", f"{name}:vector", "--json")
-    assert other.status == 0
+    run(workspace, "gate", "--dataset", mixed, "--pipeline", "vector", "--against", f"{name}:vector", "--json").ok()
     unknown = run(workspace, "gate", "--dataset", mixed, "--pipeline", "vector", "--against", f"{name}:fts5", "--json")
     assert (unknown.status, unknown.json["error"]["code"]) == (2, "E030")
     fewer = run(
@@ -88,8 +88,7 @@ def test_the_same_figures_are_told_in_the_same_words_with_what_keeps_them_from_a
     compared = run(workspace, "compare", "--dataset", mixed, "--pipeline", "bm25", "--pipeline", "vector", "--json")
     stored = compared.json["id"]
     for against, other in ((stored, f"bm25 of {stored}"), ("bm25", "bm25")):
-        ran = run(workspace, "gate", "--dataset", mixed, "--pipeline", "bm25", "--against", against, "--no-keep")
-        assert ran.status == 0, ran.err
+        ran = run(workspace, "gate", "--dataset", mixed, "--pipeline", "bm25", "--against", against, "--no-keep").ok()
         told = " ".join(ran.out.split())
         assert re.search(
             rf"bm25\S* does the same as {other}\S* on nDCG@10 in all of 30 queries; it takes 50 to call", told
@@ -109,15 +108,12 @@ def test_nothing_is_kept_where_that_is_not_wanted_or_there_is_no_folder(
     workspace: Path, mixed: Path, tmp_path: Path
 ) -> None:
     two = ["--pipeline", "bm25", "--pipeline", "fts5"]
-    ran = run(workspace, "compare", "--dataset", mixed, *two, "--no-keep")
-    assert ran.status == 0
+    ran = run(workspace, "compare", "--dataset", mixed, *two, "--no-keep").ok()
     assert ran.out.splitlines()[-1] == "not kept: --no-keep"
     assert list((workspace / ".speckit").iterdir()) == [workspace / ".speckit" / "pipeline.yaml"]
     bare = tmp_path / "bare"
     bare.mkdir()
-    ran = run(bare, "compare", "--dataset", mixed, *two)
-    assert ran.status == 0
-    assert "not kept: there is no folder" in ran.out
+    assert "not kept: there is no folder" in run(bare, "compare", "--dataset", mixed, *two).ok().out
     assert list(bare.iterdir()) == []
 
 
@@ -151,8 +147,9 @@ def test_a_pipeline_that_only_looks_otherwise_passes_the_gate_and_says_what_can_
     (workspace / ".speckit" / "pipeline.yaml").write_text("pipeline: renamed\ndescription: As it was.\n")
     summary = workspace / "summary.md"
     summary.write_text("before\n")
-    ran = run(workspace, "gate", "--dataset", mixed, "--against", "HEAD", "--json", GITHUB_STEP_SUMMARY=str(summary))
-    assert ran.status == 0, ran.out
+    ran = run(
+        workspace, "gate", "--dataset", mixed, "--against", "HEAD", "--json", GITHUB_STEP_SUMMARY=str(summary)
+    ).ok()
     (contrast,) = ran.json["contrasts"]
     assert (contrast["ordering_differences"], contrast["score_differences"]) == (0, 0)
     assert "no regression larger than 0.1095 can hide here" in ran.json["gate"]["sentence"]
@@ -242,10 +239,10 @@ def test_outside_a_repository_a_revision_is_refused(tmp_path: Path, mixed: Path)
 
 def test_run_files_are_compared_by_judgements_alone(tmp_path: Path, mixed: Path) -> None:
     two = ["--pipeline", "bm25", "--pipeline", "vector", "--no-keep"]
-    live = run(tmp_path, "compare", "--dataset", mixed, *two, "--run-file", "out.run", "--qrels-out", "q.txt", "--json")
-    assert live.status == 0, live.err
-    read = run(tmp_path, "compare", "--run-file", "out.run", "--qrels", "q.txt", "--no-keep", "--json")
-    assert read.status == 0, read.err
+    live = run(
+        tmp_path, "compare", "--dataset", mixed, *two, "--run-file", "out.run", "--qrels-out", "q.txt", "--json"
+    ).ok()
+    read = run(tmp_path, "compare", "--run-file", "out.run", "--qrels", "q.txt", "--no-keep", "--json").ok()
     assert read.json["comparisons"] == live.json["comparisons"]
     (tmp_path / "bad.run").write_text("q0 Q0 t0 1 high x\n")
     bad = run(tmp_path, "compare", "--run-file", "out.run", "--run-file", "bad.run", "--qrels", "q.txt", "--json")
@@ -282,9 +279,7 @@ def test_over_several_datasets_a_sentence_says_what_all_of_them_show(tmp_path: P
     other = judged_sets.titles(tmp_path / "texts", by_mention=16)
     three = ["--pipeline", "vector", "--pipeline", "bm25", "--pipeline", "vector", "--no-keep"]
     both: list[str | Path] = ["--dataset", mixed, "--dataset", other]
-    ran = run(tmp_path, "compare", *both, *three, "--json")
-    assert ran.status == 0, ran.err
-    first, second = ran.json
+    first, second = run(tmp_path, "compare", *both, *three, "--json").ok().json
     assert first["overall"] == second["overall"]
     better, same = first["overall"]
     assert (better["b"], better["verdict"]) == ("bm25", "better")
@@ -311,8 +306,7 @@ def test_in_a_fresh_workspace_good_enough_cannot_be_told_yet(workspace: Path) ->
 def test_a_changed_value_is_compared_with_the_pipeline_as_it_is(tmp_path: Path, mixed: Path) -> None:
     ran = run(
         tmp_path, "compare", "--dataset", mixed, "--pipeline", "bm25", "--set", "bm25.k1=0.1", "--json", "--no-keep"
-    )
-    assert ran.status == 0, ran.err
+    ).ok()
     assert [pipeline["name"] for pipeline in ran.json["pipelines"]] == ["bm25", "bm25#2"]
     assert json.dumps(ran.json["contrasts"])
 

@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.evaluation.trec_reading import read_qrels
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from tests.server.doors import COMMAND, Ran, call, call_ok, environment
+from tests.server.doors import COMMAND, Ran, call, environment
 from tests.server.terminals import Shown, typed
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -59,9 +59,7 @@ def by(name: str) -> list[str]:
 
 @pytest.mark.requirement("E3B.judge")
 def test_a_program_labels_until_no_label_can_change_the_verdict(workspace: Path) -> None:
-    ran = judge(workspace, *by("oracle"), "--qrels-out", "out.txt", "--by", "oracle", "--json")
-    assert ran.status == 0, ran.out + ran.err
-    found = ran.json
+    found = judge(workspace, *by("oracle"), "--qrels-out", "out.txt", "--by", "oracle", "--json").ok().json
     assert (found["closed"], found["verdict"], found["by"]) == (True, "worse", "oracle")
     assert 0 < found["judged"] < found["pairs"]
     said = read_qrels(workspace / "out.txt")
@@ -105,8 +103,7 @@ def test_a_program_that_is_not_there_and_one_that_skips_all(workspace: Path) -> 
 
 @pytest.mark.requirement("E3B.judge")
 def test_a_person_grades_skips_takes_back_and_quits_and_does_not_see_who_brought_what(workspace: Path) -> None:
-    ran = judge(workspace, "--by", "me", "--json", keys="3\nx\n0\nu\n2\ns\nq\n")
-    assert ran.status == 0, ran.err
+    ran = judge(workspace, "--by", "me", "--json", keys="3\nx\n0\nu\n2\ns\nq\n").ok()
     assert [label["grade"] for label in ran.json["labels"]] == [3, 2]
     judge(workspace, "--by", "you", "--limit", "1", keys="1\n")
     with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
@@ -241,7 +238,7 @@ def test_what_other_commands_measure_on_is_answered_with_what_this_one_takes(wor
 
 def test_the_dataset_that_ships_is_judged_by_its_name(workspace: Path) -> None:
     two = ["--pipeline", "bm25", "--pipeline", "rsf"]
-    ran = call_ok(workspace, ["eval", "judge", "--dataset", "bundled", *two, "--json", *by("oracle"), "--limit", "1"])
+    ran = call(workspace, ["eval", "judge", "--dataset", "bundled", *two, "--json", *by("oracle"), "--limit", "1"]).ok()
     assert ran.json["judged"] == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import Ran, call_ok
+from tests.server.doors import Ran, call
 
 SCALED = """\
 pipeline: scaled
@@ -64,7 +64,7 @@ def ask(tmp_path: Path) -> Callable[..., Ran]:
         folder = tmp_path / f"edges{len(edges)}"
         if not folder.exists():
             dataset(folder, edges)
-        return call_ok(tmp_path, ["eval", command, "--dataset", folder, "--json", *arguments])
+        return call(tmp_path, ["eval", command, "--dataset", folder, "--json", *arguments]).ok()
 
     return run
 

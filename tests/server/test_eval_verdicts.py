@@ -8,7 +8,7 @@ from pathlib import Path
 import judged_sets
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 TWO = """\
 pipeline: two
@@ -43,7 +43,7 @@ def test_a_planted_regression_is_worse_with_its_interval(tmp_path: Path, planted
     for name, text in (("two", TWO), ("weaker", weaker)):
         (tmp_path / f"{name}.yaml").write_text(text)
     files: list[str | Path] = ["--pipeline", tmp_path / "two.yaml", "--pipeline", tmp_path / "weaker.yaml"]
-    ran = call_ok(tmp_path, ["eval", "run", "--dataset", topics, *files, "--json"])
+    ran = call(tmp_path, ["eval", "run", "--dataset", topics, *files, "--json"]).ok()
     for one in ran.json["comparisons"]:
         low, high = one["ci95"]
         assert (one["verdict"], one["queries_needed"]) == ("worse", None)

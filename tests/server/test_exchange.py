@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from storing.contents import contents
 
-from tests.server.doors import COMMAND, Ran, call, call_ok, environment
+from tests.server.doors import COMMAND, Ran, call, environment
 
 
 def other(workspace: Path) -> Path:
@@ -24,7 +24,7 @@ def other(workspace: Path) -> Path:
 
 def exported(workspace: Path) -> Path:
     out = workspace.parent / "out"
-    call_ok(workspace, ["export", str(out), "--json"])
+    call(workspace, ["export", str(out), "--json"]).ok()
     return out
 
 
@@ -38,7 +38,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.requirement("M14", "M14.lossless")
 def test_an_export_is_read_edited_and_imported_elsewhere(workspace: Path) -> None:
-    call_ok(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md", "--evidence", "both"])
+    call(workspace, ["links", "add", "docs/fusion.md", "supports", "docs/tone.md", "--evidence", "both"]).ok()
     out = workspace.parent / "out"
     made = call(workspace, ["export", str(out), "--json"])
     assert (made.status, made.json["memories"], made.json["without_file"]) == (0, 6, [])
@@ -47,7 +47,7 @@ def test_an_export_is_read_edited_and_imported_elsewhere(workspace: Path) -> Non
     root = other(workspace)
     dry = call(root, ["import", str(out), "--dry-run", "--json"])
     assert dry.status == 2  # nothing has made a store
-    ran = call_ok(root, ["import", str(out), "--json"])
+    ran = call(root, ["import", str(out), "--json"]).ok()
     assert (ran.json["created"], ran.json["checkpoint"], len(ran.json["written"])) == (6, None, 6)
     assert (root / "docs/fusion.md").read_bytes() == (workspace / "docs/fusion.md").read_bytes()
     indexed = call(root, ["index", "docs", "--json"])
@@ -67,7 +67,7 @@ def test_an_edited_text_is_an_update_and_the_file_before_it_is_kept(workspace: P
     text.write_text(text.read_text() + "\nZebras are fused as well.\n")
     (out / "memories/docs/new.md").write_text("# New\n\nA quagga.\n")
     before = (workspace / "docs/fusion.md").read_bytes()
-    ran = call_ok(workspace, ["import", str(out), "--json"])
+    ran = call(workspace, ["import", str(out), "--json"]).ok()
     assert [outcomes(ran)[key] for key in ("docs/fusion.md", "docs/new.md", "docs/tone.md")] == [
         "updated", "created", "unchanged",
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def test_what_differs_here_is_not_written_over_unless_it_is_to_be_replaced(works
     assert "since, too" in (workspace / "docs/fusion.md").read_text()
     assert contents(workspace / "memory.db")["memories"] == before["memories"]
 
-    ran = call_ok(workspace, ["import", str(out), "--replace", "--json"])
+    ran = call(workspace, ["import", str(out), "--replace", "--json"]).ok()
     assert (outcomes(ran)["docs/fusion.md"], outcomes(ran)["docs/tone.md"]) == ("updated", "updated")
     assert "there since" in (workspace / "docs/fusion.md").read_text()
     assert "since, too" in (Path(ran.json["aside"]) / "docs/fusion.md").read_text()

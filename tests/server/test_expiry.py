@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
@@ -22,7 +22,7 @@ def found(root: Path) -> bool:
 
 
 def indexed(root: Path) -> list[str]:
-    return [problem["code"] for problem in call_ok(root, ["index", ".", "--json"]).json["problems"]]
+    return [problem["code"] for problem in call(root, ["index", ".", "--json"]).ok().json["problems"]]
 
 
 @pytest.mark.requirement("F7", "M5")

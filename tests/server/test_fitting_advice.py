@@ -6,7 +6,7 @@ from pathlib import Path
 
 import judged_sets
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 NAME = "SPECKIT_RSF_FUSION"
 OWN = "group: A, owner: us, since: 2099-01-01, expires: 2099-02-01, criterion: {metric: nDCG@10, direction: better}"
@@ -49,7 +49,7 @@ def test_a_broken_rule_comes_with_advice_that_fits(tmp_path: Path) -> None:
 
 
 def test_an_empty_variable_decides_nothing(tmp_path: Path) -> None:
-    listed = call_ok(tmp_path, ["flags", "list", "--json"], env={NAME: ""})
+    listed = call(tmp_path, ["flags", "list", "--json"], env={NAME: ""}).ok()
     assert {one["state"] for one in listed.json["flags"] if one["name"] == NAME} == {"off"}
 
 
@@ -75,5 +75,5 @@ def test_a_file_without_judgements_is_told_as_none_in_few_lines(tmp_path: Path) 
 
 def test_too_few_queries_for_a_criterion_are_told(tmp_path: Path) -> None:
     few = judged_sets.titles(tmp_path / "few", by_title=3, by_text=3, by_mention=3)
-    compared = call_ok(tmp_path, ["eval", "compare", "--dataset", few, "--flag", NAME, "--no-keep", "--json"])
+    compared = call(tmp_path, ["eval", "compare", "--dataset", few, "--flag", NAME, "--no-keep", "--json"]).ok()
     assert f"9 queries are no evidence for {NAME}, whose criterion needs 200" in compared.json["warnings"]

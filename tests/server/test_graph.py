@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 KEYS = [f"docs/n{n}.md" for n in range(6)]
@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def shown(root: Path, **environ: str) -> dict[str, float]:
-    ran = call_ok(root, ["search", "tenants gateway", "--json"], environ)
+    ran = call(root, ["search", "tenants gateway", "--json"], environ).ok()
     return {row["key"]: row["score"] for row in ran.json["results"]}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from speckit_memory.memory.indexing import helpers
 from speckit_memory.server.cli import run
-from tests.server.doors import COMMAND, DOCUMENTS, call, call_ok, environment
+from tests.server.doors import COMMAND, DOCUMENTS, call, environment
 
 
 @pytest.mark.requirement("I8")
@@ -19,7 +19,7 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     (workspace / "docs" / "new.md").write_text("# New\n\nA new document.\n")
     (workspace / "docs" / "fusion.md").write_text("# Why rank fusion\n\nRewritten from scratch.\n")
     (workspace / "docs" / "tone.md").unlink()
-    ran = call_ok(workspace, ["index", "docs", "--json"])
+    ran = call(workspace, ["index", "docs", "--json"]).ok()
     assert set(ran.json) == {
         "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "ignored", "overruled",
         "sources", "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
@@ -61,7 +61,7 @@ def test_a_run_with_helpers_that_a_signal_ends_is_finished_by_the_next(
     while working_in(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert working_in(tmp_path) == []
-    again = call_ok(tmp_path, ["index", "docs", "--json"])
+    again = call(tmp_path, ["index", "docs", "--json"]).ok()
     assert again.json["unchanged"] > 0
     assert len(again.json["created"]) + again.json["unchanged"] == files
     assert call(tmp_path, ["doctor", "--json"]).status == 0
@@ -107,7 +107,7 @@ def test_an_empty_file_is_named_and_keeps_no_other_from_being_indexed(tmp_path: 
     assert [problem["message"] for problem in ran.json["problems"]] == [
         "an empty document: the file holds no characters"
     ]
-    assert "remarks: 1\nempty.md:1:1: E090" in call_ok(tmp_path, ["index", "."]).err
+    assert "remarks: 1\nempty.md:1:1: E090" in call(tmp_path, ["index", "."]).ok().err
 
 
 def test_a_dry_run_writes_nothing_not_even_a_store(tmp_path: Path) -> None:

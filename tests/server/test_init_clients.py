@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.memory.store.file.store_file import IGNORED_BEFORE
-from tests.server.doors import Ran, call, call_ok
+from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls
 
 FILES = {
@@ -125,9 +125,7 @@ def test_what_cannot_be_added_to_without_a_loss_is_printed_to_be_pasted(tmp_path
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content.encode(errors="surrogateescape"))
 
-    ran = init(tmp_path, "--write", "--client", client)
-
-    assert ran.status == 0
+    ran = init(tmp_path, "--write", "--client", client).ok()
     assert f"to add to {file} (" in ran.out
     assert reason in ran.out
     assert "speckit-memory" in ran.out.partition(reason)[2]
@@ -287,9 +285,8 @@ def test_the_pipeline_to_start_from_changes_nothing_and_its_examples_hold(tmp_pa
     ]
     assert len(examples) == 4
     file.write_text("pipeline: workspace\nextends: default\n" + "\n".join(examples))
-    call_ok(tmp_path, ["pipeline", "check", str(file)], bare)
-    diff = call(tmp_path, ["pipeline", "diff", "default", str(file)], bare)
-    assert "limit" in diff.out
+    call(tmp_path, ["pipeline", "check", str(file)], bare).ok()
+    assert "limit" in call(tmp_path, ["pipeline", "diff", "default", str(file)], bare).out
 
 
 def test_the_written_entry_starts_a_server_that_answers(tmp_path: Path) -> None:
@@ -326,9 +323,7 @@ def test_a_broken_configuration_keeps_nobody_from_the_rest(tmp_path: Path) -> No
     (tmp_path / ".speckit").mkdir()
     (tmp_path / ".speckit" / "config.yaml").write_text("extensoins: none\n")
 
-    ran = init(tmp_path, "--write", "--json")
-
-    assert ran.status == 0
+    ran = init(tmp_path, "--write", "--json").ok()
     assert "E115" in ran.json["left"][".speckit/pipeline.schema.json"]
     assert "AGENTS.md" in ran.json["created"]
 

@@ -11,7 +11,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.tables import selections
 from speckit_memory.memory.store.tables.selections import Selection
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 DAY = 86_400.0
 
@@ -31,7 +31,7 @@ def test_what_was_learned_is_listed_with_what_taught_it_counts_behind_its_flag_a
     workspace: Path,
 ) -> None:
     taught(workspace)
-    [phrase] = call_ok(workspace, ["learned", "list", "--json"]).json["phrases"]
+    [phrase] = call(workspace, ["learned", "list", "--json"]).ok().json["phrases"]
     assert (phrase["key"], phrase["phrase"]) == ("docs/tone.md", "zeppelin")
     assert [(by["query"], by["use"], by["rank"]) for by in phrase["taught_by"]] == [("00ff00ff00ff00ff", "opened", 5)]
     assert "opened at rank 5, query 00ff00ff00ff00ff" in " ".join(call(workspace, ["learned", "list"]).out.split())

@@ -18,7 +18,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 DAY = 86_400.0
@@ -33,7 +33,7 @@ def stored(root: Path, sql: str) -> list[Any]:
 
 def attended(root: Path, session: str = "s") -> list[str]:
     """What a session that is resumed is told it attended to."""
-    ran = call_ok(root, ["search", "continue", "--mode", "resume", "--session", session, "--json"])
+    ran = call(root, ["search", "continue", "--mode", "resume", "--session", session, "--json"]).ok()
     return [memory["key"] for memory in ran.json["notes"]["attended"]]
 
 
@@ -178,7 +178,7 @@ def test_who_reads_an_archived_memory_is_told_and_finding_it_useful_takes_it_bac
     for one in (key, "docs/tone.md"):
         aged(workspace, one)
     assert call(workspace, ["maintain"]).status == 0
-    shown = call_ok(workspace, ["show", key])
+    shown = call(workspace, ["show", key]).ok()
     assert "(unused): no search finds it; `unarchive` brings it back" in " ".join(shown.err.split())
     assert call(workspace, ["show", key, "--json"]).json["archived"]["reason"] == "unused"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 FILES = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}
 TOPICS = {
@@ -46,17 +46,19 @@ def add_queries(dataset: Path, folders: list[str]) -> None:
 @pytest.mark.requirement("E3")
 def test_what_is_made_can_be_measured_at_once(dataset: Path, tmp_path: Path) -> None:
     (dataset / "edges.tsv").write_text("source\trelation\ttarget\tstrength\nharbour\tenabled\tshipwreck\t0.5\n")
-    call_ok(tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--kind", "words"])
+    call(tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--kind", "words"]).ok()
     assert {*files(tmp_path / "out")} == {*FILES, "edges.tsv"}
     assert files(tmp_path / "out")["corpus.jsonl"] == files(dataset)["corpus.jsonl"]
 
-    ran = call_ok(tmp_path, ["eval", "run", "--dataset", "out", "--pipeline", "bm25", "--json"])
+    ran = call(tmp_path, ["eval", "run", "--dataset", "out", "--pipeline", "bm25", "--json"]).ok()
     assert ran.json["queries"] == len(lines(tmp_path / "out" / "queries.jsonl")) > 10
     assert ran.json["pipelines"][0]["metrics"]["Hit@1"] == 1.0
 
 
 def test_each_of_several_kinds_has_a_folder_and_the_report_says_why_some_are_few(dataset: Path, tmp_path: Path) -> None:
-    ran = call_ok(tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--queries", "4", "--json"])
+    ran = call(
+        tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--queries", "4", "--json"]
+    ).ok()
     kinds = {made["kind"]: made for made in ran.json["kinds"]}
     assert tuple(kinds) == KIND_NAMES
     assert (ran.json["documents"], ran.json["asked"], ran.json["scope"], ran.json["seed"]) == (3, 4, "corpus", 20)
@@ -173,9 +175,9 @@ def test_queries_search_within_folders_when_the_datasets_own_do(
     dataset: Path, tmp_path: Path, asked_in: list[str], scope: str, expected: set[str | None]
 ) -> None:
     add_queries(dataset, asked_in)
-    ran = call_ok(
+    ran = call(
         tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--kind", "words", "--scope", scope]
-    )
+    ).ok()
     assert ("each query within one folder" in ran.out) == (None not in expected)
     assert {query["metadata"].get("folder") for query in lines(tmp_path / "out" / "queries.jsonl")} == expected
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine.empty_answers import EMPTY_STORE
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 SAID = "no memory lies in a folder 'no/such'; folders are named from the workspace root, as in the keys"
@@ -24,7 +24,7 @@ def all_doors(root: Path, folder: str) -> tuple[list[str], list[list[str]]]:
         ("memory_search", {"query": "rank fusion", "specFolder": folder}),
     )
     document: dict[str, Any] = call(root, ["list", "--folder", folder, "--json"]).json
-    *lines, last = call_ok(root, ["list", "--folder", folder]).out.splitlines()
+    *lines, last = call(root, ["list", "--folder", folder]).ok().out.splitlines()
     warned = [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
     hints = [listed["hints"], aliases["hints"], document["warnings"], warned, found["hints"]]
     return [listed["summary"], aliases["summary"], last], hints

@@ -17,7 +17,7 @@ import pytest
 from embedding_service import Answer, Service, well
 from model_hub import MODEL, REVISION, Hub
 
-from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, call_ok, environment
+from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, environment
 
 pytest.importorskip("fastembed")
 
@@ -65,8 +65,7 @@ def model_in_use(root: Path, **environ: str) -> str:
 
 def search(root: Path, text: str, **environ: str) -> tuple[list[str], str]:
     """The keys found and everything that is told beside them."""
-    found = run(root, "search", text, "--json", **environ)
-    assert found.status == 0, found.err
+    found = run(root, "search", text, "--json", **environ).ok()
     return [result["key"] for result in found.json["results"]], found.out
 
 
@@ -76,8 +75,7 @@ def test_a_model_is_fetched_used_without_a_network_and_taken_back(root: Path, hu
     assert run(root, "index", "docs").status == 0
     assert model_in_use(root) == "bundled"
     before = search(root, "why are ranks fused")
-    fetched = run(root, "model", "pull", NAME, "--json", HF_ENDPOINT=hub.url)
-    assert fetched.status == 0, fetched.err
+    fetched = run(root, "model", "pull", NAME, "--json", HF_ENDPOINT=hub.url).ok()
     assert fetched.json["fetched"]
     assert (fetched.json["revision"], "OnnxTextEmbedding" in fetched.json["pooling"]) == (REVISION, True)
     assert set(fetched.json["files"]) == set(hub.files)
@@ -93,11 +91,9 @@ def test_a_model_is_fetched_used_without_a_network_and_taken_back(root: Path, hu
     assert "unavailable" not in told.lower()
     again = run(root, "index", "docs", "--force", "--json")  # by the model of the store
     assert (again.json["embedded"], again.json["pending"]) == (0, 0)
-    health = run(root, "doctor", "--json")
-    assert health.status == 0, health.out
+    run(root, "doctor", "--json").ok()
 
-    back = run(root, "model", "use", "--rollback", "--json")
-    assert back.status == 0, back.err
+    run(root, "model", "use", "--rollback", "--json").ok()
     assert model_in_use(root) == "bundled"
     assert search(root, "why are ranks fused")[0] == before[0]
     forth = run(root, "model", "use", "--rollback", "--json")
@@ -209,7 +205,7 @@ def test_killed_while_vectors_are_made_the_old_ones_serve_and_the_next_run_goes_
 
     service.always = well
     sent = len(service.texts)
-    done = call_ok(root, ["model", "use", "openai:tiny", "--no-compare", "--json"], env, cwd=root)
+    done = call(root, ["model", "use", "openai:tiny", "--no-compare", "--json"], env, cwd=root).ok()
     assert done.json["built"]["cached"] > 0
     assert len(service.texts) - sent < done.json["built"]["total"]
     assert done.json["changed"]["pending"] == 0

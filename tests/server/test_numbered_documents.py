@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 DECISIONS = ("Use Postgres", "Session cookies", "Stripe checkout", "Rate limit at nginx", "Weekly releases")
 FEATURES = ("cart", "search")
@@ -31,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(root: Path, query: str, count: int = 1) -> list[str]:
-    ran = call_ok(root, ["search", "--json", "--limit", str(count), "--", query])
+    ran = call(root, ["search", "--json", "--limit", str(count), "--", query]).ok()
     return [row["key"] for row in ran.json["results"]]
 
 

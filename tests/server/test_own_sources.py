@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 PHRASE = "The {0} cache keeps {1} entries for {2} of the workers that {3} it."
 
@@ -27,7 +27,7 @@ def own(tmp_path: Path) -> Path:
 def test_calibrate_on_ones_own_memories_writes_a_file_that_says_the_limit_alone(own: Path) -> None:
     asked = ["pipeline", "calibrate", "--own", "--folds", "2", "--false-alarms", "0.5", "--queries", "8"]
     before = (own / "memory.db").read_bytes()
-    ran = call_ok(own, [*asked, "default", "--out", "ours.yaml", "--json"])
+    ran = call(own, [*asked, "default", "--out", "ours.yaml", "--json"]).ok()
     assert own.name in json.dumps(ran.json["held_out"])
     said = [line for line in (own / "ours.yaml").read_text().splitlines() if line and not line.lstrip().startswith("#")]
     assert said[:4] == ["pipeline: ours", "extends: default", "annotate:", "  change:"]
@@ -49,7 +49,7 @@ def test_tune_and_ablate_measure_on_ones_own_memories(own: Path) -> None:
                        "--out", "tuned.yaml", "--json"])  # fmt: skip
     assert tuned.status == 0, tuned.out
     assert own.name in json.dumps(tuned.json["held_out"])
-    ablated = call_ok(own, ["eval", "ablate", "--own", "--pipeline", "bm25", "--queries", "10", "--json"])
+    ablated = call(own, ["eval", "ablate", "--own", "--pipeline", "bm25", "--queries", "10", "--json"]).ok()
     assert own.name in json.dumps(ablated.json)
 
 

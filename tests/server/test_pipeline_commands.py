@@ -168,8 +168,7 @@ def test_an_unknown_pipeline_offers_the_nearest_preset(run: Run) -> None:
 
 
 def test_show_fills_in_every_value_and_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
-    ran = run("pipeline", "show", "--pipeline", "bm25", "--effective", "--origin", "--set", "bm25.k1=1.7")
-    assert ran.status == 0
+    ran = run("pipeline", "show", "--pipeline", "bm25", "--effective", "--origin", "--set", "bm25.k1=1.7").ok()
     assert "k1: 1.7  # this call" in ran.out
     assert "# default of bm25" in ran.out
     file = tmp_path / "shown.yaml"
@@ -182,9 +181,7 @@ def test_diff_is_empty_for_equals_and_shows_what_differs(run: Run) -> None:
     assert run("pipeline", "diff", "default", "default", "--json").json == {
         "a": "default", "b": "default", "same": True, "diff": "",
     }  # fmt: skip
-    ran = run("pipeline", "diff", "default", "bm25")
-    assert ran.status == 0
-    assert ran.out.startswith("--- default\n+++ bm25\n")
+    assert run("pipeline", "diff", "default", "bm25").ok().out.startswith("--- default\n+++ bm25\n")
 
 
 def test_plan_says_what_a_query_would_do(run: Run) -> None:
@@ -192,9 +189,7 @@ def test_plan_says_what_a_query_would_do(run: Run) -> None:
     assert document["query"] == "why are ranks fused"
     assert {channel["id"] for channel in document["plan"]["channels"]} >= {"bm25"}
     assert document["work"]["memories_in_scope"] > 0
-    human = run("pipeline", "plan", "why are ranks fused")
-    assert human.status == 0
-    assert "channels\n" in human.out
+    assert "channels\n" in run("pipeline", "plan", "why are ranks fused").ok().out
 
 
 COUNTED = """\
@@ -231,8 +226,7 @@ def test_a_plan_counts_what_every_wording_reads_in_every_index(tmp_path: Path) -
     assert call(tmp_path, ["index", "."]).status == 0
 
     def plan(query: str, pipeline: Path, mode: str) -> Any:
-        ran = call(tmp_path, ["pipeline", "plan", query, "--mode", mode, "--pipeline", pipeline, "--json"])
-        assert ran.status == 0, ran.out + ran.err
+        ran = call(tmp_path, ["pipeline", "plan", query, "--mode", mode, "--pipeline", pipeline, "--json"]).ok()
         return ran.json
 
     # bm25 reads title, body and passages, and the title twice more (by itself, with the passages);
@@ -323,8 +317,7 @@ def test_every_command_that_sets_values_sets_one_key_of_a_mapping_and_refuses_on
 ) -> None:
     titles(tmp_path / "set", by_title=2, by_text=2)
     words = command.format(set=tmp_path / "set").split()
-    taken = run(*words, "--set", "z_score.weights.bm25=0.9", "--set", "bm25.fields.title=2")
-    assert taken.status == 0, taken.out + taken.err
+    run(*words, "--set", "z_score.weights.bm25=0.9", "--set", "bm25.fields.title=2").ok()
     refused = run(*words, "--set", "z_score.weights.bm52=0.9", "--set", "bm25.fields.titel=2")
     assert refused.status != 0
     told = refused.out + refused.err

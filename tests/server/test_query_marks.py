@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.server.doors import call, call_ok, connected
+from tests.server.doors import call, connected
 
 NOTES = {
     "rank.md": "# Lists\n\nWe chose rank fusion of lists for the store.\n",
@@ -30,7 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def searched(root: Path, *arguments: str) -> Any:
-    return call_ok(root, ["search", "--json", *arguments]).json
+    return call(root, ["search", "--json", *arguments]).ok().json
 
 
 def keys(rows: list[Mapping[str, Any]]) -> set[str]:

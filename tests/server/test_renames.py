@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from speckit_memory.memory.store.file.queries import rows
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 pytestmark = pytest.mark.requirement("I8")
@@ -30,7 +30,7 @@ def memories(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def indexed(root: Path, *more: str) -> Any:
-    return call_ok(root, ["index", "docs", *more, "--json"]).json
+    return call(root, ["index", "docs", *more, "--json"]).ok().json
 
 
 def moves(report: Any) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 from storing.contents import contents
 
 from speckit_memory.memory.store.file.opening import vector_extension
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_checkpoints import answers, state
 from tests.server.test_mcp_stdio import calls
 
@@ -106,7 +106,7 @@ def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by
 
 @pytest.mark.requirement("M14.repair")
 def test_nothing_is_done_where_nothing_is_wrong_or_no_checkpoint_can_be_made(workspace: Path) -> None:
-    assert "nothing of the store is to be mended" in call_ok(workspace, ["doctor", "--repair"]).out
+    assert "nothing of the store is to be mended" in call(workspace, ["doctor", "--repair"]).ok().out
     assert not (workspace / "memory.db.checkpoints").exists()
     (workspace / "memory.db.checkpoints").write_text("in the way")
     damage(workspace / "memory.db", DAMAGES["words lost"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 pytestmark = pytest.mark.requirement("M14", "M14.holds")
@@ -32,7 +32,7 @@ def restored(workspace: Path) -> Path:
 
 
 def index(root: Path, *more: str) -> Any:
-    return call_ok(root, ["index", "notes", *more, "--json"]).json
+    return call(root, ["index", "notes", *more, "--json"]).ok().json
 
 
 def texts(root: Path) -> dict[str, str]:

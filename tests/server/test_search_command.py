@@ -12,9 +12,7 @@ from tests.server.doors import Run, call
 
 
 def first(run: Run, query: str, *more: str) -> str:
-    ran = run("search", query, "--json", *more)
-    assert ran.status == 0, ran.out
-    return str(ran.json["results"][0]["key"])
+    return str(run("search", query, "--json", *more).ok().json["results"][0]["key"])
 
 
 @pytest.mark.requirement("P8.timings")
@@ -109,8 +107,7 @@ def test_the_folder_limits_the_results_to_it_and_below(run: Run) -> None:
 
 
 def test_an_unknown_folder_is_named(run: Run) -> None:
-    ran = run("search", "fusion", "--folder", "nope")
-    assert ran.status == 0
+    ran = run("search", "fusion", "--folder", "nope").ok()
     assert ran.out.startswith("warning: no memory lies in a folder 'nope'; ")
 
 
@@ -123,8 +120,7 @@ def test_an_empty_store_says_that_it_is_empty_and_no_more(tmp_path: Path) -> Non
 
 
 def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
-    ran = run("search", "why are ranks fused", "--limit", "1", "-v")
-    assert ran.status == 0
+    ran = run("search", "why are ranks fused", "--limit", "1", "-v").ok()
     assert ran.out.startswith(" 1. ")
     for part in (
         "Why rank fusion",

@@ -19,7 +19,7 @@ from raw_server import raw_server
 from storing.segments import cut, flipped, overwrite
 
 from speckit_memory.memory.store.segments import mapping, shelf
-from tests.server.doors import call, call_ok, with_client
+from tests.server.doors import call, with_client
 
 COUNT = shelf.FEWEST
 
@@ -41,7 +41,7 @@ def segments(root: Path) -> list[Path]:
 
 def checked(root: Path, *options: str) -> dict[str, Any]:
     """What `doctor` says of the segment; nothing of it makes it fail."""
-    ran = call_ok(root, ["doctor", "--json", *options])
+    ran = call(root, ["doctor", "--json", *options]).ok()
     (check,) = (check for check in ran.json["checks"] if check["name"] == "segment")
     return dict(check)
 
@@ -136,7 +136,7 @@ def test_whatever_becomes_of_the_file_commands_answer_the_same_and_doctor_names_
     question = ["search", "quokka part 7", "--json", "--limit", "20"]
 
     def answered() -> list[Any]:
-        return [(row["key"], row["score"]) for row in call_ok(root, question).json["results"]]
+        return [(row["key"], row["score"]) for row in call(root, question).ok().json["results"]]
 
     expected = answered()
     assert expected

@@ -41,7 +41,7 @@ from speckit_memory.server.idle_workspaces import close_idle
 from speckit_memory.server.options import Common
 from speckit_memory.server.served_roots import served_roots
 from tests.attacks.test_tools import USUAL
-from tests.server.doors import COMMAND, call, call_ok, environment, server_command
+from tests.server.doors import COMMAND, call, environment, server_command
 
 TEMPLATE = ResourceTemplateReference(uri="memory://{+key}")
 TOKEN = "a-token-long-enough-for-a-test"
@@ -61,7 +61,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (root / "docs" / f"of-{name}.md").write_text(
             f"---\ntrigger_phrases: [phrase of {name}]\n---\n# Of {name}\n\nWhat {secret} means.\n", encoding="utf-8"
         )
-        call_ok(root, ["index", "docs"], env={"SPECKIT_ROOT": str(root), "SPECKIT_DB": ""})
+        call(root, ["index", "docs"], env={"SPECKIT_ROOT": str(root), "SPECKIT_DB": ""}).ok()
         made[name] = root
     return made
 

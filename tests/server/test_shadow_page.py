@@ -14,7 +14,7 @@ from side_by_side import CONTROL, VARIANT, observed, record
 
 from speckit_memory import Memory
 from speckit_memory.server.page.svg import PALETTE
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -84,7 +84,7 @@ class Page(HTMLParser):
 
 def written(root: Path, *arguments: str) -> tuple[str, Element, dict[str, Any]]:
     """The text of the page, its tree, and the JSON of the same report."""
-    ran = call_ok(root, ["shadow", "report", "--json", "--html", "report.html", *arguments])
+    ran = call(root, ["shadow", "report", "--json", "--html", "report.html", *arguments]).ok()
     text = (root / "report.html").read_text(encoding="utf-8")
     return text, Page(text).root, ran.json
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 TASK = {"specFolder": "specs/001", "taskId": "T1"}
@@ -42,7 +42,7 @@ def test_an_agent_records_what_it_knows_and_every_process_reads_what_tasks_taugh
         "tasks": 1, "complete": 1, "mean_knowledge": 40.0, "mean_uncertainty": 40.0, "mean_context": 20.0,
         "mean_learning_index": 35.0, "trend": "unknown",
     }  # fmt: skip
-    ran = call_ok(workspace, ["task", "history", "specs/001"])
+    ran = call(workspace, ["task", "history", "specs/001"]).ok()
     assert "moderate" in ran.out
     assert "knowledge +40" in ran.out
 

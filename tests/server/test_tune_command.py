@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from judged_sets import PIPELINE, titles, write
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 TITLE = "bm25.single.title"
 
@@ -23,7 +23,7 @@ def tune(root: Path, pipeline: Path, *more: str | Path) -> list[str | Path]:
 
 def test_a_planted_optimum_is_found_and_written_to_a_file_that_keeps_it(pipeline: Path, tmp_path: Path) -> None:
     dataset = titles(tmp_path / "mixed", by_title=10, by_text=10)
-    ran = call_ok(tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", TITLE, "--json"))
+    ran = call(tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", TITLE, "--json")).ok()
     (found,) = ran.json["parameters"]
     assert (found["name"], found["range"], found["start"], found["idle"]) == (TITLE, [0.0, 2.0], 0.0, False)
     assert 0.9 < found["tuned"] < 1.7
@@ -69,9 +69,9 @@ def test_what_makes_any_dataset_significantly_worse_is_not_taken(pipeline: Path,
     pipeline.write_text(PIPELINE.replace("single: {title: 0}", "single: {title: 0.5}"))
     gaining = titles(tmp_path / "gaining", by_title=10)
     losing = titles(tmp_path / "losing", by_mention=10, by_text=10)
-    ran = call_ok(
+    ran = call(
         tmp_path, tune(tmp_path, pipeline, "--dataset", gaining, "--dataset", losing, "--parameter", TITLE, "--json")
-    )
+    ).ok()
     assert (ran.json["parameters"][0]["tuned"], ran.json["accepted"]) == (0.5, False)
     assert ran.json["verdict"].startswith("kept the start: ")
     worse = {entry["dataset"]: entry["comparisons"][0]["verdict"] for entry in ran.json["left_out"]}
@@ -82,7 +82,9 @@ def test_what_makes_any_dataset_significantly_worse_is_not_taken(pipeline: Path,
 
 def test_a_parameter_without_effect_is_said_to_have_none(pipeline: Path, tmp_path: Path) -> None:
     dataset = titles(tmp_path / "mixed", by_title=4, by_text=4)
-    ran = call_ok(tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", "bm25.limit", "--folds", "2"))
+    ran = call(
+        tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", "bm25.limit", "--folds", "2")
+    ).ok()
     rows = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert "bm25.limit 20 to 200 50 no effect 50 50" in rows
     assert rows[-1] == f"written: {tmp_path / 'tuned.yaml'}"
@@ -139,7 +141,7 @@ def test_a_calibrated_threshold_keeps_the_stated_rate_and_finds_foreign_question
         "--out",
         out,
     ]
-    ran = call_ok(tmp_path, [*arguments, "--false-alarms", "0.2", "--json"])
+    ran = call(tmp_path, [*arguments, "--false-alarms", "0.2", "--json"]).ok()
     overall = ran.json["held_out"]["overall"]
     assert overall["answerable"]["share"] <= 0.2
     assert (overall["foreign"]["share"], overall["removed"]["share"]) == (1.0, 1.0)

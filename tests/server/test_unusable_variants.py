@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import call, call_ok, indexed_workspace
+from tests.server.doors import call, indexed_workspace
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_variant_that_cannot_run_stops_no_search(tmp_path: Path, variant: str,
     folder.mkdir(exist_ok=True)
     (folder / "broken.yaml").write_text("pipeline: broken\nfusion: [{use: z_scor}]\n", encoding="utf-8")
     (folder / "pipeline.yaml").write_text(f"extends: default\nshadows: [{variant}, bm25]\n", encoding="utf-8")
-    found = call_ok(tmp_path, ["search", "rank fusion", "--json"])
+    found = call(tmp_path, ["search", "rank fusion", "--json"]).ok()
     assert [(row["id"], row["score"]) for row in found.json["results"]] == [(row["id"], row["score"]) for row in plain]
     (warning,) = [one for one in found.json["notes"]["warnings"] if "does not run beside this one: " in one]
     assert told in warning

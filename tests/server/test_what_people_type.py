@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call, call_ok
+from tests.server.doors import call
 
 SUBJECTS = ("gateway", "scheduler", "importer", "cache", "index", "session", "worker", "parser", "queue", "renderer")
 VERBS = ("retries", "rejects", "stores", "forwards", "merges", "splits", "reads", "writes", "drops", "replays")
@@ -53,7 +53,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     assert call(root, ["index", "notes"]).status == 0
 
     def keys(*arguments: str, whole: bool = False) -> Any:
-        ran = call_ok(root, ["search", "--json", *arguments])
+        ran = call(root, ["search", "--json", *arguments]).ok()
         return ran.json if whole else [row["key"] for row in ran.json["results"]]
 
     return keys

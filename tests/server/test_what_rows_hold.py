@@ -13,7 +13,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests.server.doors import call, call_ok, connected, with_client
+from tests.server.doors import call, connected, with_client
 
 NOTES = {
     "backup/wal.md": "# Backups in WAL mode\n\nA backup of the SQLite file copies the write-ahead log as well.\n",
@@ -54,7 +54,7 @@ def written(root: Path, notes: Mapping[str, str]) -> Path:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    call_ok(root, ["index", "."])
+    call(root, ["index", "."]).ok()
     return root
 
 

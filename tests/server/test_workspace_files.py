@@ -11,7 +11,7 @@ import pytest
 from raw_server import raw_server
 
 from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
-from tests.server.doors import Ran, call, call_ok
+from tests.server.doors import Ran, call
 
 OURS = "pipeline: ours\nfusion:\n  - {use: z_score, weights: {graph: 0.3}}\n"
 
@@ -24,7 +24,7 @@ def write(root: Path, file: Path, text: str) -> str:
 
 
 def searched(root: Path, *more: str, **env: str) -> dict[str, str]:
-    pipeline: dict[str, str] = call_ok(root, ["search", "fusion", "--json", *more], env=env).json["pipeline"]
+    pipeline: dict[str, str] = call(root, ["search", "fusion", "--json", *more], env=env).ok().json["pipeline"]
     return pipeline
 
 
@@ -63,7 +63,7 @@ def test_what_is_shown_names_the_file_of_each_value(workspace: Path) -> None:
     assert any(line.startswith("      bm25: ") and "# (shipped) config/pipeline.yaml:" in line for line in shown)
     [inactive] = [line for line in shown if line.startswith("# not active: rerank: pin")]
     assert inactive == f"# not active: rerank: pin (use: pin, flag: SPECKIT_OURS; {file}:4:19)"
-    doctor = call_ok(workspace, ["doctor", "--json"])
+    doctor = call(workspace, ["doctor", "--json"]).ok()
     assert told(doctor, "pipeline").endswith(f": {file}")
     decided = f"SPECKIT_SPELLING enabled ({flags}:3), SPECKIT_OURS off ({flags}:2)"
     waits = "SPECKIT_SPELLING: ours does not wait for it, catalogue does"
@@ -172,7 +172,7 @@ def test_an_evaluation_measures_the_workspaces_pipeline_with_its_flags(workspace
     (dataset / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
     write(workspace, PIPELINE_FILE, OURS + "rerank: [min_max, {use: pin, flag: SPECKIT_OURS}]\n")
     write(workspace, FLAGS_FILE, "flags:\n  SPECKIT_OURS: {state: enabled, owner: us}\n")
-    [measured] = call_ok(workspace, ["eval", "run", "--dataset", "set", "--json"]).json["pipelines"]
+    [measured] = call(workspace, ["eval", "run", "--dataset", "set", "--json"]).ok().json["pipelines"]
     assert {"name": measured["name"], "hash": measured["hash"]} == searched(workspace)
 
 
