@@ -110,9 +110,8 @@ def test_isolated_components_are_checked_and_described_like_others(root: Path, p
 
 @pytest.mark.parametrize("mode", ["isolatd"])
 def test_another_word_is_refused_with_the_accepted_ones(root: Path, path: Path, mode: str, tally: Tally) -> None:
-    ran = call(root, ["search", QUESTION, "--json"], isolated(path, SPECKIT_EXTENSIONS=mode))
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E030")
-    assert f"SPECKIT_EXTENSIONS is '{mode}'; " in ran.json["error"]["message"]
+    error = call(root, ["search", QUESTION, "--json"], isolated(path, SPECKIT_EXTENSIONS=mode)).refused("E030")
+    assert f"SPECKIT_EXTENSIONS is '{mode}'; " in error["message"]
     tally.tried()
 
 

@@ -70,6 +70,12 @@ class Ran:
         assert self.status == 0, self.err or self.out
         return self
 
+    def refused(self, code: str, status: int = 2) -> dict[str, Any]:
+        """The error, of this code, with which this run must have ended."""
+        error: dict[str, Any] = self.json["error"]
+        assert (self.status, error["code"]) == (status, code), self.err or self.out
+        return error
+
 
 Run = Callable[..., Ran]
 

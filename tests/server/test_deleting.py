@@ -102,8 +102,7 @@ def test_folders_need_a_confirmation_a_checkpoint_and_no_protected_memory(filled
     # where no checkpoint can be made nothing is deleted
     shelf = filled / "memory.db.checkpoints"
     shelf.write_text("in the way")
-    ran = call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (1, "E062")
+    call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"]).refused("E062", 1)
     assert keys(filled) == before
     assert (filled / A).exists()
     shelf.unlink()
@@ -188,8 +187,7 @@ def test_nothing_of_a_tier_is_deleted_where_its_checkpoint_cannot_be_made(filled
 def test_undoing_writes_over_nothing_that_has_come_since(filled: Path) -> None:
     name = call(filled, ["delete", A, "--json"]).json["undo"]
     (filled / A).write_text("# Another\n\nNumbats eat termites.\n")
-    ran = call(filled, ["undelete", name, "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E108")
+    call(filled, ["undelete", name, "--json"]).refused("E108")
     assert (filled / A).read_text().startswith("# Another")
     (filled / A).unlink()
     assert call(filled, ["undelete", name]).status == 0
@@ -201,8 +199,7 @@ def test_a_file_that_cannot_be_moved_keeps_its_memory(filled: Path) -> None:
     outside = filled.parent / f"{filled.name}-outside"
     (filled / "docs/del").rename(outside)
     (filled / "docs/del").symlink_to(outside)
-    ran = call(filled, ["delete", A, "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E014")
+    call(filled, ["delete", A, "--json"]).refused("E014")
     assert (outside / "a.md").exists()
     assert call(filled, ["undelete", "--json"]).json["deletions"] == []
     assert A in keys(filled)
@@ -231,8 +228,7 @@ def test_a_file_of_the_same_name_in_another_workspace_stays(filled: Path, tmp_pa
     (other / A).parent.mkdir(parents=True)
     (other / A).write_text("# Mine\n\nNever indexed.\n")
     store = next(filled.rglob("memory.db"))
-    refused = call(other, ["delete", A, "--db", str(store), "--json"])
-    assert (refused.status, refused.json["error"]["code"]) == (1, "E101")
+    call(other, ["delete", A, "--db", str(store), "--json"]).refused("E101", 1)
     assert (other / A).read_text() == "# Mine\n\nNever indexed.\n"
     assert A in keys(filled)
     assert call(filled, ["undelete", "--json"]).json["deletions"] == []
@@ -314,6 +310,5 @@ def test_a_folder_that_means_nothing_is_not_everything(filled: Path, folder: str
 def test_an_empty_folder_at_the_command_line_is_one_that_was_meant_to_be_named(filled: Path) -> None:
     before = keys(filled)
     for more in ([], ["--tier", "normal"]):
-        ran = call(filled, ["delete", *more, "--folder", "", "--confirm", "--json"])
-        assert (ran.status, ran.json["error"]["code"]) == (2, "E030")
+        call(filled, ["delete", *more, "--folder", "", "--confirm", "--json"]).refused("E030")
     assert keys(filled) == before

@@ -50,8 +50,7 @@ def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
 
 def test_the_demo_writes_to_no_store_but_its_own(workspace: Path) -> None:
     before = (workspace / "memory.db").read_bytes()
-    ran = call(workspace, ["demo", "--keep", "memory.db", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E014")
+    call(workspace, ["demo", "--keep", "memory.db", "--json"]).refused("E014")
     assert (workspace / "memory.db").read_bytes() == before
 
 
@@ -175,9 +174,8 @@ def test_eval_run_of_two_datasets_is_a_list(dataset: Path, tmp_path: Path) -> No
 
 def test_eval_run_names_the_place_of_a_malformed_line(dataset: Path, tmp_path: Path) -> None:
     (dataset / "queries.jsonl").write_text('{"_id": "q1", "text": "x"}\n{oops\n')
-    ran = call(tmp_path, ["eval", "run", "--dataset", dataset, "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E123")
-    assert ran.json["error"]["where"]["line"] == 2
+    error = call(tmp_path, ["eval", "run", "--dataset", dataset, "--json"]).refused("E123")
+    assert error["where"]["line"] == 2
 
 
 def test_eval_ablate_says_what_each_step_is_worth(dataset: Path, tmp_path: Path) -> None:

@@ -75,9 +75,10 @@ def test_a_file_that_may_not_be_written_is_left_alone(workspace: Path) -> None:
 
     def refused(code: str, said: str) -> None:
         before = file.read_bytes()
-        ran = call(workspace, ["update", NOTE, "--tier", "critical", "--json"])
-        assert (ran.status, ran.json["error"]["code"]) == (2 if code == "E100" else 1, code)
-        assert said in ran.json["error"]["message"]
+        error = call(workspace, ["update", NOTE, "--tier", "critical", "--json"]).refused(
+            code, 2 if code == "E100" else 1
+        )
+        assert said in error["message"]
         assert file.read_bytes() == before
 
     file.chmod(0o444)
@@ -338,8 +339,7 @@ def test_what_is_no_markdown_gets_no_front_matter(workspace: Path) -> None:
         ["update", "docs/manual.rst", "--tier", "important"],
         ["save", "docs/page.html", "--content", "More.", "--append"],
     ):
-        refused = call(workspace, [*arguments, "--json"])
-        assert (refused.status, refused.json["error"]["code"]) == (1, "E101")
+        call(workspace, [*arguments, "--json"]).refused("E101", 1)
     assert (page.read_text(), manual.read_text()) == before
     assert call(workspace, ["save", "docs/manual.rst", "--content", "Gnus too.", "--append"]).status == 0
     assert manual.read_text() == f"{before[1]}\nGnus too.\n"

@@ -95,8 +95,7 @@ def test_a_program_that_does_not_judge_is_given_up_after_three_times(workspace: 
 
 
 def test_a_program_that_is_not_there_and_one_that_skips_all(workspace: Path) -> None:
-    absent = judge(workspace, "--command", "no-such-program", "--json")
-    assert (absent.status, absent.json["error"]["code"]) == (2, "E030")
+    judge(workspace, "--command", "no-such-program", "--json").refused("E030")
     skipped = judge(workspace, *by("skip"), "--limit", "4", "--no-keep", "--json")
     assert (skipped.status, skipped.json["judged"], skipped.json["failures"]) == (0, 0, [])
 

@@ -126,9 +126,8 @@ def test_a_dry_run_writes_nothing_not_even_a_store(tmp_path: Path) -> None:
 
 
 def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["index", "nowhere", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E010")
-    assert "nowhere" in ran.json["error"]["message"]
+    error = call(tmp_path, ["index", "nowhere", "--json"]).refused("E010")
+    assert "nowhere" in error["message"]
 
 
 def test_a_file_that_cannot_be_read_is_reported_and_the_rest_indexed(tmp_path: Path) -> None:
@@ -145,8 +144,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_indexed(tmp_path: P
 
 
 def test_watch_and_dry_run_exclude_each_other(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["index", ".", "--watch", "--dry-run", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
+    call(tmp_path, ["index", ".", "--watch", "--dry-run", "--json"]).refused("E200")
 
 
 def test_the_store_is_where_the_option_says(tmp_path: Path) -> None:
@@ -160,16 +158,14 @@ def test_the_store_is_where_the_option_says(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("modes_respected")
 def test_a_folder_that_may_not_be_written_is_an_error_of_the_store(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    ran = call(tmp_path, ["index", ".", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (1, "E020")
+    call(tmp_path, ["index", ".", "--json"]).refused("E020", 1)
 
 
 @pytest.mark.parametrize(("given", "code"), [("..", "E014"), ("nowhere", "E010")])
 def test_paths_that_cannot_be_indexed_leave_no_store_behind(tmp_path: Path, given: str, code: str) -> None:
     folder = tmp_path / "docs" / "sub"
     folder.mkdir(parents=True)
-    ran = call(folder, ["index", given, "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, code)
+    call(folder, ["index", given, "--json"]).refused(code)
     assert list(folder.iterdir()) == []
 
 

@@ -314,9 +314,8 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     schema = tmp_path / ".speckit" / "pipeline.schema.json"
     schema.unlink()
     schema.mkdir()
-    ran = init(tmp_path, "--write", "--json")
-    assert (ran.status, ran.json["error"]["code"]) == (1, "E020")
-    assert str(schema) in ran.json["error"]["message"]
+    error = init(tmp_path, "--write", "--json").refused("E020", 1)
+    assert str(schema) in error["message"]
 
 
 def test_a_broken_configuration_keeps_nobody_from_the_rest(tmp_path: Path) -> None:

@@ -45,8 +45,7 @@ def test_what_was_learned_is_listed_with_what_taught_it_counts_behind_its_flag_a
     assert "trigger" not in str(first())
 
     assert call(workspace, ["learned", "forget"]).status == 2  # nothing named, and not --all
-    unknown = call(workspace, ["learned", "forget", "none.md", "--json"])
-    assert (unknown.status, unknown.json["error"]["code"]) == (2, "E080")
+    call(workspace, ["learned", "forget", "none.md", "--json"]).refused("E080")
     gone = call(workspace, ["learned", "forget", "--all", "--json"])
     assert [(one["key"], one["phrase"]) for one in gone.json["forgotten"]] == [("docs/tone.md", "zeppelin")]
     assert call(workspace, ["learned", "list", "--json"]).json["phrases"] == []

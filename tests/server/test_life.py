@@ -201,8 +201,7 @@ def test_who_reads_an_archived_memory_is_told_and_finding_it_useful_takes_it_bac
 
 @pytest.mark.requirement("M5.command")
 def test_maintenance_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["maintain", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E010")
+    call(tmp_path, ["maintain", "--json"]).refused("E010")
     assert not (tmp_path / "memory.db").exists()
 
 

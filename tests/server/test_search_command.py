@@ -70,8 +70,7 @@ def test_queries_of_all_kinds_find_their_document(run: Run, query: str, expected
 
 @pytest.mark.parametrize(("query", "code"), [("", "E043"), ("   ", "E043"), ("…!?", "E043"), ("x" * 10_001, "E042")])
 def test_a_query_that_cannot_be_asked_is_refused(run: Run, query: str, code: str) -> None:
-    ran = run("search", query, "--json")
-    assert (ran.status, ran.json["error"]["code"]) == (2, code)
+    run("search", query, "--json").refused(code)
 
 
 @pytest.mark.parametrize("command", [["search"], ["pipeline", "plan"]])
@@ -89,9 +88,8 @@ def test_words_that_nobody_quoted_are_one_query_and_a_line_on_standard_error_say
 
 
 def test_a_query_that_begins_with_a_dash_stands_behind_two(run: Run) -> None:
-    ran = run("search", "-fusion", "--json")
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
-    assert any("`speckit-memory search -- -word`" in action for action in ran.json["error"]["actions"])
+    error = run("search", "-fusion", "--json").refused("E200")
+    assert any("`speckit-memory search -- -word`" in action for action in error["actions"])
     assert run("search", "--json", "--", "--fusion").json["query"] == "--fusion"
     found = run("search", "--json", "--", "-ranks", "mode").json
     assert (found["query"], found["plan"]["excluded"]) == ("mode", ["ranks"])
@@ -169,9 +167,8 @@ def test_why_not_names_the_reason_for_absence(run: Run) -> None:
         "search", "why are ranks fused", "--json", "--folder", "docs/storage", "--why-not", "docs/fusion.md"
     ).json
     assert "outside the scope" in document["why_not"]
-    unknown = run("search", "fused", "--json", "--why-not", "./docs/fusoin.md")
-    assert (unknown.status, unknown.json["error"]["code"]) == (2, "E080")
-    assert unknown.json["error"]["message"].endswith("did you mean 'docs/fusion.md'?")
+    error = run("search", "fused", "--json", "--why-not", "./docs/fusoin.md").refused("E080")
+    assert error["message"].endswith("did you mean 'docs/fusion.md'?")
     present = run("search", "why are ranks fused", "--json", "--why-not", "./docs/../docs/fusion.md").json
     assert present["why_not"].startswith("'docs/fusion.md' is result 1 of ")
 
@@ -194,11 +191,9 @@ def test_the_state_of_a_row_is_the_one_that_the_pipeline_gives_it_and_said_once(
 
 
 def test_searching_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["search", "x", "--json"])
-    assert ran.status == 2
-    assert ran.json["error"]["code"] == "E010"
-    assert "run `speckit-memory index PATH` first, in the project's folder" in ran.json["error"]["actions"]
-    assert str(tmp_path) in ran.json["error"]["hint"]
+    error = call(tmp_path, ["search", "x", "--json"]).refused("E010")
+    assert "run `speckit-memory index PATH` first, in the project's folder" in error["actions"]
+    assert str(tmp_path) in error["hint"]
     assert not (tmp_path / "memory.db").exists()
 
 
@@ -350,15 +345,11 @@ def test_the_time_of_opening_the_store_is_told_by_itself(run: Run) -> None:
 
 def test_a_deadline_that_is_no_time_is_refused(run: Run) -> None:
     for arguments, env in ((["--deadline-ms", "-1"], {}), ([], {"SPECKIT_DEADLINE_MS": "soon"})):
-        ran = run("search", "fusion", "--json", *arguments, env=env)
-
-        assert (ran.status, ran.json["error"]["code"]) == (2, "E030")
+        run("search", "fusion", "--json", *arguments, env=env).refused("E030")
 
 
 @pytest.mark.parametrize("number", ["9" * 290, "1e300", "86_400_001", "0", "-1", ".inf"])
 def test_a_budget_that_no_search_could_spend_is_refused(workspace: Path, number: str) -> None:
     (workspace / "p.yaml").write_text(f"extends: default\nbudgets_ms: {{simple: {number}}}\n")
-    refused = call(workspace, ["search", "quokka", "--pipeline", "p.yaml", "--json"])
-    assert refused.status == 2
-    assert refused.json["error"]["code"] == "E114"
-    assert len(refused.json["error"]["message"]) < 400
+    error = call(workspace, ["search", "quokka", "--pipeline", "p.yaml", "--json"]).refused("E114")
+    assert len(error["message"]) < 400

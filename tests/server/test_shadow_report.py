@@ -320,9 +320,7 @@ def test_nothing_is_explained_with_the_lines_that_start_a_shadow(workspace: Path
 
 
 def test_a_workspace_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
-    ran = call(tmp_path, ["shadow", "report", "--json"])
-    assert ran.status == 2
-    assert ran.json["error"]["code"] == "E010"
+    call(tmp_path, ["shadow", "report", "--json"]).refused("E010")
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])

@@ -106,9 +106,8 @@ def test_what_cannot_be_tuned_is_refused(
     more: list[str], code: str, message: str, pipeline: Path, tmp_path: Path
 ) -> None:
     titles(tmp_path / "mixed", by_title=4, by_text=4)
-    ran = call(tmp_path, tune(tmp_path, pipeline, "--dataset", "mixed", *more, "--json"))
-    assert (ran.status, ran.json["error"]["code"]) == (2, code)
-    assert message in ran.json["error"]["message"]
+    error = call(tmp_path, tune(tmp_path, pipeline, "--dataset", "mixed", *more, "--json")).refused(code)
+    assert message in error["message"]
     assert not (tmp_path / "tuned.yaml").exists()
 
 
@@ -185,7 +184,6 @@ def test_what_cannot_be_calibrated_is_refused(
         *more,
         "--json",
     ]
-    ran = call(tmp_path, arguments)
-    assert (ran.status, ran.json["error"]["code"]) == (2, code)
-    assert message in ran.json["error"]["message"]
+    error = call(tmp_path, arguments).refused(code)
+    assert message in error["message"]
     assert not (tmp_path / "calibrated.yaml").exists()

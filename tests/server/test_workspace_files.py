@@ -107,9 +107,8 @@ def test_what_cannot_be_read_is_never_passed_over_for_the_shipped_pipeline(works
             os.mkfifo(file)
         case _:
             file.symlink_to(workspace / "nowhere.yaml")
-    ran = call(workspace, ["search", "fusion", "--json"])
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E110")
-    assert str(file) in ran.json["error"]["message"]
+    error = call(workspace, ["search", "fusion", "--json"]).refused("E110")
+    assert str(file) in error["message"]
 
 
 def test_a_link_is_followed_and_an_empty_file_is_the_shipped_pipeline(workspace: Path) -> None:

@@ -42,12 +42,10 @@ def project(tmp_path: Path) -> Path:
 def test_what_reads_makes_no_store_and_says_which_folder_it_looked_at(project: Path, command: list[str]) -> None:
     (project / ".git").mkdir()
 
-    ran = shell(project / "docs", *command, "--json")
-
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E010")
-    assert ran.json["error"]["message"] == f"there is no store at {project}/.speckit/memory.db"
-    assert f"{project} (the nearest folder with .git" in ran.json["error"]["hint"]
-    assert "speckit-memory index PATH" in ran.json["error"]["actions"][0]
+    error = shell(project / "docs", *command, "--json").refused("E010")
+    assert error["message"] == f"there is no store at {project}/.speckit/memory.db"
+    assert f"{project} (the nearest folder with .git" in error["hint"]
+    assert "speckit-memory index PATH" in error["actions"][0]
     assert not (project / ".speckit").exists()
 
 
@@ -214,8 +212,7 @@ def test_index_says_what_it_left_out_and_what_only_its_name_brought_in(project: 
 
 
 def test_forget_goes_with_no_option_that_indexes(project: Path) -> None:
-    ran = shell(project, "index", "docs", "--forget", "--force", "--json")
-    assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
+    shell(project, "index", "docs", "--forget", "--force", "--json").refused("E200")
 
 
 def test_an_agent_may_save_where_the_configuration_or_a_source_opens_a_hidden_folder(project: Path) -> None:
