@@ -99,8 +99,7 @@ def test_doctor_says_what_is_damaged_and_what_to_do(
     root = Path(shutil.copytree(healthy, tmp_path / "workspace"))
     damages()[damage](root / "memory.db")
     before = (root / "memory.db").read_bytes()
-    ran = call(root, ["doctor", "--json"])
-    assert ran.status == 1
+    ran = call(root, ["doctor", "--json"]).ended(1)
     (store,) = [check for check in ran.json["checks"] if check["name"] == "store"]
     assert store["verdict"] == "fail"
     assert said in store["detail"]

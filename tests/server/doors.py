@@ -65,10 +65,14 @@ class Ran:
         """Standard output, which must be one JSON document."""
         return json.loads(self.out)
 
+    def ended(self, status: int) -> Ran:
+        """This run, which must have ended with this status."""
+        assert self.status == status, self.err or self.out
+        return self
+
     def ok(self) -> Ran:
         """This run, which must have ended well."""
-        assert self.status == 0, self.err or self.out
-        return self
+        return self.ended(0)
 
     def refused(self, code: str, status: int = 2) -> dict[str, Any]:
         """The error, of this code, with which this run must have ended."""

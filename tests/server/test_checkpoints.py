@@ -196,8 +196,7 @@ def test_what_cannot_be_restored_is_told_and_changes_nothing(
     why = spoil(workspace, leaf)
     before = contents(workspace / "memory.db")
     for replace in ([], ["--replace", "--no-backup"]):
-        ran = call(workspace, ["checkpoint", "restore", "first", "--json", *replace])
-        assert ran.status == 1
+        ran = call(workspace, ["checkpoint", "restore", "first", "--json", *replace]).ended(1)
         assert ran.json["error"]["code"] == ("E025" if spoil is of_tomorrow else "E061")
         assert why in ran.json["error"]["message"]
     assert contents(workspace / "memory.db") == before

@@ -63,8 +63,7 @@ def test_each_shell_gets_a_script(tmp_path: Path, shell: str) -> None:
 
 
 def test_an_unknown_shell_is_named(tmp_path: Path) -> None:
-    ran = call(tmp_path, [], {"_SPECKIT_MEMORY_COMPLETE": "csh_source"})
-    assert ran.status == 2
+    ran = call(tmp_path, [], {"_SPECKIT_MEMORY_COMPLETE": "csh_source"}).ended(2)
     assert "'csh_source', accepted: bash_source, zsh_source, fish_source" in ran.err
 
 

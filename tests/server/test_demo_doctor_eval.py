@@ -92,8 +92,7 @@ def test_doctor_without_a_store_warns_and_checks_the_rest(tmp_path: Path) -> Non
 
 def test_doctor_fails_on_a_file_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"not a database" * 400)
-    ran = call(tmp_path, ["doctor"])
-    assert ran.status == 1
+    ran = call(tmp_path, ["doctor"]).ended(1)
     assert "fail" in ran.out
     assert "→ " in ran.out
 

@@ -104,8 +104,7 @@ def test_wrong_values_of_an_update_are_told_all_at_once_and_change_nothing(works
     ran = call(
         workspace,
         ["update", NOTE, "--tier", "golden", "--weight", "3", "--trigger", "x" * 101, "--title", " ", "--json"],
-    )
-    assert ran.status == 2
+    ).ended(2)
     assert [problem["code"] for problem in ran.json["errors"]] == ["E030", "E030", "E030", "E032"]
     unknown, nothing, wrong = calls(
         workspace,

@@ -128,8 +128,7 @@ def test_a_planted_regression_closes_the_gate_with_its_interval(workspace: Path,
     else:
         (workspace / "two.yaml").write_text(TWO)
         options, against = ["--pipeline", "two.yaml", "--set", "z_score.weights.bm25=0"], "two.yaml"
-    ran = gate(workspace, mixed, *options, "--against", against, "--markdown", "gate.md")
-    assert ran.status == 1, ran.out + ran.err
+    ran = gate(workspace, mixed, *options, "--against", against, "--markdown", "gate.md").ended(1)
     assert ran.out.startswith("FAIL: ")
     assert "is worse than " in ran.out
     assert "95 % interval -" in ran.out
@@ -184,10 +183,8 @@ def test_a_revision_brings_the_files_that_its_pipeline_extends(workspace: Path, 
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "two")
     (workspace / "shared" / "base.yaml").write_text("pipeline: base\nextends: vector\n")
-    ran = gate(workspace, mixed, "--pipeline", "mine.yaml", "--against", "HEAD", "--json")
-    assert ran.status == 1, ran.out
-    ran = gate(workspace, mixed, "--pipeline", "mine.yaml", "--against", "HEAD:shared/base.yaml", "--json")
-    assert ran.status == 1
+    gate(workspace, mixed, "--pipeline", "mine.yaml", "--against", "HEAD", "--json").ended(1)
+    ran = gate(workspace, mixed, "--pipeline", "mine.yaml", "--against", "HEAD:shared/base.yaml", "--json").ended(1)
     assert ran.json["pipelines"][0]["name"].startswith("base@")
     assert gate(workspace, mixed, "--pipeline", "vector", "--against", "HEAD:mine.yaml").status == 1
 
@@ -202,9 +199,7 @@ def test_a_revision_brings_its_own_flags(workspace: Path, mixed: Path) -> None:
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "two")
     (workspace / ".speckit" / "flags.yaml").write_text(flag % "'off'")
-    ran = gate(workspace, mixed, "--against", "HEAD", "--json")
-    assert ran.status == 1, ran.out
-    (contrast,) = ran.json["contrasts"]
+    (contrast,) = gate(workspace, mixed, "--against", "HEAD", "--json").ended(1).json["contrasts"]
     assert contrast["differ_most"][0]["parted_at"] == "bm25 (only in the control)"
 
 
@@ -341,7 +336,5 @@ def test_a_flag_is_compared_with_the_pipeline_in_use_and_that_is_evidence_for_it
 
 
 def test_a_flag_that_no_step_waits_for_is_refused_with_the_nearest(workspace: Path, mixed: Path) -> None:
-    ran = run(workspace, "compare", "--dataset", mixed, "--flag", "SPECKIT_RSF_FUSIN", "--json")
-
-    assert ran.status == 2
+    ran = run(workspace, "compare", "--dataset", mixed, "--flag", "SPECKIT_RSF_FUSIN", "--json").ended(2)
     assert ran.json["error"]["message"].endswith("did you mean 'SPECKIT_RSF_FUSION'?")

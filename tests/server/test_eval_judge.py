@@ -229,8 +229,7 @@ def test_an_experiment_takes_no_pipeline_and_says_so(workspace: Path) -> None:
 
 
 def test_what_other_commands_measure_on_is_answered_with_what_this_one_takes(workspace: Path) -> None:
-    ran = call(workspace, ["eval", "judge", "--from-use"], env={"SPECKIT_DB": ""})
-    assert ran.status == 2
+    ran = call(workspace, ["eval", "judge", "--from-use"], env={"SPECKIT_DB": ""}).ended(2)
     assert "No such option '--from-use'; judge takes --experiment or --dataset or --own." in ran.err
     assert "Did you mean" not in ran.err
 

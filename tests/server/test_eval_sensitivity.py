@@ -12,8 +12,7 @@ ASKED = ["eval", "sensitivity", "--dataset", "bundled"]
 
 
 def refused(root: Path, *options: str) -> Ran:
-    ran = call(root, [*ASKED, *options])
-    assert ran.status == 2
+    ran = call(root, [*ASKED, *options]).ended(2)
     assert len(ran.err) < 700, "an error is no list of all there is"
     return ran
 
@@ -45,8 +44,6 @@ def test_all_values_that_are_no_numbers_are_named_at_once(tmp_path: Path) -> Non
 
 
 def test_all_values_out_of_range_are_named_at_once(tmp_path: Path) -> None:
-    ran = call(tmp_path, [*ASKED, "--parameter", "bm25.k1", "--values=-1,99999"])
-
-    assert ran.status == 2
+    ran = call(tmp_path, [*ASKED, "--parameter", "bm25.k1", "--values=-1,99999"]).ended(2)
     assert "must be a number from 0 to 10; found -1.0" in ran.err
     assert "must be a number from 0 to 10; found 99999.0" in ran.err

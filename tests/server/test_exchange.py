@@ -89,8 +89,7 @@ def test_what_differs_here_is_not_written_over_unless_it_is_to_be_replaced(works
     (out / "memories/docs/fusion.md").write_text("# Fusion\n\nWritten there since.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     before = contents(workspace / "memory.db")
-    ran = call(workspace, ["import", str(out), "--json"])
-    assert ran.status == 1
+    ran = call(workspace, ["import", str(out), "--json"]).ended(1)
     assert (outcomes(ran)["docs/fusion.md"], outcomes(ran)["docs/tone.md"]) == ("refused", "kept")
     assert "since, too" in (workspace / "docs/fusion.md").read_text()
     assert contents(workspace / "memory.db")["memories"] == before["memories"]
@@ -277,8 +276,7 @@ def test_memories_that_cannot_be_taken_are_refused_one_by_one(workspace: Path) -
 
     rewritten(out, harm)
     root = other(workspace)
-    ran = call(root, ["import", str(out), "--json"])
-    assert ran.status == 1
+    ran = call(root, ["import", str(out), "--json"]).ended(1)
     assert set(outcomes(ran).values()) == {"refused"}
     assert all(one["why"] for one in ran.json["memories"])
     assert list(workspace.parent.glob("outside.md")) == []

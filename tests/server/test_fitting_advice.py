@@ -21,8 +21,7 @@ def flags(root: Path, *entries: str) -> Path:
 
 def test_a_flag_that_begins_in_future_breaks_a_rule(tmp_path: Path) -> None:
     file = flags(tmp_path, f"SPECKIT_OWN: {{state: off, {OWN}}}".replace("off", '"off"'))
-    audited = call(tmp_path, ["flags", "audit"])
-    assert audited.status == 1
+    audited = call(tmp_path, ["flags", "audit"]).ended(1)
     assert f"{file}:2:3: E124 SPECKIT_OWN begins on 2099-01-01, which is still to come" in audited.err
     (listed,) = [
         one for one in call(tmp_path, ["flags", "list", "--json"]).json["flags"] if one["name"] == "SPECKIT_OWN"
@@ -55,8 +54,7 @@ def test_an_empty_variable_decides_nothing(tmp_path: Path) -> None:
 
 def test_the_dataset_that_ships_is_offered_for_a_misspelt_name(tmp_path: Path) -> None:
     for command in (["eval", "run"], ["eval", "gate", "--against", "bm25"]):
-        refused = call(tmp_path, [*command, "--dataset", "bundeld"])
-        assert refused.status == 2
+        refused = call(tmp_path, [*command, "--dataset", "bundeld"]).ended(2)
         assert refused.err.count("E123") == 1
         assert "did you mean 'bundled', the dataset that ships?" in " ".join(refused.err.split())
 

@@ -90,8 +90,7 @@ flags:
   SPECKIT_MMR: {percent: a, foo: 1}
 """,
     )
-    ran = call(tmp_path, ["flags", "audit", "--json"])
-    assert ran.status == 1
+    ran = call(tmp_path, ["flags", "audit", "--json"]).ended(1)
     assert [(one["where"]["line"], one["where"]["column"], one["code"]) for one in ran.json["errors"]] == [
         (2, 31, "E114"), (2, 44, "E114"), (2, 63, "E114"), (2, 68, "E115"),
         (3, 25, "E114"), (3, 26, "E113"), (3, 36, "E114"), (3, 39, "E115"), (3, 70, "E114"), (3, 79, "E114"),
@@ -107,8 +106,7 @@ def test_a_flag_goes_through_its_states_one_at_a_time_and_back(tmp_path: Path) -
         "unrecorded": "", "recorded": True, "remarks": [],
     }  # fmt: skip
     assert "dark_run → shadow" in promote(tmp_path).out
-    refused = promote(tmp_path)
-    assert refused.status == 2
+    refused = promote(tmp_path).ended(2)
     assert f"{NAME} stays shadow and does not become enabled: a comparison is needed" in refused.err
     stored(tmp_path, "abcdef012345", pair_of(), [0.2] * 200)
     assert promote(tmp_path, "--evidence", "abcdef012345").status == 0
@@ -133,8 +131,7 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     file = flags(tmp_path, f"flags: {{{NAME}: {{state: shadow, was: dark_run}}}}\n")
     before = file.read_text()
     stored(tmp_path, "other0000000", ("0" * 12, "1" * 12), [0.0] * 50)
-    refused = promote(tmp_path, "--evidence", "other0000000", "--json")
-    assert refused.status == 2
+    refused = promote(tmp_path, "--evidence", "other0000000", "--json").ended(2)
     told = refused.out
     assert refused.json["error"]["code"] == "E127"
     assert "it is of the control 000000000000; the pipeline without the flag is " in told
@@ -224,8 +221,7 @@ flags:
 
 @pytest.mark.requirement("P11.refused")
 def test_no_comparison_is_noted_that_nobody_judged(tmp_path: Path) -> None:
-    refused = promote(tmp_path, "--evidence", "abcdef012345")
-    assert refused.status == 2
+    refused = promote(tmp_path, "--evidence", "abcdef012345").ended(2)
     assert f"{NAME} stays off and does not become dark_run: it rests on no comparison in that state" in refused.err
     assert not (tmp_path / FLAGS_FILE).exists()
 
@@ -252,8 +248,7 @@ flags:
   SPECKIT_RRF: {{state: dark_run}}
 """)  # fmt: skip
     stored(tmp_path, "abcdef012345", ("0" * 12, "1" * 12), [0.0] * 50)
-    ran = call(tmp_path, ["flags", "audit"])
-    assert ran.status == 1
+    ran = call(tmp_path, ["flags", "audit"]).ended(1)
     for told in (
         f"{file}:2:3: E124 {NAME} jumps from off to enabled and skips dark_run, shadow",
         f"{file}:2:3: E124 {NAME} is enabled without evidence",
@@ -291,8 +286,7 @@ def test_too_many_active_flags_are_told_with_their_lines_and_which_to_demote(tmp
         assert told in doctor.out
     ninth = f"  {NAME}: {{state: shadow, was: dark_run}}"
     flags(tmp_path, "\n".join(["flags:", ninth, *entries, ""]))
-    refused = call(tmp_path, ["search", "fusion"])
-    assert refused.status == 2
+    refused = call(tmp_path, ["search", "fusion"]).ended(2)
     assert refused.err.startswith(
         f"{file}:10:3: E114 9 pipelines are to run beside 'default', accepted: at most 8; 9 are of flags: "
         f"{NAME} shadow ({file}:2), SPECKIT_RRF dark_run ({file}:3), "
@@ -379,8 +373,7 @@ def test_what_a_live_experiment_showed_outlives_its_queries(tmp_path: Path) -> N
 def test_the_audit_holds_what_is_cited_against_the_criterion(tmp_path: Path) -> None:
     flags(tmp_path, f"flags: {{{NAME}: {{state: enabled, was: shadow, evidence: abcdef012345}}}}\n")
     stored(tmp_path, "abcdef012345", pair_of(), [0.2] * 50)
-    audited = call(tmp_path, ["flags", "audit"])
-    assert audited.status == 1
+    audited = call(tmp_path, ["flags", "audit"]).ended(1)
     assert (
         f"{NAME} cites abcdef012345, which does not meet its criterion: nDCG@10 better over 200 queries: needs 200 "
         "queries, has 50"
@@ -408,8 +401,7 @@ def test_a_kept_evaluation_is_tested_on_the_metric_that_the_criterion_names(tmp_
     flag = "SPECKIT_EMBEDDING_EXPANSION"  # Recall@20, which no report tests by itself
     flags(tmp_path, f"flags: {{{flag}: {{state: shadow, was: dark_run}}}}\n")
     stored(tmp_path, "abcdef012345", pair_of(flag), [0.2] * 5 + [0.0] * 195)
-    refused = call(tmp_path, ["flags", "promote", flag, "--evidence", "abcdef012345"])
-    assert refused.status == 2
+    refused = call(tmp_path, ["flags", "promote", flag, "--evidence", "abcdef012345"]).ended(2)
     assert "p after correction is " in refused.err
     assert f"eval compare --own --flag {flag}" in " ".join(refused.err.split())
 

@@ -133,12 +133,10 @@ def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> No
 def test_a_file_that_cannot_be_read_is_reported_and_the_rest_indexed(tmp_path: Path) -> None:
     (tmp_path / "good.md").write_text("# Good\n\nText.\n")
     (tmp_path / "bad.md").write_bytes(b"# Bad\n\n\xff\xfe\x00broken\x80")
-    ran = call(tmp_path, ["index", ".", "--json"])
-    assert ran.status == 2
+    ran = call(tmp_path, ["index", ".", "--json"]).ended(2)
     assert ran.json["created"] == ["good.md"]
     assert ran.json["error"]["code"] == "E012"
-    human = call(tmp_path, ["index", "."])
-    assert human.status == 2
+    human = call(tmp_path, ["index", "."]).ended(2)
     assert "not indexed: 1" in human.err
     assert "bad.md" in human.err
 
@@ -171,8 +169,7 @@ def test_paths_that_cannot_be_indexed_leave_no_store_behind(tmp_path: Path, give
 
 def test_one_path_that_can_be_indexed_is_enough_for_a_store(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Note\n\nText.\n")
-    ran = call(tmp_path, ["index", "note.md", "nowhere"])
-    assert ran.status == 2
+    ran = call(tmp_path, ["index", "note.md", "nowhere"]).ended(2)
     assert ran.out.splitlines()[-1] == f"store {tmp_path / 'memory.db'}, workspace {tmp_path}"
 
 

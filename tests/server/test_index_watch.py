@@ -141,10 +141,7 @@ def test_what_is_wrong_from_the_start_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "docs" / "first.md").write_text("# First\n\nThe first note.\n")
     assert call(tmp_path, ["index", "docs"]).status == 0
 
-    ran = call(tmp_path, ["index", "dosc", "--watch", "--json"])
-
-    assert ran.status == 2
-    assert "dosc" in ran.json["error"]["message"]
+    assert "dosc" in call(tmp_path, ["index", "dosc", "--watch", "--json"]).ended(2).json["error"]["message"]
 
 
 def git(root: Path, *arguments: str) -> None:

@@ -28,8 +28,7 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
     assert call(workspace, ["links", "history", FUSION]).out == "0 changes\n"
     assert "0.4 -> 0.6" in call(workspace, ["links", "history"]).out
 
-    later = call(workspace, ["links", "undo", "1"])
-    assert later.status == 2
+    later = call(workspace, ["links", "undo", "1"]).ended(2)
     assert "E083: the link was changed again by change 3 after change 1" in later.err
     assert call(workspace, ["links", "undo", "3"]).status == 0
     back = call(workspace, ["lineage", TONE, "--json"]).json["groups"]["supersedes"][0]
@@ -46,8 +45,7 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
 def test_what_links_do_not_take_is_refused_with_what_to_do(workspace: Path) -> None:
     (workspace / "docs/new.md").write_text(f"# New\n\ncausalLinks:\n  supersedes: [{WAL}]\n\nNo log.\n")
     assert call(workspace, ["index", "docs"]).status == 0
-    declared = call(workspace, ["links", "remove", "1"])
-    assert declared.status == 2
+    declared = call(workspace, ["links", "remove", "1"]).ended(2)
     assert "take it out of the causalLinks of docs/new.md" in declared.err
     near = call(workspace, ["lineage", "wal.md"])
     assert (near.status, f"did you mean '{WAL}'?" in near.err) == (2, True)

@@ -140,8 +140,7 @@ def test_a_folder_that_holds_something_is_overwritten_by_force_alone(dataset: Pa
     ]
     before = files(out)
 
-    refused = call(tmp_path, [*arguments, "--json"])
-    assert refused.status == 2
+    refused = call(tmp_path, [*arguments, "--json"]).ended(2)
     assert [problem["code"] for problem in refused.json["errors"]] == ["E014", "E014"]
     assert "is not empty" in refused.json["error"]["message"]
     assert files(out) == before
@@ -155,8 +154,9 @@ def test_a_folder_that_holds_something_is_overwritten_by_force_alone(dataset: Pa
 def test_neither_the_dataset_nor_a_file_is_overwritten(dataset: Path, tmp_path: Path, out: str, message: str) -> None:
     (tmp_path / "a.txt").write_text("mine")
     before = files(tmp_path)
-    ran = call(tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", out, "--kind", "words", "--force"])
-    assert ran.status == 2
+    ran = call(
+        tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", out, "--kind", "words", "--force"]
+    ).ended(2)
     assert message in ran.err
     assert files(tmp_path) == before
 

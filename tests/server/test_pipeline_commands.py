@@ -27,15 +27,13 @@ annotate:
 def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(SIX_PROBLEMS)
-    ran = run("pipeline", "check", str(file), "--json")
-    assert ran.status == 2
+    ran = run("pipeline", "check", str(file), "--json").ended(2)
     found = [(error["where"]["line"], error["where"]["column"], error["code"]) for error in ran.json["errors"]]
     assert found == sorted(found)
     assert {line for line, _, _ in found} >= {3, 5, 6, 8, 9, 11}
     assert ran.json["error"] == ran.json["errors"][0]
     assert all(error["where"]["file"] == str(file) for error in ran.json["errors"])
-    human = run("pipeline", "check", str(file))
-    assert human.status == 2
+    human = run("pipeline", "check", str(file)).ended(2)
     heads = [line for line in human.out.splitlines() if line.startswith(str(file))]
     assert [line.split(" ")[0] for line in heads] == [f"{file}:{line}:{column}:" for line, column, _ in found]
     assert human.out.splitlines()[-1] == f"{len(found)} problems in {file}"
@@ -46,8 +44,7 @@ def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path)
 def test_a_part_with_nothing_behind_it_is_refused_and_takes_no_steps_away(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("candidates:\n  recover:\nrerank:\n#  - mmr\nannotate:\n  add:\n")
-    ran = run("pipeline", "check", str(file), "--json")
-    assert ran.status == 2
+    ran = run("pipeline", "check", str(file), "--json").ended(2)
     assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
         (line, f"'{part}' must be a list of steps, or a mapping with add, change, remove; found nothing")
         for line, part in ((2, "recover"), (3, "rerank"))
@@ -73,8 +70,7 @@ rerank:
     - {id: trial_standardise, replaces: ""}
     - {id: pin, after: ""}
 """)
-    ran = run("pipeline", "check", str(file), "--json")
-    assert ran.status == 2
+    ran = run("pipeline", "check", str(file), "--json").ended(2)
     assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
         (3, "'flag' must be a name; found ''"),
         (4, "'flag' must be a name or a list of different names; found []"),
@@ -265,8 +261,7 @@ def test_schema_is_a_json_schema(run: Run) -> None:
 def test_a_mapping_that_is_missing_is_named_in_words_of_the_file(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "routes.yaml"
     file.write_text("pipeline: mine\ncandidates:\n  understand:\n    - {use: router, simple: fast}\n")
-    ran = run("pipeline", "check", file, "--json")
-    assert ran.status == 2
+    ran = run("pipeline", "check", file, "--json").ended(2)
     assert "'simple' of the step 'router': must map keys to values; found 'fast'" in ran.out
     assert "Route" not in ran.out
 

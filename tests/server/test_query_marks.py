@@ -66,9 +66,7 @@ def test_a_reader_sees_what_was_asked_for_and_what_could_not_be_honoured(root: P
 def test_a_query_that_begins_with_a_dash_comes_after_two(root: Path) -> None:
     assert keys(searched(root, "--", "-rsf fusion")["results"]) == {"rank.md", "apart.md", "rule.md"}
 
-    refused = call(root, ["search", "-rsf fusion"])
-    assert refused.status == 2
-    assert "put -- before a query" in refused.err
+    assert "put -- before a query" in call(root, ["search", "-rsf fusion"]).ended(2).err
 
 
 def test_a_query_that_only_leaves_out_is_refused(root: Path) -> None:

@@ -200,8 +200,7 @@ def test_searching_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "content"), [("text.db", b"this is no database at all" * 50), ("empty.db", b"")])
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    ran = call(tmp_path, ["search", "x", "--json", "--db", name])
-    assert ran.status == 1
+    ran = call(tmp_path, ["search", "x", "--json", "--db", name]).ended(1)
     assert ran.json["error"]["code"] in ("E020", "E024")
     assert (tmp_path / name).read_bytes() == content
 

@@ -330,8 +330,7 @@ def test_changes_are_watched_and_told_in_each_workspace_by_itself(roots: dict[st
 def test_a_server_none_of_whose_workspaces_can_be_used_does_not_begin(tmp_path: Path) -> None:
     for name in ("one", "two"):
         project(tmp_path / name, "Anything.", f"fusoin_{name}: []\n")
-    ran = call(tmp_path, ["serve", "--workspace", "one", "--workspace", "two"], env=NO_STORE)
-    assert ran.status == 2
+    ran = call(tmp_path, ["serve", "--workspace", "one", "--workspace", "two"], env=NO_STORE).ended(2)
     assert "fusoin_one" in ran.err
     assert "fusoin_two" in ran.err
 
@@ -483,9 +482,9 @@ def test_folders_that_cannot_be_served_together_are_refused_all_at_once(tmp_path
         (tmp_path / folder).mkdir(parents=True)
     given = ["one", "a=two", "a=one", "b=two/inner", "with blank", "nowhere", "c=one"]
 
-    ran = call(tmp_path, ["serve", *(part for one in given for part in ("--workspace", one)), "--db", "shared.db"])
-
-    assert ran.status == 2
+    ran = call(
+        tmp_path, ["serve", *(part for one in given for part in ("--workspace", one)), "--db", "shared.db"]
+    ).ended(2)
     for told in (
         "two workspaces are called 'a'", "'with blank' cannot name a workspace", "nowhere is no folder",
         "the workspace 'b' is inside 'a'", "'one' is inside 'c'", "cannot share the store that --db names",

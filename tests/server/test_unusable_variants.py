@@ -27,8 +27,7 @@ def test_a_variant_that_cannot_run_stops_no_search(tmp_path: Path, variant: str,
     (warning,) = [one for one in found.json["notes"]["warnings"] if "does not run beside this one: " in one]
     assert told in warning
     assert told in " ".join(call(tmp_path, ["search", "rank fusion"]).out.split())
-    doctor = call(tmp_path, ["doctor", "--json"])
-    assert doctor.status == 1
+    doctor = call(tmp_path, ["doctor", "--json"]).ended(1)
     (check,) = [check for check in doctor.json["checks"] if check["name"] == "shadows"]
     assert check["verdict"] == "fail"
     assert told in check["detail"]

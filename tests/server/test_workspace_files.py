@@ -147,8 +147,7 @@ def test_the_audit_looks_at_the_workspaces_flags_too(workspace: Path) -> None:
         "  SPECKIT_OLD: {state: enabled, group: D, owner: us, since: 2026-01-01, expires: 2026-02-01, evidence: e}\n"
     )
     write(workspace, FLAGS_FILE, f"flags:\n{good}{expired}  SPECKIT_BARE: {{state: enabled, owner: us, group: E}}\n")
-    ran = call(workspace, ["flags", "audit"])
-    assert ran.status == 1
+    ran = call(workspace, ["flags", "audit"]).ended(1)
     assert f"{file}:3:3: E124 SPECKIT_OLD expired on 2026-02-01" in ran.err
     assert f"{file}:4:3: E124 SPECKIT_BARE is enabled without evidence" in ran.err
     assert f"{file}:4:3: E124 SPECKIT_BARE belongs to group 'E', accepted: A, B, C, D" in ran.err
