@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from files import write_file
+
 from tests.server.doors import DOCUMENTS, call
 
 PLAIN = """\
@@ -31,9 +33,7 @@ STEPS = ("understander", "channel", "signal", "reranker", "annotator")
 def workspace(root: Path) -> Path:
     """An indexed workspace with both pipelines."""
     for name, text in DOCUMENTS.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(root / name, text)
     assert call(root, ["index", "docs", "--json"]).status == 0
     (root / "plain.yaml").write_text(PLAIN, encoding="utf-8")
     (root / "hostile.yaml").write_text(HOSTILE, encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from files import write_file
 from frame.attacks import RAISED
 from frame.hostile import PLAIN, component, registered
 from pydantic import field_validator, model_validator
@@ -39,8 +40,7 @@ def hostile(**declared: Any) -> type[Any]:
 
 
 def file(tmp_path: Path) -> str:
-    path = tmp_path / "p.yaml"
-    path.write_text(PLAIN.replace("annotate: []", "annotate:\n  - {use: hostile}"), encoding="utf-8")
+    path = write_file(tmp_path / "p.yaml", PLAIN.replace("annotate: []", "annotate:\n  - {use: hostile}"))
     return str(path)
 
 
@@ -223,6 +223,5 @@ def problems_of(tmp_path: Path, role: Role, made: type[Any], written: dict[str, 
         Role.SIGNAL: ("rerank:", f"  - {{use: hostile{said}}}\nrerank:"),
         Role.ANNOTATOR: ("annotate: []", f"annotate:\n  - {{use: hostile{said}}}"),
     }[role]
-    path = tmp_path / "p.yaml"
-    path.write_text(PLAIN.replace(slot, instead), encoding="utf-8")
+    path = write_file(tmp_path / "p.yaml", PLAIN.replace(slot, instead))
     return [problem.code for problem in examine(str(path), registered((role, made, "hostile")), {}).problems]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from files import write_file
 from tally import Tally
 
 from speckit_memory.config.sources import pipeline_text
@@ -41,8 +42,7 @@ TRAPS: dict[str, Make] = {
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
-    (folder / "docs").mkdir(parents=True)
-    (folder / "docs" / "good.md").write_text("# Good\n\nquokka\n", encoding="utf-8")
+    write_file(folder / "docs" / "good.md", "# Good\n\nquokka\n")
     return folder
 
 
@@ -101,8 +101,7 @@ def test_ignore_files_of_any_kind_stop_no_scan(
 
 
 def test_an_ignore_file_that_leads_out_of_the_workspace_is_not_read(root: Path, tally: Tally) -> None:
-    secret = outside(root) / "patterns"
-    secret.write_text("*\n", encoding="utf-8")
+    secret = write_file(outside(root) / "patterns", "*\n")
     (root / "docs" / ".gitignore").symlink_to(secret)
 
     found = scan([root], root)

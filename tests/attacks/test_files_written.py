@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 from tally import Tally
 
 from speckit_memory.config import document
@@ -33,8 +34,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.delenv(name)
     folder, foreign = tmp_path / "workspace", tmp_path / "foreign"
     (folder / ".git").mkdir(parents=True)
-    foreign.mkdir()
-    (foreign / "file").write_text(PRECIOUS, encoding="utf-8")
+    write_file(foreign / "file", PRECIOUS)
     monkeypatch.chdir(folder)
     yield folder
     assert {path.name: path.read_text(encoding="utf-8") for path in foreign.iterdir()} == {"file": PRECIOUS}
@@ -188,8 +188,7 @@ def test_made_queries_are_written_into_no_folder_that_a_link_leads_to(root: Path
     (made / "qrels").unlink()
     for name in (CORPUS, QUERIES, EDGES):
         (made / name).symlink_to(root.parent / "foreign" / "file")
-    (root / "dataset").mkdir()
-    (root / "dataset" / CORPUS).write_text("{}\n", encoding="utf-8")
+    write_file(root / "dataset" / CORPUS, "{}\n")
     folders.write(made, root / "dataset", "words", [])
     assert not any((made / name).is_symlink() for name in (CORPUS, QUERIES, QRELS))
     tally.tried(4)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from files import write_file
 from isolated.distributions import installed
 from tally import Tally
 
@@ -71,8 +72,7 @@ def test_an_extension_that_cannot_be_loaded_stops_no_other(
     assert doctor["extensions"]["verdict"] == "fail"
     assert doctor["search"]["verdict"] == "ok"
     assert f"broken_extension: {reason}" in doctor["extensions"]["detail"]
-    file = tmp_path / "wanting.yaml"
-    file.write_text("annotate: [broken_step]\n", encoding="utf-8")
+    file = write_file(tmp_path / "wanting.yaml", "annotate: [broken_step]\n")
     problem = call(root, ["pipeline", "check", file, "--json"], env).json["error"]
     assert problem["code"] == "E116"
     assert f"; the extension 'broken_extension' could not be loaded: {reason}" in problem["message"]
@@ -96,8 +96,7 @@ def test_the_workspace_says_where_extensions_run(root: Path, path: Path, tally: 
 
 
 def test_isolated_components_are_checked_and_described_like_others(root: Path, path: Path, tally: Tally) -> None:
-    file = root / "wrong.yaml"
-    file.write_text("annotate: [{use: hostile_annotator, pipe: 3}, {use: hostile_signal}]\n", encoding="utf-8")
+    file = write_file(root / "wrong.yaml", "annotate: [{use: hostile_annotator, pipe: 3}, {use: hostile_signal}]\n")
     ran = call(root, ["pipeline", "check", file, "--json"], isolated(path))
     messages = [problem["message"] for problem in ran.json["errors"]]
     assert messages[0] == "'pipe' of the step 'hostile_annotator': must be a text; found 3"

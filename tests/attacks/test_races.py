@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 from tally import Tally
 
 from speckit_memory.errors import SpeckitError
@@ -27,8 +28,7 @@ GOOD = "# Good\n\nplankton inside of the workspace\n"
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     for name in ("docs/deep/a.md", "docs/deep/b.md", "other/c.md"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(GOOD + name, encoding="utf-8")
+        write_file(folder / name, GOOD + name)
     return folder
 
 
@@ -226,8 +226,7 @@ def test_what_only_its_name_brings_in_keeps_its_memory_as_well(
 ) -> None:  # fmt: skip
     keys = (".plans/deep/a.md", "ignored/b.md", "docs/notes.log", "other/c.md")
     for key in keys:
-        (root / key).parent.mkdir(parents=True, exist_ok=True)
-        (root / key).write_text(GOOD + key, encoding="utf-8")
+        write_file(root / key, GOOD + key)
     (root / ".gitignore").write_text("ignored/\n")
     indexing.index([root, root / ".plans", root / "ignored", root / "docs/notes.log"], now=1.0)
     before = reader.known_files(database.reader())

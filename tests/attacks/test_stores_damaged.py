@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from files import write_file
 from storing.damages import SHADOWS, STATEMENTS, damages
 from tally import Tally
 
@@ -28,9 +29,7 @@ ANSWERS = {"ok", "not well", "status 0", "status 1"}
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("healthy")
     for name, text in {**DOCUMENTS, "new.md": "# New\n\nA new note about the yak.\n"}.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(root / name, text)
     assert call(root, ["index", "docs"]).status == 0
     return root
 

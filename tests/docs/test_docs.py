@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.config.settings import workspace_root
 from speckit_memory.engine import pipelines
@@ -30,9 +31,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "text"), [block for block in blocks("yaml") if block[1].startswith("pipeline:")])
 def test_every_pipeline_in_the_documentation_is_without_problems(page: str, text: str, tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
-
+    file = write_file(tmp_path / "p.yaml", text)
     assert [str(problem) for problem in pipelines.check(str(file), {})] == []
 
 
@@ -44,8 +43,7 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 @pytest.mark.usefixtures("processes")
 def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n", encoding="utf-8")
+    write_file(tmp_path / "docs" / "note.md", "# Rank fusion\n\nWe fuse by score.\n")
     (tmp_path / "my-pipeline.yaml").write_text("pipeline: mine\n", encoding="utf-8")
     dataset = tmp_path / "DIR"
     (dataset / "qrels").mkdir(parents=True)

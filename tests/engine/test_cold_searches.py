@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from files import write_file
 from storing.indexes import index_in_memory
 
 from speckit_memory.engine import Memory
@@ -93,9 +94,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, time: Time) -> list[str]:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     for key, text in NOTES.items():
-        file = tmp_path / key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(tmp_path / key, text)
     with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path])
     rmtree(segments_of(tmp_path), ignore_errors=True)  # from which there would be nothing to open

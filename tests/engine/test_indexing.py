@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from files import write_file
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import InvalidRequestError
@@ -31,8 +32,7 @@ def interference(memory: Memory) -> dict[str, float]:
 def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_the_same(
     memory: Memory, tmp_path: Path
 ) -> None:
-    file = tmp_path / "notes.md"
-    file.write_text("# Rank fusion\n\nScores of channels are fused.\n")
+    file = write_file(tmp_path / "notes.md", "# Rank fusion\n\nScores of channels are fused.\n")
     saved = memory.save_file(file, defer_embedding=True)
     assert (saved.outcome, memory.get("notes.md").embedding_status) == ("created", "pending")
     assert memory.stats().pending_embeddings == 1
@@ -50,8 +50,7 @@ def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_t
 @pytest.mark.requirement("I1")
 def test_one_path_may_be_given_as_it_is_and_several_in_any_collection(memory: Memory, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "note.md").write_text(f"# Note {name}\n\nText of {name}.\n")
+        write_file(tmp_path / name / "note.md", f"# Note {name}\n\nText of {name}.\n")
 
     assert memory.index(str(tmp_path / "a")).created == ["a/note.md"]
     assert memory.index(tmp_path / "b").created == ["b/note.md"]
@@ -66,8 +65,7 @@ def test_one_path_may_be_given_as_it_is_and_several_in_any_collection(memory: Me
 @pytest.mark.requirement("F9.indexing")
 def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Memory, tmp_path: Path) -> None:
     for folder, number in (("a", 1), ("a", 2), ("b", 1)):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / f"{number}.md").write_text(f"# Weekly status report\n\nText {folder} {number}.\n")
+        write_file(tmp_path / folder / f"{number}.md", f"# Weekly status report\n\nText {folder} {number}.\n")
     memory.index([tmp_path])
     assert interference(memory) == {"a/1.md": 1.0, "a/2.md": 1.0, "b/1.md": 0.0}
 
@@ -110,8 +108,7 @@ def test_a_run_over_many_files_tells_how_far_what_searches_read_is(memory: Memor
 def test_what_was_deleted_and_came_back_between_two_searches_is_found(memory: Memory, tmp_path: Path, way: str) -> None:
     for name in ("first", "second", "third"):
         links = "" if name == "first" else "---\ncausalLinks: {supersedes: [docs/first.md]}\n---\n"
-        (tmp_path / "docs").mkdir(exist_ok=True)
-        (tmp_path / "docs" / f"{name}.md").write_text(f"{links}# The {name} quokka\n\nQuokkas of note {name}.\n")
+        write_file(tmp_path / "docs" / f"{name}.md", f"{links}# The {name} quokka\n\nQuokkas of note {name}.\n")
     memory.index(tmp_path / "docs")
 
     def answer() -> list[tuple[str, float, object]]:

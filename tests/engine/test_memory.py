@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from files import write_file
 from frame.reckoning import check_explanation
 
 from speckit_memory.channels.trigger import Trigger
@@ -29,9 +30,7 @@ NOTES = {
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     for key, text in NOTES.items():
-        file = tmp_path / key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(tmp_path / key, text)
     return tmp_path
 
 

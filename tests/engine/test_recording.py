@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.health import Check
@@ -56,8 +57,7 @@ def saying(root: Path) -> Iterator[Said]:
     opened: list[Memory] = []
 
     def make(evaluation: str = "{}", **environ: str) -> Memory:
-        (root / ".speckit").mkdir(exist_ok=True)
-        (root / ".speckit" / "config.yaml").write_text(f"evaluation: {evaluation}\n")
+        write_file(root / ".speckit" / "config.yaml", f"evaluation: {evaluation}\n")
         opened.append(Memory.open(root / "memory.db", root=root, environ=environ))
         return opened[-1]
 
@@ -116,8 +116,7 @@ def test_a_question_is_kept_where_the_workspace_says_so_and_can_be_asked_again(s
 
 
 def test_the_same_question_is_known_again_without_its_words(saying: Said, root: Path, path: Path) -> None:
-    (root / "docs").mkdir()
-    (root / "docs" / "4.md").write_text("# Rank fusion 4\n\nHow scores are fused.\n")
+    write_file(root / "docs" / "4.md", "# Rank fusion 4\n\nHow scores are fused.\n")
     with saying() as memory:
         memory.index([root])
         for text, folder in [
@@ -133,8 +132,7 @@ def test_the_same_question_is_known_again_without_its_words(saying: Said, root: 
 
 
 def test_a_folder_is_noted_only_if_it_is_there(saying: Said, root: Path, path: Path) -> None:
-    (root / "docs" / "inner").mkdir(parents=True)
-    (root / "docs" / "inner" / "4.md").write_text("# Rank fusion 4\n\nHow scores are fused.\n")
+    write_file(root / "docs" / "inner" / "4.md", "# Rank fusion 4\n\nHow scores are fused.\n")
     with saying() as memory:
         memory.index([root])
         for folder in ("", "docs", "docs/inner", "my secret zebrafish", "doc"):

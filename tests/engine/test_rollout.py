@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.config.settings import FLAGS_FILE
 from speckit_memory.engine import Memory, assembly, pipelines
@@ -33,8 +34,7 @@ def test_a_share_is_about_as_large_as_it_says() -> None:
 
 
 def flags(root: Path, said: str) -> None:
-    (root / FLAGS_FILE).parent.mkdir(exist_ok=True)
-    (root / FLAGS_FILE).write_text(f"flags: {{{said}}}\n", encoding="utf-8")
+    write_file(root / FLAGS_FILE, f"flags: {{{said}}}\n")
 
 
 def both(environ: dict[str, str]) -> tuple[str, str]:
@@ -83,8 +83,7 @@ def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_
 
 @pytest.mark.requirement("P4.dropped")
 def test_what_wishes_do_not_change_is_seen_by_variants(tmp_path: Path) -> None:
-    pipeline = tmp_path / "beside.yaml"
-    pipeline.write_text("shadows: [bm25]\n")
+    pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
         memory.search("anything", adjust=Adjustment(rerank=True))
@@ -122,8 +121,7 @@ def test_larger_shares_contain_smaller_ones_and_are_checked_before_anything_is_s
 @pytest.mark.requirement("P4.dropped")
 def test_what_a_share_is_answered_is_not_seen_by_variants_and_counted(tmp_path: Path) -> None:
     flags(tmp_path, f"{NAME}: {{state: enabled, was: shadow, percent: 50}}")
-    pipeline = tmp_path / "beside.yaml"
-    pipeline.write_text("shadows: [bm25]\n")
+    pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
         memory.search("anything", session="hello")

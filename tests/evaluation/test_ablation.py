@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from files import write_file
 from judged_sets import titles
 
 from speckit_memory.errors import SpeckitError
@@ -35,8 +36,7 @@ extends: none
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> str:
-    file = tmp_path / "two.yaml"
-    file.write_text(PIPELINE, encoding="utf-8")
+    file = write_file(tmp_path / "two.yaml", PIPELINE)
     return str(file)
 
 
@@ -92,8 +92,7 @@ extends: none
 @pytest.fixture
 def of_two_sets(tmp_path: Path) -> AblationReport:
     """30 queries that a title answers, and 15 that a text answers."""
-    file = tmp_path / "words.yaml"
-    file.write_text(BY_WORD, encoding="utf-8")
+    file = write_file(tmp_path / "words.yaml", BY_WORD)
     sets = [titles(tmp_path / "long", by_title=30), titles(tmp_path / "short", by_text=15)]
     return ablate(sets, str(file), environ=ENVIRON, now=NOW)
 

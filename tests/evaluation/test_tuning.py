@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from files import write_file
 from hypothesis import given
 from hypothesis import strategies as st
 from judged_sets import PIPELINE, titles
@@ -68,11 +69,11 @@ def test_a_wide_range_above_zero_is_searched_by_ratio() -> None:
 
 
 def test_the_search_space_is_what_the_steps_declare(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(
+    file = write_file(
+        tmp_path / "p.yaml",
         PIPELINE.replace("- {use: single, scale: bm25}", "- {use: z_score, id: fuse, weights: {bm25: 0.7}}")
         .replace("annotate: []", "annotate: [{use: evidence_gap}]")
-        .replace("rerank: []", "rerank: [{use: min_max}, {use: mmr, lambda: by_intent}]")
+        .replace("rerank: []", "rerank: [{use: min_max}, {use: mmr, lambda: by_intent}]"),
     )
     space = tunable(bound(str(file)))
     assert {p.step for p in space} == {"bm25", "fuse"}
@@ -86,8 +87,7 @@ def test_the_search_space_is_what_the_steps_declare(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_without_tunable_parameters_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(PIPELINE)
+    file = write_file(tmp_path / "p.yaml", PIPELINE)
     with pytest.raises(SpeckitError, match="no step of this pipeline has a parameter that is declared tunable"):
         tunable([entry for entry in bound(str(file)) if entry.step.slot == "fusion"])
 
@@ -114,8 +114,7 @@ def test_folds_are_equal_parts(queries: int, count: int, seed: int) -> None:
 
 
 def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(PIPELINE)
+    file = write_file(tmp_path / "p.yaml", PIPELINE)
     (ground,) = read_grounds([titles(tmp_path / "mixed", by_title=3, by_text=3)], {})
     asked = [(ground, sampled(ground.dataset, 4, 1))]
     with ExitStack() as stack:
@@ -147,8 +146,7 @@ SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.si
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.usefixtures("exhaustive")
 def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(HIDING)
+    file = write_file(tmp_path / "p.yaml", HIDING)
     folder = titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())
     asked, moment = [(one, sampled(one.dataset, None, 1)) for one in read_grounds([folder], {})], time.time()
     with ExitStack() as stack:
@@ -167,8 +165,7 @@ def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(
 
 
 def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(HIDING)
+    file = write_file(tmp_path / "p.yaml", HIDING)
     known = StepCache()
     with Memory.open(tmp_path / "m.db", str(file), root=tmp_path, environ={}) as memory:
         memory.index_documents([Source(key="a", text="kumquat pie", title="Pies")])
@@ -192,8 +189,7 @@ def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: P
 
 
 def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(PIPELINE.replace("single: {title: 0}", "single: {title: 1.2}"))
+    file = write_file(tmp_path / "p.yaml", PIPELINE.replace("single: {title: 0}", "single: {title: 1.2}"))
     dataset = titles(tmp_path / "mixed", by_title=4, by_text=4)
     seen: list[tuple[str, int, int]] = []
     report = tune(
@@ -213,8 +209,7 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_in_another_process_is_said_here(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(PIPELINE)
+    file = write_file(tmp_path / "p.yaml", PIPELINE)
     asked = [(one, one.dataset.judged()) for one in read_grounds([titles(tmp_path / "mixed", by_title=4)], {})]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
@@ -238,8 +233,7 @@ def test_a_search_needs_a_trial(trials: int, tmp_path: Path) -> None:
 
 
 def test_harm_on_a_dataset_refuses_a_setting_and_harm_on_an_unseen_one_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(PIPELINE)
+    file = write_file(tmp_path / "p.yaml", PIPELINE)
     sets = [titles(tmp_path / name, by_title=5, by_text=5) for name in ("one", "two")]
     report = tune(str(file), sets, parameters=["bm25.single"], folds=2, trials=4, environ={}, now=NOW)
     assert report.refusal == ""

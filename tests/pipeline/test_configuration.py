@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 import speckit_memory.config.settings
 from speckit_memory.config.flags import load_flags, unknown_variables
@@ -32,15 +33,13 @@ extends: none
 
 
 def problems(tmp_path: Path, text: str) -> list[tuple[int, int, str]]:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
+    file = write_file(tmp_path / "p.yaml", text)
     found = pipelines.check(str(file), {})
     return [(p.where.line, p.where.column, p.code) for p in found if p.where]
 
 
 def steps(tmp_path: Path, text: str, **environ: str) -> list[str]:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
+    file = write_file(tmp_path / "p.yaml", text)
     checked = examine(str(file), assembly.registry(), environ)
     assert checked.problems == ()
     return [step.id for step in checked.effective.steps()]
@@ -155,9 +154,7 @@ def test_channels_are_weighed_by_intent_once(tmp_path: Path) -> None:
 
 
 def _written(tmp_path: Path, text: str) -> Path:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
-    return file
+    return write_file(tmp_path / "p.yaml", text)
 
 
 @pytest.mark.requirement("P2.steps")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from speckit_memory.engine import assembly, pipelines
 from speckit_memory.pipeline.builder import Checked, build, examine
@@ -13,8 +14,7 @@ from speckit_memory.pipeline.contracts import Role
 
 
 def checked(tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml") -> Checked:
-    file = tmp_path / name
-    file.write_text(text, encoding="utf-8")
+    file = write_file(tmp_path / name, text)
     found = examine(str(file), assembly.registry(), {}, overrides)
     assert [str(problem) for problem in found.problems] == []
     return found
@@ -114,8 +114,7 @@ def test_an_inherited_weight_goes_with_its_channel(tmp_path: Path) -> None:
     assert params(inherited, "z_score")["weights"] == {k: WEIGHTS[k] for k in ("bm25", "vector", "identifier")}
     listed = checked(tmp_path, channels + "fusion: [{use: z_score, weights: {bm25: 0.5}}]\n")
     assert params(listed, "z_score")["weights"] == params(inherited, "z_score")["weights"] | {"bm25": 0.5}
-    file = tmp_path / "own.yaml"
-    file.write_text(channels + "fusion: [{use: z_score, weights: {graph: 0.5}}]\n")
+    file = write_file(tmp_path / "own.yaml", channels + "fusion: [{use: z_score, weights: {graph: 0.5}}]\n")
     [problem] = pipelines.check(str(file), {})
     assert problem.message.startswith("'z_score': there is no channel 'graph' to weigh; declared channels: bm25, ")
 
@@ -139,10 +138,10 @@ def test_the_list_says_which_steps_take_part_also_below_a_flag(tmp_path: Path) -
 
 
 def test_an_inherited_value_that_does_not_fit_is_told_at_the_step_that_inherits_it(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(
+    file = write_file(
+        tmp_path / "p.yaml",
         "candidates:\n  channels: [bm25, graph, trigger, identifier, constitutional,\n"
-        "    {use: vector, level: chunk}]\nrerank: [collapse, min_max]\n"
+        "    {use: vector, level: chunk}]\nrerank: [collapse, min_max]\n",
     )
     [problem] = pipelines.check(str(file), {})
     assert str(problem).startswith(f"{file}:3:5: E119 'vector': passages have no neighbours; ")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from files import write_file
 from frame.hostile import attacked, component, registered
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,14 +39,12 @@ def text(channels: Sequence[str], fusion: Sequence[str], rerank: Sequence[str] =
 
 
 def problems(tmp_path: Path, content: str) -> list[tuple[int, int, str]]:
-    file = tmp_path / "p.yaml"
-    file.write_text(content, encoding="utf-8")
+    file = write_file(tmp_path / "p.yaml", content)
     return [(p.where.line, p.where.column, p.message) for p in pipelines.check(str(file), {}) if p.where]
 
 
 def run(tmp_path: Path, content: str, memory: Memory, query: str = TEXTS[0]) -> Outcome:
-    file = tmp_path / "p.yaml"
-    file.write_text(content, encoding="utf-8")
+    file = write_file(tmp_path / "p.yaml", content)
     pipeline = build(str(file), registered(), {})
     store = memory.store()
     return Runner(pipeline, strict=True).run(Question(text=query, limit=100).query(store, NOW, None), store)
@@ -197,8 +196,7 @@ def lacking(pipeline: Pipeline, skipped: Sequence[str]) -> Pipeline:
 def test_what_is_accepted_runs_on_its_scales_and_what_is_refused_has_a_place(
     content: str, query: str, data: st.DataObject, memory: Memory, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    file = tmp_path_factory.getbasetemp() / "generated.yaml"
-    file.write_text(content, encoding="utf-8")
+    file = write_file(tmp_path_factory.getbasetemp() / "generated.yaml", content)
     checked = examine(str(file), registered(), {})
     if checked.problems:
         lines = content.splitlines()

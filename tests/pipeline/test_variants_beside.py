@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.config.beside import MOST_BESIDE
 from speckit_memory.config.document import read_text
@@ -64,8 +65,7 @@ dark_runs: [{use: bm25, sample: 0.5}]
 
 def test_what_runs_beside_is_inherited_key_by_key_and_no_part_of_the_hash(tmp_path: Path) -> None:
     below = tmp_path / "below" / "base.yaml"
-    below.parent.mkdir()
-    (below.parent / "other.yaml").write_text("pipeline: other\n", encoding="utf-8")
+    write_file(below.parent / "other.yaml", "pipeline: other\n")
     below.write_text("pipeline: base\nshadows: [other.yaml]\ndark_runs: [rsf]\n", encoding="utf-8")
     heir = tmp_path / "heir.yaml"
     assert [one.name for one in variants("extends: below/base.yaml\n", heir)] == ["other", "rsf"]
@@ -142,8 +142,7 @@ def test_so_many_variants_and_no_more(tmp_path: Path) -> None:
 
 def test_what_is_shown_names_the_variants_and_can_be_read_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("pipeline: other\nextends: rrf\n", encoding="utf-8")
-    file = tmp_path / "here.yaml"
-    file.write_text("pipeline: here\nshadows: [{use: other.yaml, sample: 0.25}]\n", encoding="utf-8")
+    file = write_file(tmp_path / "here.yaml", "pipeline: here\nshadows: [{use: other.yaml, sample: 0.25}]\n")
     shown = pipelines.show(str(file), {})
     rrf = examine("rrf", assembly.registry(), {}).hash
     assert f"\n# variant other ({rrf}): shadow listed at {file}:2:11\n" in shown

@@ -20,6 +20,7 @@ import anyio
 import forked
 import in_process
 import tiers
+from files import write_file
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -172,8 +173,6 @@ def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = 
 def indexed_workspace(root: Path) -> Path:
     """Writes the documents into a folder and indexes them."""
     for name, text in DOCUMENTS.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(root / name, text)
     assert call(root, ["index", "docs", "--json"]).ok().json["created"] == sorted(DOCUMENTS)
     return root

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
@@ -23,8 +24,7 @@ def filled(workspace: Path) -> Path:
         OLD: "---\nimportance_tier: temporary\n---\n# Old\n\nEmus run past.\n",
     }
     for key, text in texts.items():
-        (workspace / key).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / key).write_text(text)
+        write_file(workspace / key, text)
     assert call(workspace, ["index", "docs", "rules", "old"]).status == 0
     assert call(workspace, ["links", "add", A, "supports", RULE]).status == 0
     return workspace
@@ -100,8 +100,7 @@ def test_folders_need_a_confirmation_a_checkpoint_and_no_protected_memory(filled
     assert keys(filled) == before
 
     # where no checkpoint can be made nothing is deleted
-    shelf = filled / "memory.db.checkpoints"
-    shelf.write_text("in the way")
+    shelf = write_file(filled / "memory.db.checkpoints", "in the way")
     call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"]).refused("E062", 1)
     assert keys(filled) == before
     assert (filled / A).exists()
@@ -160,8 +159,7 @@ def test_a_tier_is_deleted_behind_its_gates(filled: Path) -> None:
 def test_nothing_of_a_tier_is_deleted_where_its_checkpoint_cannot_be_made(filled: Path) -> None:
     """Of every tier: of those that need no checkpoint too, unless it is left out."""
     before, files = keys(filled), sorted(filled.glob("**/*.md"))
-    shelf = filled / "memory.db.checkpoints"
-    shelf.write_text("in the way")
+    shelf = write_file(filled / "memory.db.checkpoints", "in the way")
     wishes = [
         {"tier": "temporary"},
         {"tier": "normal"},
@@ -225,8 +223,7 @@ def test_a_deletion_that_was_cut_off_is_undone_all_the_same(filled: Path) -> Non
 @pytest.mark.requirement("T9.file")
 def test_a_file_of_the_same_name_in_another_workspace_stays(filled: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    (other / A).parent.mkdir(parents=True)
-    (other / A).write_text("# Mine\n\nNever indexed.\n")
+    write_file(other / A, "# Mine\n\nNever indexed.\n")
     store = next(filled.rglob("memory.db"))
     call(other, ["delete", A, "--db", str(store), "--json"]).refused("E101", 1)
     assert (other / A).read_text() == "# Mine\n\nNever indexed.\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import judged_sets
 import pytest
+from files import write_file
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
@@ -42,8 +43,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def workspace(tmp_path: Path) -> Path:
     """A repository whose pipeline is the default in its only commit."""
     root = tmp_path / "project"
-    (root / ".speckit").mkdir(parents=True)
-    (root / ".speckit" / "pipeline.yaml").write_text("pipeline: mine\n")
+    write_file(root / ".speckit" / "pipeline.yaml", "pipeline: mine\n")
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
         git(root, *arguments)
     return root
@@ -177,8 +177,7 @@ def test_an_evaluation_without_values_of_single_queries_is_refused_with_what_to_
 
 
 def test_a_revision_brings_the_files_that_its_pipeline_extends(workspace: Path, mixed: Path) -> None:
-    (workspace / "shared").mkdir()
-    (workspace / "shared" / "base.yaml").write_text("pipeline: base\nextends: bm25\n")
+    write_file(workspace / "shared" / "base.yaml", "pipeline: base\nextends: bm25\n")
     (workspace / "mine.yaml").write_text("pipeline: mine\nextends: shared/base.yaml\n")
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "two")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 from storing.contents import contents
 
 from tests.server.doors import COMMAND, Ran, call, environment
@@ -208,8 +209,7 @@ def test_a_source_that_cannot_be_used_changes_nothing(
     out = exported(workspace)
     spoil(out)
     root = other(workspace)
-    (root / "docs").mkdir()
-    (root / "docs" / "x.md").write_text("# X\n")
+    write_file(root / "docs" / "x.md", "# X\n")
     assert call(root, ["index", "docs"]).status == 0
     before, there = contents(root / "memory.db"), files(root / "docs")
     assert call(root, ["import", str(out), "--json"]).json["error"]["code"] == code
@@ -290,8 +290,7 @@ def test_a_full_disk_leaves_the_store_and_the_files(workspace: Path) -> None:
     assert call(workspace, ["index", "docs"]).status == 0
     out = exported(workspace)
     root = other(workspace)
-    (root / "docs").mkdir()
-    (root / "docs" / "x.md").write_text("# X\n")
+    write_file(root / "docs" / "x.md", "# X\n")
     assert call(root, ["index", "docs"]).status == 0
     before, there = contents(root / "memory.db"), files(root / "docs")
     script = 'ulimit -f 64; trap "" XFSZ; exec "$@"'
@@ -311,8 +310,7 @@ def test_a_full_disk_leaves_the_store_and_the_files(workspace: Path) -> None:
 def test_a_file_that_cannot_be_made_undoes_all_of_it(workspace: Path) -> None:
     out = exported(workspace)
     root = other(workspace)
-    (root / "docs").mkdir()
-    (root / "docs" / "storage").write_text("a file where a folder is needed")
+    write_file(root / "docs" / "storage", "a file where a folder is needed")
     assert call(root, ["import", str(out), "--json"]).json["error"]["code"] == "E066"
     assert [path.name for path in (root / "docs").iterdir()] == ["storage"]
     assert call(root, ["search", "ranks", "--json"]).json["results"] == []

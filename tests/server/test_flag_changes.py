@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.settings import FLAGS_FILE
@@ -69,10 +70,7 @@ def pair_of(flag: str = NAME) -> tuple[str, str]:
 
 
 def flags(root: Path, text: str) -> Path:
-    file = root / FLAGS_FILE
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    return file
+    return write_file(root / FLAGS_FILE, text)
 
 
 def promote(root: Path, *more: str) -> Ran:

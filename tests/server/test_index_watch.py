@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from speckit_memory.server.commands.watching import changes, until_told_to_end
 from tests.server.doors import COMMAND, call, environment
@@ -42,8 +43,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 @pytest.fixture
 def watching(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that watches the whole workspace, whose reports are written below it."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "first.md").write_text("# First\n\nThe first note.\n")
+    write_file(tmp_path / "docs" / "first.md", "# First\n\nThe first note.\n")
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
             [COMMAND, "index", ".", "--watch", "--json"],
@@ -80,8 +80,7 @@ def test_changes_are_indexed_until_a_signal_ends_it(
     wait_for(lambda: any("docs/first.md" in report["updated"] for report in reports(out)))
     shutil.rmtree(docs)
     wait_for(lambda: sum(len(report["vanished"]) for report in reports(out)) == 21)
-    docs.mkdir()
-    (docs / "again.md").write_text("# Again\n\nThe folder came back.\n")
+    write_file(docs / "again.md", "# Again\n\nThe folder came back.\n")
     wait_for(lambda: "docs/again.md" in made())
     (tmp_path / ".speckitignore").write_text("again.md\n")
     wait_for(lambda: sum(len(report["vanished"]) for report in reports(out)) == 22)
@@ -97,8 +96,7 @@ def test_changes_are_indexed_until_a_signal_ends_it(
 @pytest.mark.usefixtures("processes")
 def test_a_source_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> None:
     out, docs = tmp_path / "out", tmp_path / "docs"
-    docs.mkdir()
-    (docs / "first.md").write_text("# First\n\nThe first note.\n")
+    write_file(docs / "first.md", "# First\n\nThe first note.\n")
     with out.open("w") as stream:
         process = subprocess.Popen(
             [COMMAND, "index", "docs", "--watch", "--json"], stdout=stream, env=environment(tmp_path), cwd=tmp_path
@@ -108,8 +106,7 @@ def test_a_source_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> N
             wait_for(lambda: len(reports(out)) == 1)
             docs.rename(tmp_path / "elsewhere")
             wait_for(lambda: len(reports(out)) >= 2)
-            docs.mkdir()
-            (docs / "second.md").write_text("# Second\n\nThe folder came back.\n")
+            write_file(docs / "second.md", "# Second\n\nThe folder came back.\n")
             wait_for(lambda: any("docs/second.md" in report.get("created", ()) for report in reports(out)))
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
@@ -137,8 +134,7 @@ def test_a_signal_ends_the_watch_where_python_lost_its_exception(
 
 
 def test_what_is_wrong_from_the_start_is_not_watched(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "first.md").write_text("# First\n\nThe first note.\n")
+    write_file(tmp_path / "docs" / "first.md", "# First\n\nThe first note.\n")
     assert call(tmp_path, ["index", "docs"]).status == 0
 
     assert "dosc" in call(tmp_path, ["index", "dosc", "--watch", "--json"]).ended(2).json["error"]["message"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from speckit_memory.memory.store.file.store_file import IGNORED_BEFORE
 from tests.server.doors import Ran, call
@@ -223,8 +224,7 @@ def test_what_a_shared_entry_needs_on_the_path_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("T27.portable")
 def test_a_clone_has_the_schema_that_the_pipeline_file_names(tmp_path: Path) -> None:
-    (tmp_path / ".speckit").mkdir()
-    (tmp_path / ".speckit" / ".gitignore").write_text(IGNORED_BEFORE)
+    write_file(tmp_path / ".speckit" / ".gitignore", IGNORED_BEFORE)
     init(tmp_path, "--write")
     schema = (tmp_path / ".speckit" / "pipeline.yaml").read_text().splitlines()[0].rpartition("=")[2]
     assert f"!{schema}" in (tmp_path / ".speckit" / ".gitignore").read_text().splitlines()
@@ -244,8 +244,7 @@ def test_an_entry_is_brought_up_to_date_and_keeps_what_people_said_in_it(tmp_pat
 
 
 def test_agents_are_told_when_to_search_and_what_people_wrote_stays(tmp_path: Path) -> None:
-    file = tmp_path / "AGENTS.md"
-    file.write_text("# House rules\n\nNo tabs.\n")
+    file = write_file(tmp_path / "AGENTS.md", "# House rules\n\nNo tabs.\n")
 
     first = init(tmp_path, "--write", "--json").json
 
@@ -262,8 +261,7 @@ def test_agents_are_told_when_to_search_and_what_people_wrote_stays(tmp_path: Pa
 
 
 def test_the_pipeline_to_start_from_changes_nothing_and_its_examples_hold(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n")
+    write_file(tmp_path / "docs" / "note.md", "# Rank fusion\n\nWe fuse by score.\n")
     bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": ""}
     assert call(tmp_path, ["index", "docs"], bare).status == 0
     before = call(tmp_path, ["search", "fuse", "--json"], bare).json
@@ -319,8 +317,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_broken_configuration_keeps_nobody_from_the_rest(tmp_path: Path) -> None:
-    (tmp_path / ".speckit").mkdir()
-    (tmp_path / ".speckit" / "config.yaml").write_text("extensoins: none\n")
+    write_file(tmp_path / ".speckit" / "config.yaml", "extensoins: none\n")
 
     ran = init(tmp_path, "--write", "--json").ok()
     assert "E115" in ran.json["left"][".speckit/pipeline.schema.json"]

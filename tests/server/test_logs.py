@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import structlog
+from files import write_file
 from isolated.distributions import installed
 from raw_server import RawServer, call_of, raw_server
 
@@ -95,9 +96,7 @@ def test_the_lines_of_a_call_share_an_id_that_its_answer_names(indexed: Path, tm
 
 def test_the_line_of_every_tool_names_the_configuration_it_ran_under(workspace: Path, tmp_path: Path) -> None:
     """None where no call has needed the store yet, and another one once the files say another pipeline."""
-    file = workspace / ".speckit" / "pipeline.yaml"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text("extends: bm25\n", encoding="utf-8")
+    file = write_file(workspace / ".speckit" / "pipeline.yaml", "extends: bm25\n")
     with logging_server(workspace, tmp_path) as logged:
         server = logged.server
         server.call(1, "memory_search", {"limit": 0})

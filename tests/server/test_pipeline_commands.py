@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 from judged_sets import titles
 
 from tests.server.doors import Run, call
@@ -25,8 +26,7 @@ annotate:
 
 @pytest.mark.requirement("P7.places")
 def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(SIX_PROBLEMS)
+    file = write_file(tmp_path / "mine.yaml", SIX_PROBLEMS)
     ran = run("pipeline", "check", str(file), "--json").ended(2)
     found = [(error["where"]["line"], error["where"]["column"], error["code"]) for error in ran.json["errors"]]
     assert found == sorted(found)
@@ -42,8 +42,7 @@ def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path)
 
 @pytest.mark.requirement("P7")
 def test_a_part_with_nothing_behind_it_is_refused_and_takes_no_steps_away(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("candidates:\n  recover:\nrerank:\n#  - mmr\nannotate:\n  add:\n")
+    file = write_file(tmp_path / "mine.yaml", "candidates:\n  recover:\nrerank:\n#  - mmr\nannotate:\n  add:\n")
     ran = run("pipeline", "check", str(file), "--json").ended(2)
     assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
         (line, f"'{part}' must be a list of steps, or a mapping with add, change, remove; found nothing")
@@ -58,8 +57,9 @@ def test_a_part_with_nothing_behind_it_is_refused_and_takes_no_steps_away(run: R
 
 @pytest.mark.requirement("P7")
 def test_a_flag_without_a_name_is_refused_and_leaves_no_step_always_on(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("""\
+    file = write_file(
+        tmp_path / "mine.yaml",
+        """\
 rerank:
   add:
     - {use: collapse, id: a, flag: ""}
@@ -69,7 +69,8 @@ rerank:
     - {id: trial_mmr, flag: []}
     - {id: trial_standardise, replaces: ""}
     - {id: pin, after: ""}
-""")
+""",
+    )
     ran = run("pipeline", "check", str(file), "--json").ended(2)
     assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
         (3, "'flag' must be a name; found ''"),
@@ -118,10 +119,8 @@ def test_the_line_stands_below_its_problem_with_a_mark_at_the_place(run: Run, tm
 def test_what_other_tools_have_keys_for_is_answered_with_the_edit(
     run: Run, tmp_path: Path, text: str, remedy: str
 ) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(text)
-    ran = run("pipeline", "check", str(file), "--json")
-    assert remedy in ran.json["error"]["message"]
+    file = write_file(tmp_path / "mine.yaml", text)
+    assert remedy in run("pipeline", "check", str(file), "--json").json["error"]["message"]
 
 
 @pytest.mark.requirement("P7.remedies")
@@ -141,8 +140,7 @@ def test_what_other_tools_have_keys_for_is_answered_with_the_edit(
 def test_a_step_in_the_place_of_one_whose_values_it_loses_is_remarked_on(
     run: Run, tmp_path: Path, text: str, lost: str
 ) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(text)
+    file = write_file(tmp_path / "mine.yaml", text)
     ran, shown = run("pipeline", "check", str(file), "--json"), run("pipeline", "check", str(file))
     assert ran.status == shown.status == 0
     remarks = ran.json.get("remarks", [])
@@ -166,8 +164,7 @@ def test_show_fills_in_every_value_and_says_where_it_comes_from(run: Run, tmp_pa
     ran = run("pipeline", "show", "--pipeline", "bm25", "--effective", "--origin", "--set", "bm25.k1=1.7").ok()
     assert "k1: 1.7  # this call" in ran.out
     assert "# default of bm25" in ran.out
-    file = tmp_path / "shown.yaml"
-    file.write_text(ran.out)
+    file = write_file(tmp_path / "shown.yaml", ran.out)
     assert run("pipeline", "check", str(file)).status == 0
     assert run("pipeline", "show", "--pipeline", "bm25", "--json").json["pipeline"] == "bm25"
 
@@ -277,8 +274,7 @@ def values(text: str) -> list[str]:
 def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_all_of_them(
     run: Run, tmp_path: Path
 ) -> None:
-    file = tmp_path / "halves.yaml"
-    file.write_text(HALVES)
+    file = write_file(tmp_path / "halves.yaml", HALVES)
     document = run("pipeline", "diff", "default", file, "--json").json
     assert (document["same"], document["diff"]) == (True, "")
     shown = values(run("pipeline", "show", "--pipeline", file, "--effective", "--origin").out)

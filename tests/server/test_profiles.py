@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from files import write_file
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -62,8 +63,7 @@ def test_what_models_are_given_of_all_tools_is_at_most_four_thousand_tokens(inde
 
 @pytest.mark.usefixtures("processes")
 def test_over_http_the_option_goes_before_the_file_of_the_workspace(workspace: Path) -> None:
-    (workspace / ".speckit").mkdir(exist_ok=True)
-    (workspace / ".speckit" / "config.yaml").write_text("profile: core\n")
+    write_file(workspace / ".speckit" / "config.yaml", "profile: core\n")
 
     def names(*arguments: str) -> list[str]:
         async def session(url: str) -> list[str]:
@@ -81,8 +81,7 @@ def test_over_http_the_option_goes_before_the_file_of_the_workspace(workspace: P
 
 
 def test_what_cannot_be_a_profile_is_refused_before_anything_is_served(workspace: Path) -> None:
-    (workspace / ".speckit").mkdir(exist_ok=True)
-    (workspace / ".speckit" / "config.yaml").write_text("profile: tiny\n")
+    write_file(workspace / ".speckit" / "config.yaml", "profile: tiny\n")
 
     ran = call(workspace, ["serve"])
     assert (ran.status, ran.out) == (2, "")

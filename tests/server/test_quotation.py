@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from files import write_file
 from markdown_it import MarkdownIt
 from mcp import Client
 
@@ -39,8 +40,7 @@ def outside(text: str) -> list[str]:
 def test_a_parser_of_markdown_finds_nothing_of_a_memory_outside_its_quotation(tmp_path: Path) -> None:
     for name, text in HOSTILE.items():
         folder = tmp_path / "notes" / name.replace(" ", "-")
-        folder.mkdir(parents=True)
-        (folder / "note.md").write_text(f"# Quokka {name}\n\nThe quokka is kept.\n\n{text}\n", encoding="utf-8")
+        write_file(folder / "note.md", f"# Quokka {name}\n\nThe quokka is kept.\n\n{text}\n")
     assert call(tmp_path, ["index", "notes"]).status == 0
     asked = {"tokenBudget": 4000, "limit": 20}
 
@@ -69,8 +69,7 @@ def test_a_parser_of_markdown_finds_nothing_of_a_memory_outside_its_quotation(tm
 @pytest.mark.requirement("T2.quoted")
 def test_what_nobody_would_see_of_stored_text_is_spelled_out(tmp_path: Path) -> None:
     hidden = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202egpj.exe\u202c \u2066a\u2069 \x08\x7f\x00"[:-1]
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "note.md").write_text(f"# Quokka \x1b[1m\n\nThe quokka is {hidden} kept.\n", encoding="utf-8")
+    write_file(tmp_path / "notes" / "note.md", f"# Quokka \x1b[1m\n\nThe quokka is {hidden} kept.\n")
     assert call(tmp_path, ["index", "notes"]).status == 0
 
     async def work(client: Client) -> list[str]:

@@ -19,6 +19,7 @@ import anyio
 import httpx2
 import pytest
 from answered import refused
+from files import write_file
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import ClientRequestContext, ListRootsFnT
 from mcp.client.streamable_http import streamable_http_client
@@ -56,8 +57,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for name, secret in SECRETS.items():
         root = tmp_path_factory.mktemp(name)
-        (root / "docs").mkdir()
-        (root / "docs" / "secret.md").write_text(f"# The secret\n\nThe secret is {secret}.\n", encoding="utf-8")
+        write_file(root / "docs" / "secret.md", f"# The secret\n\nThe secret is {secret}.\n")
         (root / "docs" / f"of-{name}.md").write_text(
             f"---\ntrigger_phrases: [phrase of {name}]\n---\n# Of {name}\n\nWhat {secret} means.\n", encoding="utf-8"
         )
@@ -120,8 +120,7 @@ def state(root: Path) -> dict[str, str]:
 
 def project(root: Path, text: str, config: str = "") -> Path:
     """A workspace of one document with the key that all have, indexed."""
-    (root / "docs").mkdir(parents=True)
-    (root / "docs" / "secret.md").write_text(f"# The secret\n\n{text}\n", encoding="utf-8")
+    write_file(root / "docs" / "secret.md", f"# The secret\n\n{text}\n")
     assert call(root, ["index", "docs"], env={"SPECKIT_ROOT": str(root), "SPECKIT_DB": ""}).status == 0
     if config:
         (root / CONFIG_FILE).write_text(config, encoding="utf-8")
@@ -196,8 +195,7 @@ def test_no_tool_with_any_argument_reaches_another_workspace(roots: dict[str, Pa
 def test_each_path_has_its_store_its_pipeline_and_its_sessions(roots: dict[str, Path], tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
-    file = roots["beta"] / PIPELINE_FILE
-    file.write_text("pipeline: betas\nextends: bm25\n", encoding="utf-8")
+    file = write_file(roots["beta"] / PIPELINE_FILE, "pipeline: betas\nextends: bm25\n")
     try:
         with serving(roots, "--token-file", str(token)) as urls:
 

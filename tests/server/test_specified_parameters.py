@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from speckit_memory.engine import Memory, path_patterns
 from speckit_memory.errors import SpeckitError
@@ -32,9 +33,7 @@ def memory(tmp_path: Path) -> Any:
         "specs/1/spec.md": "# Spec\n\nWhat it does.\n", "specs/1/memory/plan.md": "# Plan\n\nWhat comes.\n",
     }  # fmt: skip
     for key, text in texts.items():
-        file = tmp_path / key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        write_file(tmp_path / key, text)
     old = tmp_path / "b/rule.md"
     os.utime(old, (1_600_000_000,) * 2)
     with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}, strict=True) as opened:
@@ -203,8 +202,7 @@ def test_pages_with_passages_hold_each_whole_or_say_how_to_read_it(
 ) -> None:
     for name, parts in (("a", 4), ("b", 5), ("c", 12), ("d", 3)):
         text = f"# {name}\n" + "".join(f"\n## Part {n}\n\n{'word ' * 150}\n" for n in range(parts))
-        (workspace / "pages").mkdir(exist_ok=True)
-        (workspace / "pages" / f"{name}.md").write_text(text)
+        write_file(workspace / "pages" / f"{name}.md", text)
     assert call(workspace, ["index", "pages"]).status == 0
     monkeypatch.setattr(listed, "MOST_PASSAGES", 10)
     with asking(served(workspace)) as [ask]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import pytest
+from files import write_file
 from mcp import Client
 
 from speckit_memory.config.settings import settings
@@ -481,9 +482,7 @@ def indexed_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     its time: for copies."""
     root = tmp_path_factory.mktemp("files")
     for number, (key, text) in enumerate(sorted(FILES.items())):
-        file = root / key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file = write_file(root / key, text)
         os.utime(file, (1_700_000_000 + number,) * 2)
     with Memory.open(root / "m.db", root=root, environ={}, strict=True) as memory:
         memory.index([root])

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from files import write_file
 from judged_sets import PIPELINE, titles, write
 
 from tests.server.doors import call
@@ -12,9 +13,7 @@ TITLE = "bm25.single.title"
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Path:
-    file = tmp_path / "words.yaml"
-    file.write_text(PIPELINE)
-    return file
+    return write_file(tmp_path / "words.yaml", PIPELINE)
 
 
 def tune(root: Path, pipeline: Path, *more: str | Path) -> list[str | Path]:
@@ -125,8 +124,7 @@ def questions(folder: Path, subject: str, count: int = 40) -> Path:
 @pytest.mark.requirement("A4")
 @pytest.mark.usefixtures("exhaustive")
 def test_a_calibrated_threshold_keeps_the_stated_rate_and_finds_foreign_questions(tmp_path: Path) -> None:
-    pipeline = tmp_path / "abstaining.yaml"
-    pipeline.write_text(ABSTAINING)
+    pipeline = write_file(tmp_path / "abstaining.yaml", ABSTAINING)
     sets = [questions(tmp_path / subject, subject) for subject in ("owl", "elm")]
     out = tmp_path / "calibrated.yaml"
     arguments: list[str | Path] = [

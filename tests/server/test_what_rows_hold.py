@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import anyio
 import pytest
+from files import write_file
 from mcp import Client
 
 from tests.server.doors import call, connected, with_client
@@ -51,9 +52,7 @@ def keys(answer: dict[str, Any]) -> list[str]:
 
 def written(root: Path, notes: Mapping[str, str]) -> Path:
     for name, text in notes.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_file(root / name, text)
     call(root, ["index", "."]).ok()
     return root
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 from isolated.distributions import installed
 
 from speckit_memory.engine import Memory
@@ -57,12 +58,10 @@ def herd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (notes / "trigger.md").write_text("---\ntrigger_phrases: [night watch]\n---\n# Vigil\n\nWho stays awake.\n")
     (notes / "gone.md").write_text("---\nimportance_tier: deprecated\n---\n# Quokka of old\n\nThe quokka left.\n")
     (notes / "past.md").write_text("# Quokka of the day\n\nThe quokka grazes today.\n")
-    (root / "far").mkdir()
-    (root / "far" / "island.md").write_text("# Quokka\n\nThe quokka lives on an island.\n")
+    write_file(root / "far" / "island.md", "# Quokka\n\nThe quokka lives on an island.\n")
     for name, text in PIPELINES.items():
         (root / name).write_text(text)
-    (root / ".speckit").mkdir()
-    (root / ".speckit" / "flags.yaml").write_text(FLAG)
+    write_file(root / ".speckit" / "flags.yaml", FLAG)
     assert call(root, ["index", "notes", "far"]).status == 0
     with sqlite3.connect(root / "memory.db") as store:
         assert store.execute("UPDATE memories SET expires_at = 1.0 WHERE key = 'notes/past.md'").rowcount == 1

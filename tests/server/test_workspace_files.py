@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from files import write_file
 from raw_server import raw_server
 
 from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
@@ -17,9 +18,7 @@ OURS = "pipeline: ours\nfusion:\n  - {use: z_score, weights: {graph: 0.3}}\n"
 
 
 def write(root: Path, file: Path, text: str) -> str:
-    path = root / file
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path = write_file(root / file, text)
     return str(path)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files import write_file
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.config.workspace_file import WorkspaceConfig, load_workspace_config
@@ -33,8 +34,7 @@ def served(folder: Path, *wanted: tuple[str, dict[str, Any]], home: Path | None 
 def project(tmp_path: Path) -> Path:
     """A project with one note, neither indexed nor under version control."""
     folder = tmp_path / "project"
-    (folder / "docs").mkdir(parents=True)
-    (folder / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n")
+    write_file(folder / "docs" / "note.md", "# Rank fusion\n\nWe fuse by score.\n")
     return folder
 
 
@@ -156,9 +156,7 @@ def test_the_store_is_kept_out_of_git_and_what_people_write_is_not(project: Path
     subprocess.run(["git", "init", "-q", project], check=True)
     assert shell(project, "index", "docs").status == 0
     for name in ("pipeline.yaml", "flags.yaml", "config.yaml", "evaluation.db", "memory.db-wal", "segments/1.bin"):
-        file = project / ".speckit" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("")
+        write_file(project / ".speckit" / name, "")
     subprocess.run(["git", "-C", project, "add", "-A"], check=True)
     listed = subprocess.run(["git", "-C", project, "ls-files"], check=True, capture_output=True, text=True)
     assert listed.stdout.split() == [
@@ -167,16 +165,13 @@ def test_the_store_is_kept_out_of_git_and_what_people_write_is_not(project: Path
 
 
 def test_a_gitignore_of_ones_own_is_left_alone(project: Path) -> None:
-    (project / ".speckit").mkdir()
-    (project / ".speckit" / ".gitignore").write_text("mine\n")
+    write_file(project / ".speckit" / ".gitignore", "mine\n")
     assert shell(project, "index", "docs").status == 0
     assert (project / ".speckit" / ".gitignore").read_text() == "mine\n"
 
 
 def test_a_wrong_configuration_is_named_by_every_command_before_a_store_is_made(project: Path) -> None:
-    file = project / ".speckit" / "config.yaml"
-    file.parent.mkdir()
-    file.write_text("sources:\n  exlude: [drafts/]\n")
+    file = write_file(project / ".speckit" / "config.yaml", "sources:\n  exlude: [drafts/]\n")
 
     for command in (["index", "docs"], ["search", "x"], ["serve"], ["doctor"]):
         ran = shell(project, *command)
@@ -212,10 +207,8 @@ def test_forget_goes_with_no_option_that_indexes(project: Path) -> None:
 
 def test_an_agent_may_save_where_the_configuration_or_a_source_opens_a_hidden_folder(project: Path) -> None:
     for name in (".claude", ".opened", ".named", ".closed"):
-        (project / name).mkdir()
-        (project / name / "n.md").write_text(f"# {name}\n\ntext of {name}\n")
-    (project / ".speckit").mkdir()
-    (project / ".speckit" / "config.yaml").write_text("sources:\n  include: [.opened/]\n")
+        write_file(project / name / "n.md", f"# {name}\n\ntext of {name}\n")
+    write_file(project / ".speckit" / "config.yaml", "sources:\n  include: [.opened/]\n")
     assert shell(project, "index", ".named").status == 0
     (project / ".named" / "later.md").write_text("# Later\n\nmore text\n")
 

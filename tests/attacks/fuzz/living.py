@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from crashing import crash_at
+from files import write_file
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.searching import Searching
@@ -79,8 +80,7 @@ def _begun() -> Path:
     """A workspace with the first notes in its store: to copy it is faster than to make one."""
     place = folder() / "begun"
     for name, text in zip(NAMES, TEXTS[: len(NAMES) - 1], strict=False):
-        (place / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / "docs" / name).write_text(text, encoding="utf-8")
+        write_file(place / "docs" / name, text)
     with patch.object(time, "time", lambda: BEGINS - 1), opened(place) as memory:
         memory.index([place / "docs"])
     return place
@@ -103,8 +103,7 @@ class Life:
         return f"docs/{NAMES[number % len(NAMES)]}"
 
     def write(self, number: int, text: int) -> None:
-        self.file(number).parent.mkdir(parents=True, exist_ok=True)
-        self.file(number).write_text(TEXTS[text % len(TEXTS)], encoding="utf-8")
+        write_file(self.file(number), TEXTS[text % len(TEXTS)])
 
     def rename(self, number: int, other: int) -> None:
         if self.file(number).exists():

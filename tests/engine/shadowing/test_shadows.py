@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 import pytest
+from files import write_file
 from frame.observed import observed
 from storing.contents import contents
 
@@ -40,8 +41,7 @@ def written(root: Path, pipeline: str) -> Path:
     for number in range(8):
         text = f"# Note {number}\n\nThe gateway retries {number} times. {'Again. ' * number}\n"
         (root / f"{number}.md").write_text(text)
-    (root / ".speckit").mkdir()
-    (root / ".speckit" / "pipeline.yaml").write_text(pipeline)
+    write_file(root / ".speckit" / "pipeline.yaml", pipeline)
     with Memory.open(root / "m.db", root=root, environ={}, shadows=False) as memory:
         memory.index(root)
     return root
@@ -368,8 +368,7 @@ def test_a_share_of_the_queries_is_seen_the_same_ones_each_time(tmp_path: Path) 
 
 @pytest.mark.requirement("P4.dark")
 def test_a_folder_is_noted_only_if_it_is_there(memory: Memory, root: Path) -> None:
-    (root / "docs").mkdir()
-    (root / "docs" / "9.md").write_text("# Note 9\n\nThe gateway retries.\n")
+    write_file(root / "docs" / "9.md", "# Note 9\n\nThe gateway retries.\n")
     memory.index(root)
     for folder in ("", "docs", "a secret"):
         memory.search("gateway retries", folder=folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from files import write_file
 from storing.project import QUESTIONS, living
 
 from speckit_memory.engine import Memory
@@ -43,9 +44,7 @@ def full(tmp_path: Path) -> Path:
     """A workspace of files whose store has rows in every table; two memories that rows tell of are gone."""
     root = tmp_path / "full"
     for document in DOCUMENTS:
-        file = root / document.key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(document.text)
+        write_file(root / document.key, document.text)
     with opened(root) as memory:
         memory.index([root / "a", root / "b"])
         memory.index_documents([Source("MED-1", "No front matter, and no file.", title="Of a dataset", created_at=5.0)])

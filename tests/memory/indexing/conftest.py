@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
@@ -22,10 +23,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def write(root: Path) -> Callable[[str, str], Path]:
     def put(key: str, text: str) -> Path:
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
+        return write_file(root / key, text)
 
     return put
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from files import write_file
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer
@@ -143,8 +144,7 @@ def test_workspaces_that_share_a_store_do_not_take_each_others_memories_for_abse
 ) -> None:
     write("a.md", "text of a")
     second = tmp_path / "second"
-    second.mkdir()
-    (second / "b.md").write_text("text of b")
+    write_file(second / "b.md", "text of b")
     other = Indexer(database, None, Analyser(), second)
 
     indexer.index([root], now=1.0)
@@ -156,8 +156,7 @@ def test_workspaces_that_share_a_store_do_not_take_each_others_memories_for_abse
 
 def test_a_workspace_that_is_renamed_keeps_its_sources(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
-    (before / ".notes").mkdir(parents=True)
-    (before / ".notes" / "n.md").write_text("text of n")
+    write_file(before / ".notes" / "n.md", "text of n")
     with Database.open(before / ".speckit" / "memory.db") as database:
         Indexer(database, None, Analyser(), before).index([before / ".notes"], now=1.0)
     before.rename(after)
