@@ -25,7 +25,7 @@ STORE = "memory.db"
 PARTS = ("", "-wal", "-shm")
 SAVES = 12
 
-Replace = Callable[[Path, Path], None]
+Replace = Callable[[Path, Path], object]
 """Puts something else at the path of a store. Takes the path, and an earlier copy of the same store."""
 
 
@@ -310,28 +310,20 @@ def test_what_is_no_store_is_refused_and_left_alone_and_the_store_is_served_once
     tally.survived()
 
 
-def copied_over(path: Path, backup: Path) -> None:
-    """As `cp backup.db memory.db`: the file stays the same one, and so does its log."""
-    path.write_bytes(backup.read_bytes())
+OVERWRITTEN: dict[str, Replace] = {
+    # as `cp backup.db memory.db`: the file stays the same one, and so does its log
+    "copied_over": lambda path, backup: path.write_bytes(backup.read_bytes()),
+    "cut_off": lambda path, _: path.write_bytes(path.read_bytes()[:5000]),
+    "emptied": lambda path, _: path.write_bytes(b""),
+    "without_its_log": lambda path, _: path.with_name(f"{path.name}-wal").unlink(),
+}
 
 
-def cut_off(path: Path, _: Path) -> None:
-    path.write_bytes(path.read_bytes()[:5000])
-
-
-def emptied(path: Path, _: Path) -> None:
-    path.write_bytes(b"")
-
-
-def without_its_log(path: Path, _: Path) -> None:
-    path.with_name(f"{path.name}-wal").unlink()
-
-
-@pytest.mark.parametrize("replace", [copied_over, cut_off, emptied, without_its_log])
+@pytest.mark.parametrize("how", OVERWRITTEN)
 def test_a_store_that_is_overwritten_in_place_is_noticed_and_no_acknowledged_save_is_lost(
-    root: Path, replace: Replace, tally: Tally
+    root: Path, how: str, tally: Tally
 ) -> None:
-    acknowledged, refused, _ = saved_around(root, replace)
+    acknowledged, refused, _ = saved_around(root, OVERWRITTEN[how])
     assert set(refused) <= {"E020", "E021", "E022", "E024", "E026"}
     assert len(acknowledged) + len(refused) == SAVES - 2
     if acknowledged:

@@ -24,6 +24,9 @@ def _changed(root: Path) -> None:
     (root / "docs" / "tone.md").write_text("# Tone\n\nSomething else altogether.\n")
 
 
+DELETE = ["delete", "--folder", "docs/storage", "--confirm"]
+
+
 def _to_index(root: Path) -> list[str]:
     _changed(root)
     return ["index", "docs"]
@@ -34,32 +37,21 @@ def _to_save(root: Path) -> list[str]:
     return ["save", "docs/zebra.md"]
 
 
-def _to_delete(root: Path) -> list[str]:
-    return ["delete", "--folder", "docs/storage", "--confirm"]
-
-
-def _to_undelete(root: Path) -> list[str]:
-    return ["undelete", call(root, [*_to_delete(root), "--json"]).json["undo"]]
-
-
 def _to_restore(root: Path) -> list[str]:
     assert call(root, ["checkpoint", "create", "first"]).status == 0
     assert call(root, _to_index(root)).status == 0
     return ["checkpoint", "restore", "first", "--replace", "--no-backup"]
 
 
-def _to_use_model(root: Path) -> list[str]:
-    return ["model", "use", MODEL, "--no-compare"]
-
-
-def _to_write_segment(root: Path) -> list[str]:
-    return ["doctor", "--fix"]
-
-
 OPERATIONS: dict[str, Callable[[Path], list[str]]] = {
-    "index": _to_index, "save": _to_save, "delete": _to_delete, "undelete": _to_undelete, "restore": _to_restore,
-    "model": _to_use_model, "segment": _to_write_segment,
-}  # fmt: skip
+    "index": _to_index,
+    "save": _to_save,
+    "delete": lambda root: DELETE,
+    "undelete": lambda root: ["undelete", call(root, [*DELETE, "--json"]).json["undo"]],
+    "restore": _to_restore,
+    "model": lambda root: ["model", "use", MODEL, "--no-compare"],
+    "segment": lambda root: ["doctor", "--fix"],
+}
 """Each makes a workspace ready and returns the command to be killed in it."""
 
 

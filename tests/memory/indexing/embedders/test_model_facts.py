@@ -113,10 +113,6 @@ def test_a_changed_file_is_noticed_even_when_it_looks_old(shelf: Path, files: tu
     assert len(list(shelf.iterdir())) == 1  # in the place of the earlier one
 
 
-def cut_short(kept: Path) -> None:
-    kept.write_bytes(kept.read_bytes()[:-7])
-
-
 def flipped(kept: Path) -> None:
     data = bytearray(kept.read_bytes())
     data[len(data) // 2] ^= 1
@@ -133,18 +129,6 @@ def torn_table(kept: Path) -> None:
     kept.write_bytes(sha256(data).digest() + data)
 
 
-def empty(kept: Path) -> None:
-    kept.write_bytes(b"")
-
-
-def open_to_others(kept: Path) -> None:
-    kept.chmod(0o666)
-
-
-def in_open_folder(kept: Path) -> None:
-    kept.parent.chmod(0o777)
-
-
 def linked(kept: Path) -> None:
     kept.rename(kept.with_name("elsewhere"))
     kept.symlink_to(kept.with_name("elsewhere"))
@@ -155,20 +139,31 @@ def folder(kept: Path) -> None:
     kept.mkdir()
 
 
+HARMS: dict[str, Callable[[Path], object]] = {
+    "cut_short": lambda kept: kept.write_bytes(kept.read_bytes()[:-7]),
+    "flipped": flipped,
+    "foreign": foreign,
+    "torn_table": torn_table,
+    "empty": lambda kept: kept.write_bytes(b""),
+    "open_to_others": lambda kept: kept.chmod(0o666),
+    "in_open_folder": lambda kept: kept.parent.chmod(0o777),
+    "linked": linked,
+    "folder": folder,
+}
+
+
 @pytest.mark.requirement("P10")
-@pytest.mark.parametrize(
-    "harm", [cut_short, flipped, foreign, torn_table, empty, open_to_others, in_open_folder, linked, folder]
-)
+@pytest.mark.parametrize("harm", HARMS)
 def test_what_is_damaged_or_could_be_of_others_is_not_used(
-    shelf: Path, files: tuple[Path, Path], worked_out: list[str], harm: Callable[[Path], None]
+    shelf: Path, files: tuple[Path, Path], worked_out: list[str], harm: str
 ) -> None:
     facts_of(*files)
     (kept,) = shelf.iterdir()
-    harm(kept)
+    HARMS[harm](kept)
 
-    assert user_cache.load(kept.stem) is None or harm in (foreign, torn_table)
+    assert user_cache.load(kept.stem) is None or harm in ("foreign", "torn_table")
     assert whole(facts_of(*files), files)
-    if harm not in (in_open_folder, folder):  # where nothing is kept, or it cannot be put in the place of that
+    if harm not in ("in_open_folder", "folder"):  # where nothing is kept, or it cannot be put in the place of that
         assert worked_out == ["table", "table"]
         assert whole(facts_of(*files), files)
         assert worked_out == ["table", "table"]
