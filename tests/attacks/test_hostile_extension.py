@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from isolated.distributions import installed
 from mcp import Client, StdioServerParameters
 from tally import Tally
 
@@ -121,11 +122,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / name).write_text(text, encoding="utf-8")
     (root / "clean.yaml").write_text(CLEAN, encoding="utf-8")
     (root / "attacked.yaml").write_text(ATTACKED, encoding="utf-8")
-    installed = root / "site" / "worst-1.0.dist-info"
-    installed.mkdir(parents=True)
-    (root / "site" / "worst.py").write_text(EXTENSION, encoding="utf-8")
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: worst\nVersion: 1.0\n", encoding="utf-8")
-    (installed / "entry_points.txt").write_text("[speckit_memory.components]\nworst = worst:register\n")
+    installed(root / "site", "worst", EXTENSION)
     assert call(root, ["index", "docs"]).status == 0
     return root
 

@@ -5,39 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from isolated.distributions import installed
+from isolated.distributions import installed, step_source
 
 from tests.server.doors import DOCUMENTS, Ran, call
 
 pytestmark = pytest.mark.usefixtures("processes")
 
-SOURCE = '''\
-"""An extension with a step and a flag."""
-
-import numpy as np
-
-from speckit_memory.pipeline import About, Role, SignalParams
-
-
-class Length:
-    """Prefers long titles."""
-
-    Params = SignalParams
-    about = About()
-    combine = "add"
-
-    def __init__(self, params):
-        self._params = params
-
-    def evidence(self, query, pool, store):
-        titles = store.attributes.label("title", pool.candidates.parents)
-        return np.array([float(len(title)) for title in titles], np.float64)
-
-
-def register(registry):
-    registry.add(Role.SIGNAL, Length, "length")
+WORK = """\
+titles = store.attributes.label("title", pool.candidates.parents)
+return np.array([float(len(title)) for title in titles], np.float64)
+"""
+"""A signal that prefers long titles."""
+FLAG = """\
     registry.add_flag("NAME", owner="the lengthy", since="SINCE", expires="EXPIRES", evidence="nDCG@10 better")
-'''
+"""
 PIPELINE = """\
 pipeline: lengthy
 fusion:
@@ -49,7 +30,8 @@ MODES = ("trusted", "isolated")
 
 
 def source(name: str = "SPECKIT_LENGTHY_TITLES", since: str = "2026-11-01", expires: str = "2027-01-15") -> str:
-    return SOURCE.replace("NAME", name).replace("SINCE", since).replace("EXPIRES", expires)
+    text = step_source("length", "SIGNAL", WORK) + FLAG
+    return text.replace("NAME", name).replace("SINCE", since).replace("EXPIRES", expires)
 
 
 @pytest.fixture
@@ -94,7 +76,7 @@ def test_the_commands_know_the_flag_and_where_it_is_declared(root: Path, mode: s
     assert (flag["state"], flag["origin"], flag["owner"]) == ("enabled", "environment", "the lengthy")
     assert "has no effect" not in listed.err
     [flag] = [one for one in told(root, mode, "flags", "list", "--json").json["flags"] if "LENGTHY" in one["name"]]
-    assert flag["origin"] == "lengthy.py:25"
+    assert flag["origin"] == "lengthy.py:24"
 
     installed(
         root.parent / "aged", "aged", source("SPECKIT_AGED", "2025-01-01", "2025-03-01").replace("length", "aged")
@@ -105,7 +87,7 @@ def test_the_commands_know_the_flag_and_where_it_is_declared(root: Path, mode: s
     assert "remark: 1 aged flag expired on 2025-03-01; they work as before" in audited.out
     strict = told(root, mode, "flags", "audit", "--strict", PYTHONPATH=path)
     assert strict.status == 1
-    assert "aged.py:25:1: E124 SPECKIT_AGED expired on 2025-03-01" in strict.out + strict.err
+    assert "aged.py:24:1: E124 SPECKIT_AGED expired on 2025-03-01" in strict.out + strict.err
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -117,8 +99,8 @@ def test_a_flag_of_a_name_that_is_taken_is_refused_with_both_places(root: Path, 
     words = " ".join(said.split())
 
     assert "two flags are called 'SPECKIT_MMR': config/flags.yaml:" in words
-    assert "declares one, and mmr_again.py:25:1 another" in words
-    assert "two flags are called 'SPECKIT_LENGTHY_TITLES': lengthy.py:25:1 declares one, and second.py:25:1" in words
+    assert "declares one, and mmr_again.py:24:1 another" in words
+    assert "two flags are called 'SPECKIT_LENGTHY_TITLES': lengthy.py:24:1 declares one, and second.py:24:1" in words
 
 
 def test_without_extensions_their_flags_are_unknown(root: Path) -> None:

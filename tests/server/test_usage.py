@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from isolated.distributions import installed
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.failures import by_interrupt
@@ -130,14 +131,11 @@ def test_an_error_of_clearing_up_after_an_interrupt_counts_as_the_interrupt(by: 
 @pytest.mark.usefixtures("processes")
 def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(indexed: Path, tmp_path: Path) -> None:
     # an extension that replaces a function of the product while it is registered is a defect nobody foresaw
-    distribution = tmp_path / "broken-1.dist-info"
-    distribution.mkdir()
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (distribution / "entry_points.txt").write_text("[speckit_memory.components]\nbroken = broken_component:register\n")
-    (tmp_path / "broken_component.py").write_text(
+    source = (
         "import speckit_memory.config.document\n\n\ndef read(text, name):\n    raise KeyError('secret')\n\n\n"
         "def register(registry):\n    speckit_memory.config.document.read_yaml = read\n"
     )
+    installed(tmp_path, "broken", source)
     ran = call(indexed, ["pipeline", "check", "default", "--json"], {"PYTHONPATH": str(tmp_path)})
     assert ran.status == 1
     assert ran.json["error"]["code"] == "E199"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from files import write_file
-from isolated.distributions import installed
+from isolated.distributions import installed, step_source
 
 from speckit_memory.engine import Memory
 from tests.server.doors import Ran, call
@@ -231,36 +231,11 @@ def test_names_of_nothing_are_refused(herd: Path, name: str) -> None:
         assert "why_not" not in ran.json
 
 
-SLOW = """\
-import time
-
-import numpy as np
-
-from speckit_memory.pipeline import About, Role, SignalParams
-
-
-class Slow:
-    Params = SignalParams
-    about = About()
-    combine = "add"
-
-    def __init__(self, params):
-        pass
-
-    def evidence(self, query, pool, store):
-        time.sleep(0.25)
-        return np.zeros(len(pool.candidates.parents))
-
-
-def register(registry):
-    registry.add(Role.SIGNAL, Slow, "slow")
-"""
-
-
 @pytest.mark.requirement("P8.change")
 @pytest.mark.usefixtures("processes")
 def test_where_the_time_was_over_it_is_the_smallest_found_so_far(herd: Path, tmp_path: Path) -> None:
-    installed(tmp_path, "slow", SLOW)
+    work = "time.sleep(0.25)\nreturn np.zeros(len(pool.candidates.parents))"
+    installed(tmp_path, "slow", step_source("slow", "SIGNAL", work))
     file = PIPELINES["three.yaml"].partition("fusion:")[0] + "fusion: [{use: rrf, normalise: min_max}, {use: slow}]\n"
     (herd / "slow.yaml").write_text(file)
     paths = {"PYTHONPATH": str(tmp_path), "SPECKIT_EXTENSIONS": "trusted"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from isolated.distributions import installed
+
 SIGNAL = '''
 import asyncio
 import os
@@ -132,11 +134,7 @@ def register(registry):
 
 def install(folder: Path) -> dict[str, str]:
     """Installs the distribution into a folder; returns the environment in which it is found and used."""
-    distribution = folder / "hostile-1.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile\nVersion: 1\n")
-    (distribution / "entry_points.txt").write_text("[speckit_memory.components]\nhostile = hostile_signal:register\n")
-    (folder / "hostile_signal.py").write_text(SIGNAL)
+    installed(folder, "hostile_signal", SIGNAL)
     fusion = "[{use: z_score, normalise: min_max}, {use: hostile}]"  # a signal adds to the unit scale alone
     (folder / "hostile.yaml").write_text(f"pipeline: hostile\nfusion: {fusion}\nrerank: []\n")
     return {"PYTHONPATH": str(folder), "SPECKIT_PIPELINE": str(folder / "hostile.yaml")}
