@@ -33,6 +33,7 @@ def command(
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())
     from speckit_memory.server.tools.rows import update_facts
+    from speckit_memory.server.unweighed import unweighed
 
     with existing_store(common) as memory:
         updated = memory.update(
@@ -43,8 +44,9 @@ def command(
             weight=weight,
             allow_partial=partial,
         )
-    before, after = update_facts(updated.before), update_facts(updated.after)
-    changed = {name: value for name, value in after.items() if value != before[name]}
+        before, after = update_facts(updated.before), update_facts(updated.after)
+        changed = {name: value for name, value in after.items() if value != before[name]}
+        hints = unweighed(memory, changed, {before["importanceTier"], after["importanceTier"]})
     if common.as_json:
         was = {name: before[name] for name in changed}
         print_json({"key": updated.after.key, "changed": changed, "was": was, "embedding_pending": updated.pending})
@@ -53,3 +55,5 @@ def command(
         click.echo(wrapped(f"{updated.after.key}: {fact} {value!r}, was {before[fact]!r}"))
     if not changed:
         click.echo(wrapped(f"{updated.after.key}: nothing changed"))
+    for hint in hints:
+        click.echo(wrapped(hint, dim=True))

@@ -28,6 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
         from speckit_memory.server.memory_names import known_key
         from speckit_memory.server.tools.rows import update_facts
+        from speckit_memory.server.unweighed import unweighed
 
         memory = workspace.memory()
         updated = memory.update(
@@ -48,7 +49,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             else f"{key}: nothing changed, it says so already",
             {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
             facts=fields(changed),
-            hints=(f"words find it already; vectors follow: {WHO_EMBEDS}",) if updated.pending else (),
+            hints=(
+                *unweighed(memory, changed, {before["importanceTier"], after["importanceTier"]}),
+                *[f"words find it already; vectors follow: {WHO_EMBEDS}"] * updated.pending,
+            ),
         )
 
     return memory_update

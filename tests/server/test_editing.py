@@ -69,6 +69,23 @@ def test_an_update_edits_the_front_matter_of_the_file_and_nothing_else(workspace
     assert [path.name for path in file.parent.iterdir() if "speckit" in path.name or path.suffix == ".lock"] == []
 
 
+@pytest.mark.requirement("T8")
+def test_an_importance_that_orders_no_search_is_said_to_be_that(workspace: Path) -> None:
+    put(workspace)
+    (workspace / "weighed.yaml").write_text("pipeline: weighed\nextends: default\nfusion:\n  - {use: importance}\n")
+    asked = ("memory_update", {"id": NOTE, "importanceWeight": 0.9})
+    moved = ("memory_update", {"id": NOTE, "importanceTier": "critical"})
+    pinned = ("memory_update", {"id": NOTE, "importanceTier": "constitutional"})
+    told = [bool(answer["hints"]) for answer in calls(workspace, asked, asked, moved, pinned)]
+    assert told == [True, False, True, False]
+    ran = call(workspace, ["update", NOTE, "--weight", "0.8"])
+    assert "searches are not ordered by importance: no step of the pipeline 'default' weighs it" in ran.out
+    weighed = call(
+        workspace, ["update", NOTE, "--weight", "0.7"], {"SPECKIT_PIPELINE": str(workspace / "weighed.yaml")}
+    )
+    assert "importance:" not in weighed.out
+
+
 @pytest.mark.requirement("T8.refused")
 def test_a_file_that_may_not_be_written_is_left_alone(workspace: Path) -> None:
     file = put(workspace)
