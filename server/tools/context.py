@@ -92,7 +92,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             hints = tuple(hint for hint in hints if hint != result.why_nothing)
         elif alone and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
-        hints += content.lengthen(data["results"], result.results, budget, workspace.count_tokens)
+        if not pressed:  # who has little room left is sent no more than it takes to choose
+            hints += content.lengthen(data["results"], result.results, budget, workspace.count_tokens)
         about = "" if none else search_facts(result, why if mode == "auto" else "")
         facts = [about, resumed_text(task), attended_text(result)]
         return Reply(

@@ -31,7 +31,7 @@ def completed(root: Path, line: str) -> list[str]:
         ("speckit-memory eval run --pipeline qu", ["file,qu", "plain,quality"]),
         ("speckit-memory pipeline diff default r", ["file,r", "plain,resume", "plain,rrf", "plain,rsf"]),
         ("speckit-memory index do", ["file,do"]),
-        ("speckit-memory search --set maxsim.g", ["plain,maxsim.gain=3.0"]),
+        ("speckit-memory search --set maxsim.g", ["plain,maxsim.gain=5.0"]),
         ("speckit-memory search --pipeline rrf --set rrf.k", ["plain,rrf.k=60.0"]),
         ("speckit-memory search --pipeline nothing.yaml --set rrf", []),
         (
