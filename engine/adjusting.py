@@ -17,6 +17,7 @@ FLAGS = {
     "session": "SPECKIT_SESSION_BOOST",
     "causal": "SPECKIT_CAUSAL_BOOST",
     "contiguity": "SPECKIT_TEMPORAL_CONTIGUITY",
+    "fitting": "SPECKIT_ONLY_FITTING",
 }
 """The flag that a step waits for, by the component it is of."""
 RERANKERS = ("maxsim", "cross_encoder")
@@ -37,7 +38,7 @@ class Adjustment:
     signals count how long ago a memory was made, changed or used; `rerank`: whether late interaction and cross-encoders
     take part, and `length_penalty` whether these put short and verbose passages back; `constitutional`: whether the
     rules of the house surface whatever is asked; `state_limits`: so many rows of each state (feature A1), or as many as
-    there are; `min_state`: the coldest state that is shown.
+    there are; `min_state`: the coldest state that is shown; `only_fitting`: whether rows that do not fit are left out.
     """
 
     session_boost: bool | None = None
@@ -48,6 +49,7 @@ class Adjustment:
     length_penalty: bool | None = None
     constitutional: bool | None = None
     state_limits: bool | None = None
+    only_fitting: bool | None = None
     min_state: str = ""
 
     def __bool__(self) -> bool:
@@ -102,9 +104,10 @@ def adjusted(whole: Effective, wanted: Adjustment) -> tuple[Effective, tuple[str
     unmet: list[str] = []
     for use, on in (
         ("session", wanted.session_boost), ("causal", wanted.causal_boost), ("contiguity", wanted.contiguity),
+        ("fitting", wanted.only_fitting),
     ):  # fmt: skip
         if on is not None:
-            whole = _with_signal(whole, use, unmet) if on else _without(whole, (use,))
+            whole = _with_flagged(whole, use, unmet) if on else _without(whole, (use,))
     whole = _ageing(whole, wanted.decay, unmet)
     whole = _reranked(whole, wanted, unmet)
     whole = _constitutional(whole, wanted.constitutional, unmet)
@@ -164,7 +167,7 @@ def _of(whole: Effective, uses: Collection[str]) -> list[str]:
     return [step.id for step in whole.steps() if step.use in uses]
 
 
-def _with_signal(whole: Effective, use: str, unmet: list[str]) -> Effective:
+def _with_flagged(whole: Effective, use: str, unmet: list[str]) -> Effective:
     if _of(whole, (use,)):
         return whole
     waiting = any(step.use == use and FLAGS[use] in step.flags for step in whole.inactive)

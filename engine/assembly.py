@@ -62,6 +62,7 @@ from speckit_memory.stages.annotate.constitutional_guarantee import Constitution
 from speckit_memory.stages.annotate.duplicates import Duplicates
 from speckit_memory.stages.annotate.encoder_notice import EncoderNotice
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap
+from speckit_memory.stages.annotate.fitting import Fitting
 from speckit_memory.stages.annotate.session_dedup import SessionDedup
 from speckit_memory.stages.annotate.state_filter import StateFilter
 from speckit_memory.stages.annotate.superseded import Superseded
@@ -173,6 +174,7 @@ ANNOTATORS: tuple[Callable[[Any], Annotator], ...] = (
     Duplicates,
     EncoderNotice,
     EvidenceGap,
+    Fitting,
     SessionDedup,
     StateFilter,
     Superseded,

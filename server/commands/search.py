@@ -39,6 +39,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 @click.option("--limit", type=int, help=f"How many results, 1 to 100; else {SHOWN}, with --json {IN_DOCUMENTS}.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
+@click.option("--only-fitting", is_flag=True, help="Show the results that fit the query, or none.")
 @click.option("--session", default="", help="Name of the session the query belongs to.")
 @click.option(
     "--deadline-ms",
@@ -65,6 +66,7 @@ def command(
     limit: int | None,
     folder: str,
     mode: str,
+    only_fitting: bool,
     session: str,
     deadline_ms: float | None,
     verbose: bool,
@@ -77,6 +79,8 @@ def command(
     "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
     Shows rank, score, title and key of every result, and how the passage begins that matched best.
     """
+    from speckit_memory.engine.adjusting import Adjustment
+
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
         if shadows:
@@ -86,6 +90,7 @@ def command(
         result = memory.search(
             query, limit=limit, folder=folder, mode=mode, session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
+            adjust=Adjustment(only_fitting=only_fitting or None),
         )  # fmt: skip
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent, change = (

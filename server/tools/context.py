@@ -10,7 +10,7 @@ from speckit_memory.server import logs
 from speckit_memory.server.context_mode import SETTINGS, choose
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, rows_of
-from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, Intent, SessionId, TokenBudget
+from speckit_memory.server.tools.parameters import Anchors, Dedup, Flag, Folder, Intent, SessionId, TokenBudget
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 2000
@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         input: Annotated[str, Field(max_length=10_000, description="The task or question at hand")],  # noqa: A002 -- parameter names of the specification
         mode: Annotated[
             Literal["auto", "quick", "deep", "focused", "resume"],
-            Field(description="auto: by input and tokenUsage; resume: where work stopped"),
+            Field(description="resume: where work stopped"),
         ] = "auto",
         specFolder: Folder = "",  # noqa: N803
         limit: Annotated[int | None, Field(strict=True, ge=1, le=100, description="Default: by mode")] = None,
@@ -34,12 +34,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool, Field(strict=True, description="Whole memories")
         ] = False,
         intent: Intent | None = None,
+        onlyFitting: Flag = False,  # noqa: N803
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         tokenUsage: Annotated[  # noqa: N803
             float | None, Field(ge=0, le=1, description="Share of your context in use")
         ] = None,
     ) -> Reply:
         """Start here: the memories that matter for a task, sized to your context."""
+        from speckit_memory.engine.adjusting import Adjustment
         from speckit_memory.server.tools import content
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
@@ -78,6 +80,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             dedup=enableDedup,
             intent=intent,
             token_usage=tokenUsage,
+            adjust=Adjustment(only_fitting=onlyFitting or None),
             snippet=SHIPPED_FORM.excerpt,
             content=includeContent and not pressed,
             query_id=logs.query_id(),

@@ -42,6 +42,7 @@ PARAMETERS = {
     "length_penalty": "applyLengthPenalty",
     "constitutional": "includeConstitutional",
     "state_limits": "applyStateLimits",
+    "only_fitting": "onlyFitting",
     "min_state": "minState",
 }
 """The parameters of the tool by what they are called inside: of the question, and of what a search wants otherwise."""

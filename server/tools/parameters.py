@@ -16,7 +16,7 @@ Keys = Annotated[list[str | int], Field(max_length=20)]
 CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
 Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 Tier = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
-Dedup = Annotated[bool, Field(strict=True, description="false: repeat what was sent")]
+Dedup = Annotated[bool, Field(strict=True, description="false: send repeats")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""

@@ -122,7 +122,7 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
     hints = (*_mixed(result), *result.notes.warnings)
     if result.repeats:
         return (*hints, "what was already sent in this session is a line; enableDedup=false sends it again")
-    if result.results or result.why_nothing not in ("", EMPTY_STORE):
+    if result.results or result.why_nothing not in ("", EMPTY_STORE) or result.notes.facts.get("unfit"):
         return hints
     further = () if result.why_nothing else ("try other words",)
     return (*hints, *further, "index documents with memory_index_scan")

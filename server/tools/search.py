@@ -48,7 +48,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         ] = "",
         concepts: Annotated[
             list[Annotated[str, Field(max_length=2000)]],
-            Field(max_length=5, description="2 to 5 ideas that must all apply; a query ranks"),
+            Field(max_length=5, description="2 to 5 ideas that must all apply"),
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit | None = None,
@@ -66,19 +66,20 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             Field(description="Read one by id or key, or its anchors"),
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
-        explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+        explain: Annotated[bool, Field(strict=True, description="Channels and score steps")] = False,
         whyNot: Annotated[  # noqa: N803
-            str | int | None, Field(description="Why is this memory no result?")
+            str | int | None, Field(description="A memory that is no result")
         ] = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
-            float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
+            float | None, Field(ge=0, description="Skip costly steps then; 0: never")
         ] = None,
         intent: Intent | None = None,
         autoDetectIntent: Flag = True,  # noqa: N803
         includeConstitutional: Wish = None,  # noqa: N803
         minState: State | None = None,  # noqa: N803
         applyStateLimits: Wish = None,  # noqa: N803
+        onlyFitting: Flag = False,  # noqa: N803
         useDecay: Wish = None,  # noqa: N803
         includeContiguity: Wish = None,  # noqa: N803
         enableSessionBoost: Wish = None,  # noqa: N803
@@ -131,6 +132,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
                 length_penalty=applyLengthPenalty,
                 constitutional=includeConstitutional,
                 state_limits=applyStateLimits,
+                only_fitting=onlyFitting or None,
                 min_state=minState or "",
             ),
             snippet=form.excerpt,

@@ -48,6 +48,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
     "collapse": ({"aggregate": "max"}, {"aggregate": "mean_top3"}),
     "mmr": ({"lambda": "by_intent"},),
     "evidence_gap": ({"form": "coverage"},),
+    "fitting": ({"naming": ["bm25"], "similarity": "vector"},),
     "duplicates": ({"action": "mark"},),
     "session_dedup": ({"action": "mark"},),
     "superseded": ({"action": "hide"},),

@@ -220,6 +220,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "search": (SEARCH, {
         "query": E("'quokka cache'", show("results.0.key", "docs/fusion.md", "docs/long.md")),
         "--mode": E("deep", show(lambda x: len(x["plan"]["variants"]), 1, 3), "'fix the search error' --json"),
+        "--only-fitting": E("", show(lambda x: len(x["results"]), 6, 1)),
         "--session": E("s", show(lambda x: bool(x["results"][0]["snippet"]), True, False),
                        before=f"search {SEARCH} --session s"),
         "--deadline-ms": E("0.000001", show(lambda x: len(x["notes"]["degraded"]), 0, 1)),

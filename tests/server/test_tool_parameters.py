@@ -231,6 +231,7 @@ def of_searches(asked: dict[str, Any]) -> dict[str, Case]:
         "sessionId": Case(asked, (None, "s"), both(has_texts, True, False), SENT),
         "enableDedup": Case({**asked, "sessionId": "s"}, (True, False), both(has_texts, False, True), SENT),
         "anchors": Case(asked, (None, ["summary"]), only_summary),
+        "onlyFitting": Case(asked, (False, True), lambda every, some: set(keys(every)) > set(keys(some))),
         "includeContent": Case({**asked, "limit": 2}, (False, True), both(lambda x: "ANCHOR" in texts(x), False, True)),
         "tokenBudget": Case(asked, (200, 5000), BUDGETS),
     }

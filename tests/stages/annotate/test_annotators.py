@@ -23,6 +23,7 @@ from speckit_memory.stages.annotate.constitutional_guarantee import (
 )
 from speckit_memory.stages.annotate.duplicates import Duplicates, DuplicatesParams
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
+from speckit_memory.stages.annotate.fitting import Fitting, FittingParams
 from speckit_memory.stages.annotate.session_dedup import SessionDedup, SessionDedupParams
 from speckit_memory.stages.annotate.state_filter import StateFilter, StateFilterParams, StateName
 from speckit_memory.stages.annotate.superseded import Superseded, SupersededParams
@@ -107,6 +108,25 @@ def test_thresholds_must_fall() -> None:
 
     assert [path for path, _ in StateFilter.check(params, alone)] == [("warm",), ("dormant",)]
     assert list(StateFilter.check(StateFilterParams(), alone)) == []
+
+
+@pytest.mark.requirement("A4.fitting")
+def test_rows_fit_that_are_named_or_hold_most_of_the_question_and_stand_near_the_best() -> None:
+    store = FakeStore(
+        Memory(1, title="quokka cache warm"), Memory(2, title="quokka cache"), Memory(3, title="quokka"),
+        Memory(4, title="quokka cache warm"),
+    )  # fmt: skip
+    scores = {1: 1.0, 2: 0.9, 3: 0.85, 4: 0.1}
+    step = Fitting(FittingParams(min_coverage=0.3))
+
+    notes = present(step.annotate(ask(text="quokka cache warm"), ranking_of(store, scores), store))
+    assert kept(notes, ranking_of(store, scores).ids) == [1, 2]
+    assert notes.overall == {"unfit": 2}
+    nothing = present(step.annotate(ask(text="walrus tusk"), ranking_of(store, scores), store))
+    assert (kept(nothing, ranking_of(store, scores).ids), nothing.warnings) == ([], ("No memory fits the question.",))
+    named = ranking_of(store, scores, found={"bm25": [1, 2, 3, 4], "trigger": [3]})
+    telling = Fitting(FittingParams(naming=["trigger"], min_coverage=1.0))
+    assert kept(telling.annotate(ask(text="quokka cache warm"), named, store), named.ids) == [1, 3]
 
 
 @pytest.mark.requirement("A2")

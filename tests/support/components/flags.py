@@ -12,8 +12,10 @@ EXCLUSIVE = {
     "temporal": "SPECKIT_TEMPORAL_DECAY",
     "learned_trigger": "SPECKIT_LEARN_FROM_SELECTION",
     "cross_encoder": "SPECKIT_CROSS_ENCODER_RERANK",
+    "fitting": "SPECKIT_ONLY_FITTING",
 }
-"""Flags of components that take another one's place, or (the cross-encoder) replace the score that others made."""
+"""Flags of components that take another one's place, replace the score that others made (the cross-encoder), or leave
+hardly a row for others (fitting)."""
 
 OPEN = {name: "true" for name in load_flags({}) if name not in EXCLUSIVE.values()}
 """Every other flag of the product; these can be open together."""

@@ -1,0 +1,84 @@
+"""Leaves out what does not fit the question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from pydantic import Field
+
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
+from speckit_memory.pipeline.lookup import information_held
+from speckit_memory.pipeline.model import Mask, Notes, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
+
+
+class FittingParams(Params):
+    """What fits."""
+
+    naming: list[str] = Field([], description="Ids of channels; what they found was meant and always fits.")
+    similarity: str = Field("", description="Id of the channel whose scores are cosines; without one, words decide.")
+    min_evidence: float = Field(
+        0.8,
+        ge=0,
+        le=2,
+        description="The share of the question's information that a row holds, and its cosine, together.",
+    )
+    min_coverage: float = Field(0.6, ge=0, le=1, description="That share alone, where there is no cosine.")
+    min_share: float = Field(0.8, ge=0, le=1, description="Share of the best score that a row must come to.")
+
+
+class Fitting:
+    """Keeps the rows that fit the question, or none: for who would rather have no answer than a weak one.
+
+    A row fits if a channel of `naming` found it, such as that of trigger phrases. Any other needs evidence on an
+    absolute scale, the share of the question's information (Σ idf of its distinct words) that the memory holds plus the
+    cosine of its best passage, and a score near that of the best row that nothing names. Feature A4.
+    """
+
+    about = About(features=("A4",))
+    Params = FittingParams
+
+    def __init__(self, params: FittingParams) -> None:
+        self._params = params
+
+    @classmethod
+    def check(cls, params: FittingParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """The channels are declared."""
+        declared = ", ".join(context.channels) or "none"
+        named = [(("naming", place), channel) for place, channel in enumerate(params.naming)]
+        for path, channel in (*named, *([(("similarity",), params.similarity)] if params.similarity else [])):
+            if channel not in context.channels:
+                yield path, f"names the channel '{channel}', which is not declared; declared: {declared}"
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """Which rows stay."""
+        if not len(ranking):
+            return Notes()
+        named = self._found_by(ranking, self._params.naming)
+        fits = named | (self._has_evidence(query, ranking, store) & self._is_near_best(ranking.scores, named))
+        left_out = int(np.count_nonzero(~fits[: query.limit]))
+        warnings = () if fits.any() else ("No memory fits the question.",)
+        return Notes(overall={"unfit": left_out}, warnings=warnings, keep=fits)
+
+    def _found_by(self, ranking: Ranking, channels: list[str]) -> Mask:
+        columns = [place for place, channel in enumerate(ranking.channels) if channel in channels]
+        return np.asarray(np.isfinite(ranking.raw[:, columns]).any(axis=1), np.bool_)
+
+    def _has_evidence(self, query: Query, ranking: Ranking, store: Store) -> Mask:
+        terms = tuple(dict.fromkeys(query.terms))
+        if not terms:
+            return np.ones(len(ranking), np.bool_)
+        held = information_held(terms, ranking.parents, store.lexicon, store.attributes.count)
+        columns = [place for place, channel in enumerate(ranking.channels) if channel == self._params.similarity]
+        if not np.isfinite(ranking.raw[:, columns]).any():
+            return np.asarray(held >= self._params.min_coverage)
+        cosine: Column = np.nan_to_num(ranking.raw[:, columns], nan=0.0, posinf=0.0, neginf=0.0).max(axis=1)
+        return np.asarray(held + cosine >= self._params.min_evidence)
+
+    def _is_near_best(self, scores: Column, named: Mask) -> Mask:
+        if named.all():
+            return np.zeros(len(scores), np.bool_)
+        lowest, best = scores.min(), scores[~named].max()
+        return np.asarray(scores >= lowest + self._params.min_share * (best - lowest))
