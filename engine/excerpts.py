@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from speckit_memory.memory.indexing.metadata import head_of
 from speckit_memory.pipeline.ports import Passage
 
 MOST_WORDS = 32
@@ -34,11 +35,16 @@ def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
     It is the piece that holds the most different words, or two of half the length in lines of their own where these
     hold more: the second one is where most of the words stand that the first lacks. Line breaks stay, so that code and
     tables keep their shape, and rows of a table stand below its head. HTML comments, such as ANCHOR tags, are left out:
-    they are not meant for readers. Time grows with the length of the text.
+    they are not meant for readers. So is what a document says of itself at its head, such as its status and authors,
+    unless the words stand nowhere else. Time grows with the length of the text.
     """
     if characters <= 0:
         return ""
     text = _readable(passage.text)
+    if not text.startswith("##"):  # which is a section further down
+        below = text[head_of(text).end :].strip("\n")
+        if below and (not words or _places(below.lower(), words)):
+            text = below
     if len(text) <= characters:
         return text
     places = _places(text.lower(), words)

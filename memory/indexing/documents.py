@@ -11,7 +11,16 @@ from itertools import islice
 
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
+from speckit_memory.memory.indexing import (
+    anchors,
+    causal_links,
+    chunks,
+    classify,
+    front_matter,
+    metadata,
+    preflight,
+    title,
+)
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.formats import choice as formats
@@ -105,7 +114,9 @@ def build(
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
     cut = chunks.split(body, sections, sizes, first, limits)
-    passages = _analysed(page.passages(thinned(cut) if rules.passages == "thinned" else cut, first), analyser)
+    shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
+    declared = metadata.words_of((*front.fields, *metadata.head_of(body).fields))
+    passages = _analysed(shown, analyser, declared)
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -146,9 +157,13 @@ def _readable(source: Source, body: str) -> Readable:
     return formats.readable(source.key, body) if source.file else Readable(body)
 
 
-def _analysed(passages: Iterable[Chunk], analyser: Analyser) -> Iterator[Chunk]:
+def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str) -> Iterator[Chunk]:
+    """The passages with their words. What the document says of itself is found with the first one, which does not show
+    it."""
+    before = analyser.tokens(declared)
     for chunk in passages:
-        yield replace(chunk, tokens=analyser.tokens(anchors.without_tags(chunk.text)))
+        yield replace(chunk, tokens=before + analyser.tokens(anchors.without_tags(chunk.text)))
+        before = ()
 
 
 def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limits) -> Iterator[Chunk]:
