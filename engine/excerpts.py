@@ -43,7 +43,7 @@ def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
     text = _readable(passage.text)
     if not text.startswith("##"):  # which is a section further down
         below = text[head_of(text).end :].strip("\n")
-        if below and (not words or _places(below.lower(), words)):
+        if below and (_places(below.lower(), words) or not _places(text.lower(), words)):
             text = below
     if len(text) <= characters:
         return text

@@ -39,6 +39,7 @@ from speckit_memory.memory.indexing.limits import (
     few,
 )
 from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.text_links import text_links
 from speckit_memory.memory.indexing.thinning import thinned
 from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time
 
@@ -115,8 +116,8 @@ def build(
         targets += [(link.target, where) for link, where in links.items()]
     cut = chunks.split(body, sections, sizes, first, limits)
     shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
-    declared = metadata.words_of((*front.fields, *metadata.head_of(body).fields))
-    passages = _analysed(shown, analyser, declared)
+    said = (*front.fields, *metadata.head_of(body).fields)
+    passages = _analysed(shown, analyser, metadata.words_of(said))
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -129,7 +130,7 @@ def build(
         memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
-        links=tuple(links),
+        links=tuple(islice((*links, *text_links(body, said)), MOST_LINKS)),
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),

@@ -60,6 +60,10 @@ class Chunk:
     tokens: tuple[str, ...] = ()
 
 
+MENTIONED = 0.3
+"""Strength of a link that a text makes in passing. Edges of no more than that give way to any other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A causal link from the memory that declares it to the memory with key `target` (feature I3)."""
