@@ -102,7 +102,9 @@ def build(
         triggers = triggers[:MOST_TRIGGERS]
     triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
     noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
-    told = (front.created_at if source.created_at is None else source.created_at) or None
+    declared = (*front.fields, *metadata.head_of(body).fields)
+    told = front.created_at if source.created_at is None else source.created_at
+    told = (metadata.created_in(declared) if told is None else told) or None
     created, changed = known_time(told), told
     if source.mtime_ns:
         changed = source.mtime_ns / 1e9
@@ -116,8 +118,7 @@ def build(
         targets += [(link.target, where) for link, where in links.items()]
     cut = chunks.split(body, sections, sizes, first, limits)
     shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
-    said = (*front.fields, *metadata.head_of(body).fields)
-    passages = _analysed(shown, analyser, metadata.words_of(said))
+    passages = _analysed(shown, analyser, metadata.words_of(declared))
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -130,7 +131,7 @@ def build(
         memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
-        links=tuple(islice((*links, *text_links(body, said)), MOST_LINKS)),
+        links=tuple(islice((*links, *text_links(body, declared)), MOST_LINKS)),
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),

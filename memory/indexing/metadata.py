@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 VERSION = 1
@@ -124,6 +126,15 @@ def dates_in(value: str) -> Iterator[tuple[int, int, int]]:
         day = int(part.get("day", 0))
         if 1 <= month <= len(MONTHS) and 0 <= day <= 31:
             yield int(part["year"]), month, day
+
+
+def created_in(fields: Iterable[Field]) -> float | None:
+    """When a document was made by what it says, in seconds since 1970: the first day that a field named so holds."""
+    days = (date for field in fields if field.plain_name in CREATED for date in dates_in(field.value))
+    for year, month, day in days:
+        with suppress(ValueError):  # a month alone, or the 31st of June
+            return datetime(year, month, day, tzinfo=UTC).timestamp()
+    return None
 
 
 def _dated(field: Field) -> Iterator[str]:

@@ -16,10 +16,10 @@ from speckit_memory.config.formats import DOCUMENT_SUFFIXES
 from speckit_memory.memory.indexing.commonmark import leaves
 from speckit_memory.memory.indexing.limits import LONGEST_TARGET, MOST_LINKS, cut_at_word
 from speckit_memory.memory.indexing.metadata import Field
-from speckit_memory.memory.store.records import MENTIONED, Link, Relation
+from speckit_memory.memory.store.records import MENTION, Link, Relation
 
-RELATED = 0.5
-"""Strength of what is named as related."""
+RELATED, MENTIONED = 0.5, 0.3
+"""Strengths of what is named as related, and of what is linked in passing."""
 _EVIDENCE = 200
 _LONGEST_STATEMENT = 400
 
@@ -32,13 +32,11 @@ _FIELDS = {
 }
 _TARGET = (
     r"\((?:<(?P<{0}a>[^<>\n]{{1,1000}})>|(?P<{0}b>[^()\s]{{1,1000}}(?:\([^()\s]*\)[^()\s]*)*))"
-    r"(?:[ \t]+[\"'(][^\n]{{0,300}}?[\"')])?[ \t]*\)"
+    r"(?:[ \t]+[\"'(][^\n]{{0,100}}?[\"')])?[ \t]*\)"
 )
-_INLINE = re.compile(rf"(?<![!\\])\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]*\]){{1,300}})\]{_TARGET.format('')}")
+_INLINE = re.compile(rf"\[(?<![!\\]\[)(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]*\]){{1,300}})\]{_TARGET.format('')}")
 _DEFINITION = re.compile(r"^ {0,3}\[(?P<text>[^\[\]\n]{1,300})\]:[ \t]*<?(?P<target>[^<>\s]+)>?", re.MULTILINE)
-_TO_DOCUMENT = re.compile(
-    rf"(?:{'|'.join(map(re.escape, sorted(DOCUMENT_SUFFIXES)))})(?:[#?][^)>\s]{{0,300}})?>?(?:[\s)]|\Z)", re.IGNORECASE
-)
+_TO_DOCUMENT = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(DOCUMENT_SUFFIXES)))})(?:[#?)>\s]|\Z)", re.IGNORECASE)
 _OTHER_PLACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 _NUMBERED = r"(?P<kind>[A-Za-z]{2,12})(?:[- #]|:`)?0*(?P<number>\d{1,6})(?!\w|[.-]\d)`?"
 _REFERENCE = re.compile(
@@ -52,12 +50,12 @@ _VERB = (
 )
 _STATEMENT = re.compile(rf"\b{_VERB}", re.IGNORECASE)
 _LINE = re.compile(
-    r"^[ \t]*(?:[-*+>][ \t]+)*[*_]{0,3}(?:status[*_]{0,3}:[*_]{0,3}[ \t]{0,9})?(?:(?:this|the present)[ \t])?"
+    r"[ \t]*(?:[-*+>][ \t]+)*[*_]{0,3}(?:status[*_]{0,3}:[*_]{0,3}[ \t]{0,9})?(?:(?:this|the present)[ \t])?"
     r"(?:(?:adr|decision|document|kep|note|page|pep|proposal|record|rfc|spec|specification)[ \t])?"
     rf"(?:(?:is|was|has been)[ \t])?(?:now[ \t])?[*_]{{0,3}}{_VERB}",
-    re.IGNORECASE | re.MULTILINE,
+    re.IGNORECASE,
 )
-_SAID = re.compile("supersede|replace|obsolete", re.IGNORECASE)
+_STEMS = ("upersede", "eplace", "bsolete", "UPERSEDE", "EPLACE", "BSOLETE")
 _KIND = re.compile(r"(?:adr|cip|decision|eip|jep|kep|ep|pep|proposal|rfc|rfd|rip|sep|spec|tip)", re.IGNORECASE)
 
 
@@ -65,7 +63,8 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
     """The links of a text and of what it says of itself, statements first; to each document one at most that is no
     statement. Line ends must be "\\n"."""
     links = [link for field in fields for link in _of_field(field)]
-    statements = list(islice(_LINE.finditer(body), MOST_LINKS)) if _SAID.search(body) else []
+    lines = sorted({body.rfind("\n", 0, at) + 1 for stem in _STEMS for at in _places(body, stem)})
+    statements = list(islice(filter(None, (_LINE.match(body, start) for start in lines)), MOST_LINKS))
     mentions = chain(_INLINE.finditer(body), _DEFINITION.finditer(body)) if _TO_DOCUMENT.search(body) else iter(())
     addressed = list(islice(mentions, MOST_LINKS))
     no_text = (
@@ -88,11 +87,19 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
         target = document_target(address)
         if target and target not in linked and is_text(match.start()):
             linked.add(target)
-            links.append(Link(Relation.SUPPORTS, target, MENTIONED, _cut(f"links to it: {match[0].strip()}")))
+            links.append(Link(Relation.SUPPORTS, target, MENTIONED, _cut(MENTION + match[0].strip())))
     first: dict[tuple[Relation, str, bool], Link] = {}
     for link in links:
         first.setdefault((link.relation, link.target, link.reverse), link)
     return list(first.values())
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    """Where a word stands. As most texts have few such words, this is sooner than a pattern."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def document_target(address: str) -> str:
@@ -106,17 +113,16 @@ def document_target(address: str) -> str:
 
 
 def _of_field(field: Field) -> Iterator[Link]:
-    name = field.plain_name
-    said = f"{field.name}: {field.value}"
-    if name in _FIELDS:
-        relation, strength, reverse = _FIELDS[name]
+    if field.plain_name in _FIELDS:
+        relation, strength, reverse = _FIELDS[field.plain_name]
         for value in _values(field.value):
-            for target in list(_references(value, bare=True)) or [_named(value)]:
+            for target in list(islice(_references(value, bare=True), MOST_LINKS)) or [_named(value)]:
                 if target:
                     yield Link(relation, target, strength, _cut(f"{field.name}: {value}"), reverse)
-    elif name in ("status", "state"):
-        for match in _STATEMENT.finditer(field.value):
-            yield from _statement(match["verb"], field.value[match.end() :], said, bare=True)
+    elif field.plain_name in ("status", "state"):
+        value = field.value[:_LONGEST_STATEMENT]
+        for match in _STATEMENT.finditer(value):
+            yield from _statement(match["verb"], value[match.end() :], f"{field.name}: {value}", bare=True)
 
 
 def _values(value: str) -> list[str]:
@@ -124,10 +130,12 @@ def _values(value: str) -> list[str]:
     if value.startswith("["):
         try:
             found = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if isinstance(found, list):
-            return [str(each) for each in found if isinstance(each, str | int) and not isinstance(each, bool)]
+            return [
+                str(each) for each in found[:MOST_LINKS] if isinstance(each, str | int) and not isinstance(each, bool)
+            ]
     return [value]
 
 
@@ -172,4 +180,4 @@ def _references(text: str, *, bare: bool) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    return cut_at_word(" ".join(text.split()), _EVIDENCE)
+    return cut_at_word(" ".join(text[: 2 * _EVIDENCE].split()), _EVIDENCE)

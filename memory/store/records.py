@@ -60,8 +60,9 @@ class Chunk:
     tokens: tuple[str, ...] = ()
 
 
-MENTIONED = 0.3
-"""Strength of a link that a text makes in passing. Edges of no more than that give way to any other."""
+MENTION = "links to it: "
+"""How the evidence of a link begins that a text makes in passing, without declaring anything. Such an edge gives way to
+any other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
-from speckit_memory.memory.store.records import MENTIONED, Edge, Relation
+from speckit_memory.memory.store.records import MENTION, Edge, Relation
 from speckit_memory.memory.store.tables import changes, edge_history
 from speckit_memory.memory.store.tables.edge_history import State
 
@@ -168,7 +168,7 @@ def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge
 
 def gives_way(edge: Edge) -> bool:
     """Whether an edge is no more than what a text mentions in passing."""
-    return edge.created_by == "document" and (edge.strength if edge.said is None else edge.said) <= MENTIONED
+    return edge.created_by == "document" and edge.evidence.startswith(MENTION)
 
 
 def _make_room(txn: Transaction, memory_id: int) -> None:

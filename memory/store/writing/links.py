@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.records import MENTIONED
+from speckit_memory.memory.store.records import MENTION
 from speckit_memory.memory.store.tables import changes, edge_history
 from speckit_memory.memory.store.tables.edge_history import State
 from speckit_memory.memory.store.tables.edges import has_room
@@ -67,7 +67,7 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
     new = [triple for triple in wanted if triple not in existing]
     changed = [t for t, said in wanted.items() if t in existing and not _is(existing[t], said)]
     if left_out is not None:
-        declared = {triple for triple, said in around.declared.items() if said.strength > MENTIONED}
+        declared = {triple for triple, said in around.declared.items() if not said.evidence.startswith(MENTION)}
         left_out += sorted(declared - wanted.keys())
     with txn.part():
         connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple].id,) for triple in gone])
