@@ -41,9 +41,11 @@ _OTHER_PLACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 _NUMBERED = r"(?P<kind>[A-Za-z]{2,12})(?:[- #]|:`)?0*(?P<number>\d{1,6})(?!\w|[.-]\d)`?"
 _REFERENCE = re.compile(
     rf"[*_]{{0,3}}(?:\[(?P<text>[^\[\]\n]{{1,300}})\](?:{_TARGET.format('')}|\[[^\[\]\n]*\])?"
-    rf"|:?{_NUMBERED}|(?P<path>[\w./-]+\.(?:md|markdown|mdx|rst|txt)\b)|#?0*(?P<bare>\d{{1,6}})(?!\w|[.-]\d))"
+    rf"|:?{_NUMBERED}|(?P<path>[\w./-]+\.(?:md|markdown|mdx|rst|txt)\b)"
+    r"|#?0*(?P<bare>\d{1,6})(?=[ \t]*(?:[,;&()\n]|\.(?!\d)|and\b|\Z)))"
 )
-_BETWEEN = re.compile(r"[*_]{0,3}[ \t]*(?:,[ \t]*(?:and[ \t]+)?|and[ \t]+|&[ \t]*|;[ \t]*)")
+_BEFORE = re.compile(r"\s*(?:[-*+][ \t]+)?(?:the[ \t]+)?", re.IGNORECASE)
+_BETWEEN = re.compile(r"[*_]{0,3}[ \t]*(?:,[ \t]*(?:and[ \t]+)?|and[ \t]+|&[ \t]*|;[ \t]*|[-+*][ \t]+)")
 _VERB = (
     r"(?P<verb>supersed(?:es|ed[ \t-]by)|replac(?:es|ed[ \t-](?:by|with))|obsolet(?:es|ed[ \t-]by))"
     r"[*_]{0,3}[ \t]{0,9}:?[*_]{0,3}[ \t]{0,9}"
@@ -63,7 +65,7 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
     """The links of a text and of what it says of itself, statements first; to each document one at most that is no
     statement. Line ends must be "\\n"."""
     links = [link for field in fields for link in _of_field(field)]
-    lines = sorted({body.rfind("\n", 0, at) + 1 for stem in _STEMS for at in _places(body, stem)})
+    lines = sorted({start for stem in _STEMS for start in _lines_with(body, stem)})
     statements = list(islice(filter(None, (_LINE.match(body, start) for start in lines)), MOST_LINKS))
     mentions = chain(_INLINE.finditer(body), _DEFINITION.finditer(body)) if _TO_DOCUMENT.search(body) else iter(())
     addressed = list(islice(mentions, MOST_LINKS))
@@ -94,12 +96,13 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
     return list(first.values())
 
 
-def _places(text: str, word: str) -> Iterator[int]:
-    """Where a word stands. As most texts have few such words, this is sooner than a pattern."""
+def _lines_with(text: str, word: str) -> Iterator[int]:
+    """Where the lines begin that hold a word. As most texts have few of them, this is sooner than a pattern."""
     at = text.find(word)
     while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
+        yield text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        at = text.find(word, end) if end >= 0 else -1
 
 
 def document_target(address: str) -> str:
@@ -159,7 +162,8 @@ def _statement(verb: str, rest: str, told: str, *, bare: bool = False) -> Iterat
 def _references(text: str, *, bare: bool) -> Iterator[str]:
     """The targets that a text begins with: links, paths, numbers of documents such as ADR-5; alone, a number must be
     `bare`."""
-    at = len(text) - len(text.lstrip())
+    before = _BEFORE.match(text)
+    at = before.end() if before else 0
     while match := _REFERENCE.match(text, at):
         target = ""
         if match["text"]:

@@ -39,6 +39,7 @@ def edges(root: Path, key: str) -> list[tuple[str, str, str, float, str]]:
         (OLD, "---\nsuperseded_by: docs/adr/0005-new.md\n---\nText.\n", "superseded_by: docs/adr/0005-new.md"),
         (OLD, "Text.\n\n> Replaced by [it](/docs/adr/0005-new.md#y)\n", "Replaced by [it](/docs/adr/0005-new.md#y)"),
         (NEW, "---\nreplaces: [3]\n---\nText.\n", "replaces: 3"),
+        (NEW, "# New\n\n- Supersedes:\n  - the [old](0003-old.md)\n\nText.\n", "Supersedes: - the [old](0003-old.md)"),
         (NEW, "---\nsupersedes:\n  - ADR-0003\n---\nText.\n", "supersedes: ADR-0003"),
         (NEW, "# New\n\nStatus: accepted, supersedes ADR 3\n\nText.\n", "Status: accepted, supersedes ADR 3"),
         (NEW, "# New\n\nText.\n\nThis decision replaces [one](./0003-old.md).\n", "replaces [one](./0003-old.md)."),
@@ -56,6 +57,22 @@ def test_what_a_document_says_it_replaces_is_an_edge_with_its_words(
 
     written(tmp_path, {declarer: "Nothing of it any more.\n"})
     assert edges(tmp_path, OLD) == []
+
+
+@pytest.mark.requirement("I3.texts")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This cache replaces [the old one](0003-old.md) in memory.\n", "Replaces 3 servers.\n",
+        "---\nrelated: 3 kinds of caches\n---\nText.\n", "```\nSuperseded by ADR-3\n```\n",
+        "As in `Replaces: ADR-3`.\n",
+        "---\nstatus: superseded by PEP 3\n---\nText.\n",
+    ],
+)  # fmt: skip
+def test_prose_and_code_say_of_no_document_that_it_is_replaced(tmp_path: Path, text: str) -> None:
+    written(tmp_path, {OLD: "Old.\n", "peps/pep-0003.rst.md": "PEP.\n", NEW: text})
+
+    assert not [edge for edge in edges(tmp_path, OLD) if edge[3] > 0.3]
 
 
 @pytest.mark.requirement("I3.texts")
