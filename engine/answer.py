@@ -178,7 +178,7 @@ def _rows(
         if row in summaries:
             notes["shown"] = "summary"
         sent = notes.pop(repeats.SENT_BEFORE, ())
-        text = readable(passage.text) if snippet_characters > 0 else ""
+        text = readable(passage.text, outcome.query.terms) if snippet_characters > 0 else ""
         rows.append(
             ResultRow(
                 id=numbers[row],

@@ -11,6 +11,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from speckit_memory.memory.indexing.metadata import head_of
+
 MOST_WORDS = 32
 """Words of a question that are looked for: the first ones of a pasted page tell what it is about."""
 MARGIN = 0.15
@@ -75,16 +77,21 @@ def _head_of_table(text: str, at: int) -> str:
     return ""
 
 
-def readable(text: str) -> str:
+def readable(text: str, words: Sequence[str] = ()) -> str:
     """The text without HTML comments, such as ANCHOR tags, which are not meant for readers, without blanks at the ends
-    of lines and rows of empty lines."""
+    of lines and rows of empty lines; and without what a document says of itself at its head, such as its status and
+    authors, unless the stems `words` stand nowhere else."""
     if "<!--" in text:
         text = "".join(_outside_comments(text))
     if " \n" in text or "\t\n" in text:
         text = _LINE_END.sub("\n", text)
     if "\n\n\n" in text:
         text = _BLANK_LINES.sub("\n\n", text)
-    return text.strip("\n").rstrip()
+    text = text.strip("\n").rstrip()
+    if text.startswith("##"):  # a section further down
+        return text
+    below = text[head_of(text).end :].strip("\n")
+    return below if below and (_places(below.lower(), words) or not _places(text.lower(), words)) else text
 
 
 def _outside_comments(text: str) -> Iterator[str]:

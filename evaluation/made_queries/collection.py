@@ -10,7 +10,9 @@ from unicodedata import normalize
 
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.prose import prose_lines
+from speckit_memory.memory.indexing import front_matter
 from speckit_memory.memory.indexing.analysis import STOP_WORDS, Analyser
+from speckit_memory.memory.indexing.metadata import Field, head_of
 
 Rows = tuple[int, ...]
 """Documents, by their place in the collection, ascending."""
@@ -40,6 +42,11 @@ class Collection:
     def prose(self) -> tuple[tuple[str, ...], ...]:
         """The lines of each body that hold sentences, without code and addresses."""
         return tuple(prose_lines(document.text) for document in self.documents)
+
+    @cached_property
+    def fields(self) -> tuple[tuple[Field, ...], ...]:
+        """What each document says of itself, in front matter and at the head of its text."""
+        return tuple(_fields(document.text) for document in self.documents)
 
     @cached_property
     def worded(self) -> tuple[str, ...]:
@@ -80,6 +87,11 @@ class Collection:
         """The documents of a folded word, none when any other document holds a word of the same stem."""
         rows, tokens = self.by_word.get(word, _NONE), self.tokens(word)
         return rows if len(tokens) == 1 and self.by_stem.get(tokens[0]) == rows else _NONE
+
+
+def _fields(text: str) -> tuple[Field, ...]:
+    front, _ = front_matter.parse(text, "")
+    return (*front.fields, *head_of(text[front.body_start :]).fields)
 
 
 def words(text: str) -> list[str]:

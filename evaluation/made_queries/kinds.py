@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from speckit_memory.evaluation.made_queries.declared import authors, dates, status
 from speckit_memory.evaluation.made_queries.identifiers import identifiers
 from speckit_memory.evaluation.made_queries.kind import Kind
 from speckit_memory.evaluation.made_queries.names import names
@@ -21,5 +22,8 @@ KINDS: dict[str, Kind] = {
     "typos": Kind(typos, "word of six letters that stands in 1 to 3 documents and can be misspelt without doubt"),
     "titles": Kind(titles, "title of two words that no other document's title holds"),
     "paragraphs": Kind(paragraphs, "document with more than 80 words that are its own"),
+    "authors": Kind(authors, "author, owner, editor or decider whom 1 to 10 documents name"),
+    "dates": Kind(dates, "day or month that 1 to 10 documents say they are of"),
+    "status": Kind(status, "word of up to 20 titles whose documents say that they have different statuses"),
 }
 """By name, in the order of `KIND_NAMES`."""

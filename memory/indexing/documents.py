@@ -11,7 +11,16 @@ from itertools import islice
 
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
+from speckit_memory.memory.indexing import (
+    anchors,
+    causal_links,
+    chunks,
+    classify,
+    front_matter,
+    metadata,
+    preflight,
+    title,
+)
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.formats import choice as formats
@@ -30,6 +39,7 @@ from speckit_memory.memory.indexing.limits import (
     few,
 )
 from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.text_links import text_links
 from speckit_memory.memory.indexing.thinning import thinned
 from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time
 
@@ -92,7 +102,9 @@ def build(
         triggers = triggers[:MOST_TRIGGERS]
     triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
     noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
-    told = (front.created_at if source.created_at is None else source.created_at) or None
+    declared = (*front.fields, *metadata.head_of(body).fields)
+    told = front.created_at if source.created_at is None else source.created_at
+    told = (metadata.created_in(declared) if told is None else told) or None
     created, changed = known_time(told), told
     if source.mtime_ns:
         changed = source.mtime_ns / 1e9
@@ -105,7 +117,8 @@ def build(
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
     cut = chunks.split(body, sections, sizes, first, limits)
-    passages = _analysed(page.passages(thinned(cut) if rules.passages == "thinned" else cut, first), analyser)
+    shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
+    passages = _analysed(shown, analyser, metadata.words_of(declared))
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -118,7 +131,7 @@ def build(
         memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
-        links=tuple(links),
+        links=tuple(islice((*links, *text_links(body, declared)), MOST_LINKS)),
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
@@ -146,9 +159,13 @@ def _readable(source: Source, body: str) -> Readable:
     return formats.readable(source.key, body) if source.file else Readable(body)
 
 
-def _analysed(passages: Iterable[Chunk], analyser: Analyser) -> Iterator[Chunk]:
+def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str) -> Iterator[Chunk]:
+    """The passages with their words. What the document says of itself is found with the first one, which does not show
+    it."""
+    before = analyser.tokens(declared)
     for chunk in passages:
-        yield replace(chunk, tokens=analyser.tokens(anchors.without_tags(chunk.text)))
+        yield replace(chunk, tokens=before + analyser.tokens(anchors.without_tags(chunk.text)))
+        before = ()
 
 
 def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limits) -> Iterator[Chunk]:

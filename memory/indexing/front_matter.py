@@ -17,6 +17,7 @@ from speckit_memory.memory.indexing.causal_links import declared_links
 from speckit_memory.memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
 from speckit_memory.memory.indexing.front_matter_block import find_block, opening_end, read_block
 from speckit_memory.memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
+from speckit_memory.memory.indexing.metadata import Field
 from speckit_memory.memory.store.records import Link, Tier, known_time
 
 LONGEST_TRIGGER = 100
@@ -42,6 +43,8 @@ _NAMES = {
     "causalLinks": "links",
     "causal_links": "links",
 }
+_FOUND_ELSEWHERE = ("title", "triggers", "links")
+"""What is searched, or followed, in its own way."""
 _DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?")
 """A date in the forms of ISO 8601, without a time."""
 SECONDS_PER_DAY = 86_400.0
@@ -54,7 +57,8 @@ _DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*(?::(?:[ \t]|$)|=)", re.M
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
     """What a document says about itself; empty values were not declared. `created_at` and `expires_at` are
-    in epoch seconds; `links` come with the places of their targets.
+    in epoch seconds; `links` come with the places of their targets. `fields` are all keys with their values as written,
+    but for title, trigger phrases and links.
 
     The document's own text begins at offset `body_start`, in line `body_line`.
     """
@@ -70,6 +74,7 @@ class FrontMatter:
     importance_weight: float | None = None
     links: dict[Link, Where] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
+    fields: tuple[Field, ...] = ()
     body_start: int = 0
     body_line: int = 1
 
@@ -116,7 +121,12 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
             ):  # it may say what kind of document this is all the same
                 extra[name] = _as_extra(entry.value)
     given = {name: value for name, value in declared.items() if value is not None}
-    return FrontMatter(**given, extra=extra, body_start=body_start, body_line=body_line), problems
+    fields = tuple(
+        Field(entry.key, _as_extra(entry.value))
+        for entry in node.entries
+        if _NAMES.get(entry.key) not in _FOUND_ELSEWHERE
+    )
+    return FrontMatter(**given, extra=extra, fields=fields, body_start=body_start, body_line=body_line), problems
 
 
 def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:

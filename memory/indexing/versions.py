@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.errors import Problem
-from speckit_memory.memory.indexing import generated, secrets
+from speckit_memory.memory.indexing import generated, metadata, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.sources import IndexReport
 from speckit_memory.memory.store.file.connection import Database
@@ -48,7 +48,7 @@ def intake_version(rules: SavingRules) -> str:
     """What documents are taken in by, as a store notes it."""
     thinned = ", passages thinned" if rules.passages == "thinned" else ""
     left_out = f"generated {generated.RULES}, secrets {secrets.RULES} {rules.secrets}"
-    return f"{left_out}, quality {rules.quality != 'report'}{thinned}"
+    return f"{left_out}, quality {rules.quality != 'report'}, metadata {metadata.VERSION}{thinned}"
 
 
 def _note(database: Database, fact: str, version: str) -> None:

@@ -60,6 +60,11 @@ class Chunk:
     tokens: tuple[str, ...] = ()
 
 
+MENTION = "links to it: "
+"""How the evidence of a link begins that a text makes in passing, without declaring anything. Such an edge gives way to
+any other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A causal link from the memory that declares it to the memory with key `target` (feature I3)."""

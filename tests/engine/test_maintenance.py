@@ -255,7 +255,7 @@ def test_what_is_archived_is_found_by_no_search_and_comes_back_to_all(tmp_path: 
         assert [(done.job, done.count) for done in memory.maintain().jobs] == [
             ("sessions", 0), ("expiry", 0), ("archival", 1), ("vectors", 0), ("verdicts", 0),
             ("contradictions", 5), ("consolidation", 0), ("learning", 0), ("summaries", 0), ("absent", 0),
-            ("ranks", 0),
+            ("ranks", 6),
         ]  # fmt: skip
         assert [one.key for one in memory.archived()] == ["2.md"]
         assert "2.md" not in {key for answer in answers(memory) for key, _ in answer}

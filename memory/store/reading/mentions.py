@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 import apsw
 
 from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.records import MENTION
 
 _WRITTEN = "SELECT DISTINCT memory_id FROM changes WHERE seq > ? AND kind = 'put' ORDER BY memory_id LIMIT ?"
 _LINKED = (
     "SELECT DISTINCT target_id FROM declared_links WHERE memory_id IN (SELECT value FROM carray(?)) "
-    "AND target_id IN (SELECT value FROM carray(?)) AND target_id <> memory_id ORDER BY target_id"
+    "AND target_id IN (SELECT value FROM carray(?)) AND target_id <> memory_id "
+    f"AND evidence NOT GLOB '{MENTION}*' ORDER BY target_id"
 )
 _KEYS = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id"
 _BODY = "SELECT memory_id, body FROM texts WHERE memory_id IN (SELECT value FROM carray(?))"
@@ -24,7 +26,7 @@ def written_since(connection: apsw.Connection, change: int, most: int) -> list[i
 
 
 def linked_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
-    """Those of the memories that one of the documents declares a link to."""
+    """Those of the memories that one of the documents declares a link to; a mere mention is none."""
     return [memory for (memory,) in rows(connection, _LINKED, (integers(documents), integers(sorted(memories))))]
 
 

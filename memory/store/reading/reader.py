@@ -14,7 +14,7 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
-from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
+from speckit_memory.memory.store.records import EARLIEST, LATEST, MENTION, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables import absences, vectors
 from speckit_memory.memory.store.tables.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
@@ -91,8 +91,8 @@ class StoreStatistics:
     """How much a store holds. `absent` memories, whose files are not there, are neither among `memories` nor counted by
     tier or folder. `oldest` and `newest` are times of creation, None where none is known.
 
-    `pending_links` counts declared links that no edge stands for; `dimensions` is 0 and `embedding_model` empty before
-    the first vector.
+    `pending_links` counts declared links, but for mentions, that no edge stands for; `dimensions` is 0 and
+    `embedding_model` empty before the first vector.
     """
 
     memories: int
@@ -283,8 +283,11 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         edges=count("SELECT count(*) FROM causal_edges"),
         triggers=count("SELECT count(*) FROM triggers"),
         pending_embeddings=count("SELECT count(*) FROM memories WHERE embedding_status = 'pending'"),
-        pending_links=count("SELECT count(*) FROM declared_links")
-        - count("SELECT count(*) FROM causal_edges WHERE created_by = 'document'"),
+        pending_links=count(
+            f"SELECT count(*) FROM declared_links d WHERE evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM "
+            "causal_edges e WHERE e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
+            "e.target_id = iif(d.reverse, d.memory_id, d.target_id) AND e.relation = d.relation)"
+        ),
         absent=absences.count(connection),
         by_tier={
             Tier(tier): number

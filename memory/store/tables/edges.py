@@ -13,7 +13,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
-from speckit_memory.memory.store.records import Edge, Relation
+from speckit_memory.memory.store.records import MENTION, Edge, Relation
 from speckit_memory.memory.store.tables import changes, edge_history
 from speckit_memory.memory.store.tables.edge_history import State
 
@@ -89,6 +89,7 @@ def put_state(
     if known is None:
         for memory_id in triple[:2]:
             _require_room(connection, memory_id)
+            _make_room(txn, memory_id)
     elif before == state:
         return known
     with txn.part():
@@ -165,8 +166,26 @@ def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge
     return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said)
 
 
+def gives_way(edge: Edge) -> bool:
+    """Whether an edge is no more than what a text mentions in passing."""
+    return edge.created_by == "document" and edge.evidence.startswith(MENTION)
+
+
+def _make_room(txn: Transaction, memory_id: int) -> None:
+    """Removes an edge that gives way where a memory has no room for another; still declared, it may come back."""
+    if not has_room(degree(txn.connection, memory_id)):
+        edge = min(
+            filter(gives_way, edges_by(txn.connection, "document", memory_id)),
+            key=lambda edge: (edge.strength, -edge.id),
+        )
+        txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
+        changes.record(txn, (edge.source_id, edge.target_id), "edges")
+
+
 def _require_room(connection: apsw.Connection, memory_id: int) -> None:
-    if not has_room(degree(connection, memory_id)):
+    if not has_room(degree(connection, memory_id)) and not any(
+        map(gives_way, edges_by(connection, "document", memory_id))
+    ):
         key = value(connection, "SELECT key FROM memories WHERE id = ?", (memory_id,))
         raise SpeckitError(
             "E032",

@@ -74,7 +74,7 @@ def link(
     known = edges.edge_between(txn.connection, *ends, str(relation))
     if known is not None:
         evidence, own = evidence or known.evidence, known.strength if known.said is None else known.said
-        if strength is None and known.created_by in edges.DELIBERATE:
+        if strength is None and known.created_by in edges.DELIBERATE and not edges.gives_way(known):
             strength = own
         if known.created_by == "document" and (own, known.evidence) == (strength, evidence):
             return Linked(known, "")
@@ -218,7 +218,7 @@ def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:
             "E083",
             f"link {edge.id} is declared: {edge.evidence}",
             hint="; ".join(f"{key}: {reason}" for key, reason in kept),
-            actions=(f"take it out of the causalLinks of {kept[0][0]}, and index that",),
+            actions=(f"take it out of {kept[0][0]}, and index that",),
         )
 
 

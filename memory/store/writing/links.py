@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.records import MENTION
 from speckit_memory.memory.store.tables import changes, edge_history
 from speckit_memory.memory.store.tables.edge_history import State
 from speckit_memory.memory.store.tables.edges import has_room
@@ -55,8 +56,8 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
 
     Links to the memory itself, to what is not stored and to what may be several memories make no edge. A declaration
     takes over an edge that an automatic process made, and leaves a manual one alone. Where a memory would get more than
-    20 edges, its strongest declarations count; `left_out` is given the others. Only memories around which something
-    changed are looked at. What use has added to an edge stays as long as its declaration does.
+    20 edges, its strongest declarations count; `left_out` is given the others, mentions excepted. Only memories around
+    which something changed are looked at. What use has added to an edge stays as long as its declaration does.
     """
     connection = txn.connection
     find_targets(txn)
@@ -66,7 +67,8 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
     new = [triple for triple in wanted if triple not in existing]
     changed = [t for t, said in wanted.items() if t in existing and not _is(existing[t], said)]
     if left_out is not None:
-        left_out += sorted(around.declared.keys() - wanted.keys())
+        declared = {triple for triple, said in around.declared.items() if not said.evidence.startswith(MENTION)}
+        left_out += sorted(declared - wanted.keys())
     with txn.part():
         connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple].id,) for triple in gone])
         connection.executemany(

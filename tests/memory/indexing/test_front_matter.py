@@ -4,6 +4,7 @@ import pytest
 
 from speckit_memory.errors import Where
 from speckit_memory.memory.indexing.front_matter import FrontMatter, epoch_seconds, parse
+from speckit_memory.memory.indexing.metadata import Field
 from speckit_memory.memory.store.records import Link, Relation, Tier
 
 
@@ -26,6 +27,14 @@ def test_every_key_is_read_and_unknown_ones_are_kept() -> None:
             created_at=1769817600.0,
             links={Link(Relation.CAUSED, "a.md", 1.0, "caused_by: a.md", reverse=True): Where("note.md", 11, 27)},
             extra={"owner": '{"team": "search"}'},
+            fields=(
+                Field("description", "Why"),
+                Field("importance_tier", "Critical"),
+                Field("context_type", "decision"),
+                Field("memory_type", "semantic"),
+                Field("created", "2026-01-31"),
+                Field("owner", '{"team": "search"}'),
+            ),
             body_start=text.index("# Body"),
             body_line=14,
         ),
@@ -39,7 +48,12 @@ def test_unusable_values_are_reported_with_their_place_and_the_rest_counts() -> 
 
     front, problems = parse(text, "note.md")
 
-    assert front == FrontMatter(triggers=("one",), body_start=text.index("body"), body_line=8)
+    assert front == FrontMatter(
+        triggers=("one",),
+        fields=(Field("tier", "imporant"), Field("date", "soon")),
+        body_start=text.index("body"),
+        body_line=8,
+    )
     assert [(p.code, p.where) for p in problems] == [
         ("E090", Where("note.md", line, column)) for line, column in ((2, 8), (3, 17), (4, 7), (5, 7), (6, 1))
     ]
@@ -61,7 +75,12 @@ def test_unknown_types_are_reported_and_left_out() -> None:
     front, problems = parse("---\ncontext_type: nonsense\nmemory_type: Semantc\n---\nbody", "note.md")
 
     # a kind of document that is none of ours tells something all the same: hand-overs say so here
-    assert front == FrontMatter(extra={"context_type": "nonsense"}, body_start=52, body_line=5)
+    assert front == FrontMatter(
+        extra={"context_type": "nonsense"},
+        fields=(Field("context_type", "nonsense"), Field("memory_type", "Semantc")),
+        body_start=52,
+        body_line=5,
+    )
     assert [(str(problem), problem.hint) for problem in problems] == [
         (
             "note.md:2:15: E090 'nonsense' is not a context type",

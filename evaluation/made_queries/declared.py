@@ -1,0 +1,96 @@
+"""What documents say of themselves, in front matter or at their head: who wrote them, when, and how they stand."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from random import Random
+from typing import TypeVar
+
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.memory.indexing.metadata import CREATED, MONTHS, Field, dates_in
+
+_Value = TypeVar("_Value", bound=Hashable)
+_AUTHORS = frozenset(("author", "authors", "owner", "owners", "editor", "editors", "decider", "deciders"))
+_MOST_DOCUMENTS = 10
+_MOST_OF_A_TOPIC = 20
+_PERSON = re.compile(r"[^\W\d_][^\W\d_.'’-]*\.?(?:[ '’-][^\W\d_][^\W\d_.'’-]*\.?){1,3}")
+_BESIDE_NAMES = re.compile(r"<[^<>]*>|\([^()]*\)|\[|\]|\"")
+_BETWEEN_NAMES = re.compile(r"[,;&]|\band\b|(?:^|\s)[-*+]\s")
+
+
+def authors(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """`proposals by NAME`, of a name of two words at least; the up to ten documents that name such an author, owner,
+    editor or decider are relevant."""
+    found = _by_value(collection, _AUTHORS, _people)
+    for name in shuffled(sorted(found), random):
+        if len(found[name]) <= _MOST_DOCUMENTS:
+            yield MadeQuery(f"proposals by {name}", found[name])
+
+
+def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """A day as in `created 2024-03-05` or `created on March 5, 2024`, or a month as in `created in March 2024`, as many
+    of each; the up to ten documents of that day or month are relevant."""
+    found = _by_value(collection, CREATED, lambda value: dates_in(value.value))
+    days = {date: rows for date, rows in found.items() if date[2]}
+    months: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for (year, month, _), rows in found.items():
+        months[year, month].update(rows)
+    drawn = shuffled(sorted(days), random)
+    by_day = (MadeQuery(f"created {year}-{month:02}-{day:02}", days[year, month, day]) for year, month, day in drawn)
+    drawn = shuffled(sorted(days), random)
+    in_words = (
+        MadeQuery(f"created on {MONTHS[month - 1]} {day}, {year}", days[year, month, day]) for year, month, day in drawn
+    )
+    by_month = (
+        MadeQuery(f"created in {MONTHS[month - 1]} {year}", tuple(sorted(months[year, month])))
+        for year, month in shuffled(sorted(months), random)
+    )
+    for query in in_turn([by_day, in_words, by_month]):
+        if len(query.relevant) <= _MOST_DOCUMENTS:
+            yield query
+
+
+def status(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """`status STATUS TOPIC`, a topic being a word that up to twenty titles hold; those documents of the topic that have
+    the status are relevant, where others have another one."""
+    of_row: dict[int, str] = {}
+    for state, rows in _by_value(collection, frozenset(("status", "state")), _state).items():
+        of_row |= dict.fromkeys(rows, state)
+    titles = [{word for word in folded_words(document.title) if is_content(word)} for document in collection.documents]
+    topics = postings(titles)
+    for topic in shuffled(sorted(topics), random):
+        states = sorted({of_row[row] for row in topics[topic] if row in of_row})
+        if len(states) > 1 and len(topics[topic]) <= _MOST_OF_A_TOPIC and topic.isalpha():
+            state = random.choice(states)
+            yield MadeQuery(f"status {state} {topic}", tuple(row for row in topics[topic] if of_row.get(row) == state))
+
+
+def _by_value(
+    collection: Collection, names: frozenset[str], values: Callable[[Field], Iterable[_Value]]
+) -> dict[_Value, Rows]:
+    """The documents of each value of the fields with these names."""
+    of_row = (
+        {value for field in fields if field.plain_name in names for value in values(field)}
+        for fields in collection.fields
+    )
+    found: defaultdict[_Value, list[int]] = defaultdict(list)
+    for row, said in enumerate(of_row):
+        for value in said:
+            found[value].append(row)
+    return {value: tuple(rows) for value, rows in found.items()}
+
+
+def _people(field: Field) -> Iterator[str]:
+    for piece in _BETWEEN_NAMES.split(_BESIDE_NAMES.sub(" ", field.value)):
+        if _PERSON.fullmatch(name := " ".join(piece.split())):
+            yield name
+
+
+def _state(field: Field) -> Iterator[str]:
+    """The word that a status begins with."""
+    if match := re.match(r"\W*([^\W\d_]+)", field.value):
+        yield match[1].casefold()
