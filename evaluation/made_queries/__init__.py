@@ -4,5 +4,7 @@ Each is judged by how it was made: a query asks for something that is known to s
 others, so that nobody has to read and judge. One module per kind; `kinds` is their table.
 """
 
-KIND_NAMES = ("words", "pairs", "names", "identifiers", "phrases", "typos", "titles", "paragraphs")
+KIND_NAMES = (
+    "words", "pairs", "surfaces", "names", "identifiers", "phrases", "stop_phrases", "typos", "titles", "paragraphs",
+)  # fmt: skip
 """All kinds. Stated here, where it costs no import of what makes them."""
