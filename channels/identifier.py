@@ -33,6 +33,9 @@ _MOST_NUMBERED = 8
 """So many numbered documents are looked for, those named first."""
 
 
+_NOTHING = Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
+
+
 class IdentifierParams(ChannelParams):
     """Parameters of the identifier channel."""
 
@@ -42,6 +45,9 @@ class IdentifierParams(ChannelParams):
     max_reference_memories: int = Field(
         10, ge=1, le=1000, description="The same for references, which are words and a number: REQ-006 or #4711."
     )
+    max_words: int = Field(
+        60, ge=1, le=100_000, description="A query of more words is pasted text: what it refers to finds nothing."
+    )
 
 
 class Identifier:
@@ -50,7 +56,8 @@ class Identifier:
     Who names one wants the few places where it stands, whatever else the question says; one that more memories hold is
     a word like others and finds nothing here. References may stand in several places, as a requirement does in its
     specification, plan and tasks. A word and a number name the documents whose paths hold both, however many zeros the
-    number has there: `ADR 3` is `docs/adr/0003-sessions.md`. Of a memory that holds identifiers i = 1 … n, each in df_i
+    number has there: `ADR 3` is `docs/adr/0003-sessions.md`. A pasted text is looked for itself, not what it refers to:
+    a query of more than `max_words` words finds nothing. Of a memory that holds identifiers i = 1 … n, each in df_i
     memories, the score is s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is found to the top is the work of a
     rerank step.
     Features C2, C3.
@@ -65,14 +72,16 @@ class Identifier:
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories with the most telling identifiers."""
         params = self._params
-        found = []
+        found: list[Ids] = []
+        if len(query.text.split()) > params.max_words:
+            return _NOTHING
         for term, reference in identifiers(query.text, store).items():
             holders = memories_with(term, store.lexicon)
             if 0 < len(holders) <= (params.max_reference_memories if reference else params.max_memories):
                 found.append(holders)
         found += [ids for ids in numbered(query, store) if 0 < len(ids) <= params.max_reference_memories]
         if not found:
-            return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
+            return _NOTHING
         ids, rows = np.unique(np.concatenate(found), return_inverse=True)
         shares = np.concatenate([np.full(len(holders), 1.0 / len(holders)) for holders in found])
         strength = np.bincount(rows, weights=shares, minlength=len(ids))

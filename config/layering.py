@@ -12,7 +12,7 @@ from dataclasses import replace
 from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
 from speckit_memory.config.slot_edits import edited
-from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Sequence
+from speckit_memory.config.yaml_reader import Mapping, Node, Sequence
 from speckit_memory.errors import Problem, Where
 
 
@@ -58,12 +58,25 @@ def holds(node: Node | Step, where: Where) -> bool:
 
 
 def without(mapping: Mapping, path: tuple[str | int, ...]) -> Mapping:
-    """The mapping without the entry at `path`, which leads through mappings alone."""
-    first, *rest = path
-    kept: list[Entry] = []
-    for entry in mapping.entries:
-        if entry.key != first:
-            kept.append(entry)
-        elif rest and isinstance(entry.value, Mapping):
-            kept.append(replace(entry, value=without(entry.value, tuple(rest))))
-    return replace(mapping, entries=tuple(kept))
+    """The mapping without the entry or the member of a list at `path`."""
+    found = _without(mapping, path)
+    return found if isinstance(found, Mapping) else mapping
+
+
+def _without(node: Node, path: tuple[str | int, ...]) -> Node:
+    first, rest = path[0], path[1:]
+    if isinstance(node, Mapping):
+        kept = (
+            replace(entry, value=_without(entry.value, rest)) if entry.key == first else entry
+            for entry in node.entries
+            if rest or entry.key != first
+        )
+        return replace(node, entries=tuple(kept))
+    if isinstance(node, Sequence):
+        members = (
+            _without(item, rest) if place == first else item
+            for place, item in enumerate(node.items)
+            if rest or place != first
+        )
+        return replace(node, items=tuple(members))
+    return node

@@ -20,6 +20,7 @@ from speckit_memory.channels.handover import Handover
 from speckit_memory.channels.identifier import Identifier
 from speckit_memory.channels.learned_trigger import LearnedTrigger
 from speckit_memory.channels.phrase import Phrase
+from speckit_memory.channels.surface import Surface
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
 from speckit_memory.config.entity_linking import EntityLinking
@@ -123,6 +124,7 @@ CHANNELS: tuple[Callable[[Any], Channel], ...] = (
     Handover,
     Identifier,
     Phrase,
+    Surface,
     Trigger,
     LearnedTrigger,
     Vector,

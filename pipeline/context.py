@@ -1,12 +1,12 @@
 """What the steps of a pipeline leave to one another: what is said about a channel follows the channels there are.
 
-Weights name channels. A channel that a nearer list leaves out takes its inherited weight with it, and one that nobody
-weighs has a weight all the same: after this pass the parameters say each weight that will be used.
+Weights and lists name channels. A channel that a nearer list leaves out takes what is inherited about it along, and one
+that nobody weighs has a weight all the same: after this pass the parameters say each weight that will be used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from speckit_memory.config.layering import without
@@ -63,15 +63,26 @@ def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> tuple[list[Bo
 
 def _released(entry: Bound, context: PipelineContext, left_out: LeftOut, released: list[Released]) -> Bound:
     params = entry.step.params
-    for path, _ in objections(entry, context)[0]:
+    # members of a list from the last to the first: the places of those before it stay the same
+    for path, _ in reversed(objections(entry, context)[0]):
         where = locate(entry.step.params, path)
-        if path and isinstance(path[-1], str) and left_out(path[-1], where):
+        if path and left_out(_named(entry, path), where):
             params = without(params, path)
             released.append(Released(".".join(map(str, (entry.step.id, *path))), where))
     if params is entry.step.params or entry.registered is None:
         return entry
     step = replace(entry.step, params=params)
     return replace(entry, step=step, params=validated(entry.registered.params, params))
+
+
+def _named(entry: Bound, path: Path) -> str:
+    """What is objected to: a key, or the member of a list."""
+    if isinstance(path[-1], str):
+        return path[-1]
+    value: object = entry.params.model_dump(by_alias=True) if entry.params else None
+    for part in path:
+        value = value[part] if isinstance(value, Mapping | Sequence) else None  # type: ignore[index]
+    return str(value)
 
 
 def settled(bound: Sequence[Bound]) -> list[Bound]:

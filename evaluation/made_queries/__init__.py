@@ -5,6 +5,7 @@ others, so that nobody has to read and judge. One module per kind; `kinds` is th
 """
 
 KIND_NAMES = (
-    "words", "pairs", "names", "identifiers", "phrases", "typos", "titles", "paragraphs", "authors", "dates", "status",
+    "words", "pairs", "surfaces", "names", "identifiers", "phrases", "stop_phrases", "typos", "titles", "paragraphs",
+    "authors", "dates", "status",
 )  # fmt: skip
 """All kinds. Stated here, where it costs no import of what makes them."""

@@ -8,7 +8,8 @@ from speckit_memory.evaluation.made_queries.kind import Kind
 from speckit_memory.evaluation.made_queries.names import names
 from speckit_memory.evaluation.made_queries.pairs import pairs
 from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
-from speckit_memory.evaluation.made_queries.phrases import phrases
+from speckit_memory.evaluation.made_queries.phrases import phrases, stop_phrases
+from speckit_memory.evaluation.made_queries.surfaces import surfaces
 from speckit_memory.evaluation.made_queries.titles import titles
 from speckit_memory.evaluation.made_queries.typos import typos
 from speckit_memory.evaluation.made_queries.words import words
@@ -16,9 +17,11 @@ from speckit_memory.evaluation.made_queries.words import words
 KINDS: dict[str, Kind] = {
     "words": Kind(words, "word that stands in 1, 2, 3 or 5 documents, with no word of its stem in others"),
     "pairs": Kind(pairs, "two neighbouring words that are in several documents each and in one together"),
+    "surfaces": Kind(surfaces, "two neighbouring words that one document holds as written and others in other forms"),
     "names": Kind(names, "capitalised name inside a sentence that 1 to 5 documents hold"),
     "identifiers": Kind(identifiers, "identifier, path, version, option or reference that 1 to 5 documents hold"),
     "phrases": Kind(phrases, "line with five words in a row that stand in one document only"),
+    "stop_phrases": Kind(stop_phrases, "line with five words in a row, most of them stop words, of one document only"),
     "typos": Kind(typos, "word of six letters that stands in 1 to 3 documents and can be misspelt without doubt"),
     "titles": Kind(titles, "title of two words that no other document's title holds"),
     "paragraphs": Kind(paragraphs, "document with more than 80 words that are its own"),

@@ -20,16 +20,27 @@ def phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
     Exactly one document holds them in this order, whatever blanks, punctuation and case: it is relevant.
     """
+    return _phrases(collection, random, _LEAST_CONTENT, _LENGTH)
+
+
+def stop_phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """The same of words that are stop words for the most part; at most two are none."""
+    return _phrases(collection, random, 0, _LENGTH // 2)
+
+
+def _phrases(collection: Collection, random: Random, least: int, most: int) -> Iterator[MadeQuery]:
     rows = shuffled(range(len(collection.documents)), random)
-    return in_turn(_of_document(collection, row, random) for row in rows)
+    return in_turn(_of_document(collection, row, random, least, most) for row in rows)
 
 
-def _of_document(collection: Collection, row: int, random: Random) -> Iterator[MadeQuery]:
+def _of_document(collection: Collection, row: int, random: Random, least: int, most: int) -> Iterator[MadeQuery]:
+    """Phrases of which so many words are no stop words."""
     for line in shuffled(collection.prose[row], random):
         for run in shuffled(_RUN.findall(line), random):
             written = run.split()
             start = random.randrange(len(written) - _LENGTH + 1)
             phrase = " ".join(written[start : start + _LENGTH])
             sequence = folded_words(phrase)
-            if sum(map(is_content, sequence)) >= _LEAST_CONTENT and collection.with_sequence(sequence) == (row,):
+            content = sum(map(is_content, sequence))
+            if least <= content <= most and collection.with_sequence(sequence) == (row,):
                 yield MadeQuery(phrase, (row,))

@@ -242,7 +242,7 @@ class Lexicon(Protocol):
 
 
 class FullText(Protocol):
-    """SQLite's FTS5 table: one row per memory."""
+    """SQLite's FTS5 tables, each with one row per memory: one of analysed words, one of words as they are written."""
 
     def match(
         self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Scope
@@ -250,6 +250,13 @@ class FullText(Protocol):
         """Memories that hold any of the tokens, with positive BM25 scores, in total order.
 
         Weights are those of `FIELDS`, in that order.
+        """
+
+    def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
+        """The first `limit` memories, by id, whose title or text holds the words of each phrase in a row.
+
+        Words are compared as they are written, endings and stop words included; case and what stands between words do
+        not count. A word is a run of letters and digits.
         """
 
 

@@ -126,3 +126,20 @@ class FakeFullText:
                     scores[int(index.ids[row])] += weight * float(frequency)
         rows = sorted((-s, i) for i, s in scores.items() if scope.admits(np.array([i]))[0])[:limit]
         return np.array([i for _, i in rows], np.int64), np.array([-s for s, _ in rows], np.float64)
+
+    def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
+        """The memories that hold the words of each phrase in a row, in the title or in the texts."""
+        wanted = [f" {' '.join(words(phrase))} " for phrase in phrases]
+        found = [
+            memory.id
+            for memory in self._store.memories.values()
+            if any(phrase.strip() for phrase in wanted)
+            and all(any(phrase in text for text in _spaced(memory)) for phrase in wanted)
+            and scope.admits(np.array([memory.id]))[0]
+        ]
+        return np.array(sorted(found)[:limit], np.int64)
+
+
+def _spaced(memory: Memory) -> list[str]:
+    """The words of the title and of all texts, with blanks around them."""
+    return [f" {' '.join(words(text))} " for text in (memory.title, " ".join(memory.chunks))]

@@ -14,7 +14,7 @@ from speckit_memory.pipeline.ports import Store
 MINIMUM = 2
 """A query is never left to a single channel (feature C10)."""
 
-ALWAYS = ("constitutional", "identifier", "phrase", "trigger")
+ALWAYS = ("constitutional", "identifier", "phrase", "surface", "trigger")
 """Channels that every query asks: they answer by rule and are silent about most queries."""
 
 ALL_FIVE = ("vector", "fts5", "bm25", "graph", "degree")

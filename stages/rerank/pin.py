@@ -33,7 +33,7 @@ class Pin:
     themselves they keep their order. Where they lead by that much already, nothing changes. The lift is a score
     like any other and shows in the explanation. Of the tiers at most 5 rows are lifted, those that suit the question
     best, and at most half of the rows asked for: the others stand where their relevance puts them. Bringing
-    these memories into the pool is the work of the channels `constitutional` and `identifier`. Feature C6.
+    these memories into the pool is the work of the channels `constitutional`, `identifier` and `surface`. Feature C6.
     """
 
     about = About(features=("C6",), widens=True)

@@ -112,6 +112,12 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Bags", "better_neighbour"): lambda s: [(np.linspace(0.0, 1.0, 200),), (np.zeros(1),)],
     ("Bags", "scores"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("Bags", "coverage"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
+    ("FullText", "holding"): lambda s: [
+        (phrases, limit, scope)
+        for phrases in (["payment", "gateway"], ["payment gateway"], ["nowhere"], [])
+        for limit in (1, 20)
+        for scope in scopes(s)
+    ],
     ("FullText", "match"): lambda s: [
         (tokens, (10.0, 5.0, 2.0, 1.0), limit, scope)
         for tokens in (("payment", "gateway"), ("nowhere",), ())

@@ -117,3 +117,11 @@ NUMBERED = FakeStore(
 )
 def test_a_word_and_a_number_name_what_has_both_in_its_path(text: str, expected: dict[int, float]) -> None:
     assert scores(Identifier(IdentifierParams()).search(query(text), 10, NUMBERED)) == expected
+
+
+@pytest.mark.requirement("C2", "C3")
+def test_what_a_pasted_text_refers_to_finds_nothing() -> None:
+    channel = Identifier(IdentifierParams(max_words=4))
+
+    assert scores(channel.search(query("raised as of E114"), 10, STORE)) == {2: 0.5}
+    assert scores(channel.search(query("that is raised as E114"), 10, STORE)) == {}

@@ -43,19 +43,20 @@ def test_one_channel_is_added_and_all_else_stays_as_it_is(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("edits", "order"),
     [
-        ("{add: [{use: degree, before: bm25}]}", "degree bm25 vector graph trigger identifier phrase constitutional"),
+        ("{add: [{use: degree, before: bm25}]}",
+         "degree bm25 vector graph trigger identifier phrase surface constitutional"),
         ("{add: [{use: degree, after: bm25}, {use: fts5, after: bm25}]}",
-         "bm25 degree fts5 vector graph trigger identifier phrase constitutional"),
+         "bm25 degree fts5 vector graph trigger identifier phrase surface constitutional"),
         ("{add: [{use: degree, after: fts5}, {use: fts5, before: vector}]}",
-         "bm25 fts5 degree vector graph trigger identifier phrase constitutional"),
+         "bm25 fts5 degree vector graph trigger identifier phrase surface constitutional"),
         ("{add: [{use: degree, before: phrase}], remove: [phrase]}",
-         "bm25 vector graph trigger identifier degree constitutional"),
+         "bm25 vector graph trigger identifier degree surface constitutional"),
         ("{change: [{id: constitutional, before: bm25}]}",
-         "constitutional bm25 vector graph trigger identifier phrase"),
+         "constitutional bm25 vector graph trigger identifier phrase surface"),
         ("{remove: [graph], change: [{id: vector, after: trigger}, {id: bm25, after: vector}]}",
-         "trigger vector bm25 identifier phrase constitutional"),
-        ("{}", "bm25 vector graph trigger identifier phrase constitutional"),
-        ("{add: , change: [], remove: }", "bm25 vector graph trigger identifier phrase constitutional"),
+         "trigger vector bm25 identifier phrase surface constitutional"),
+        ("{}", "bm25 vector graph trigger identifier phrase surface constitutional"),
+        ("{add: , change: [], remove: }", "bm25 vector graph trigger identifier phrase surface constitutional"),
     ],
 )  # fmt: skip
 @pytest.mark.requirement("P2")
@@ -75,7 +76,9 @@ rerank: {change: [{id: maxsim, optional: false}]}
     assert params(whole, "bm25") == before | {"k1": 1.5, "single": before["single"] | {"body": 0.1}}
     assert params(whole, "z_score")["weights"] == WEIGHTS | {"bm25": 0.6}
     optional = {step.id: step.optional for step in whole.effective.slots["rerank"]}
-    assert optional == {"regularise": True, "maxsim": False, "named": False, "min_max": False, "pin": False}
+    assert optional == {
+        "regularise": True, "maxsim": False, "typed": False, "named": False, "min_max": False, "pin": False,
+    }  # fmt: skip
     shown = pipelines.show(str(tmp_path / "p.yaml"), {}, effective=True, origin=True).splitlines()
     assert f"      k1: 1.5  # {tmp_path}/p.yaml:1:49" in shown
     [use] = [line for line in shown if line.startswith("    - use: bm25")]
@@ -123,7 +126,7 @@ def test_a_fuser_gives_way_to_another_in_its_place(tmp_path: Path) -> None:
     text = "fusion: {add: [{use: rrf, before: z_score}], remove: [z_score]}\nrerank: {remove: [regularise, maxsim]}\n"
     whole = checked(tmp_path, text)
     assert [step.id for step in whole.effective.slots["fusion"]] == ["rrf"]
-    assert [step.id for step in whole.effective.slots["rerank"]] == ["named", "min_max", "pin"]
+    assert [step.id for step in whole.effective.slots["rerank"]] == ["typed", "named", "min_max", "pin"]
 
 
 @pytest.mark.requirement("P7")
@@ -153,7 +156,7 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found 'foo'",
         "6:30: E119 'phrase' is removed twice; once is enough",
         "6:38: E119 there is no step 'nix' to remove from 'channels'; accepted: bm25, constitutional, graph, "
-        "identifier, phrase, trial_community, trial_degree, trial_learned_trigger, trigger, vector",
+        "identifier, phrase, surface, trial_community, trial_degree, trial_learned_trigger, trigger, vector",
         "6:43: E114 'remove' of 'channels' must be a list of ids; found 3",
         "7:15: E114 'add' of 'rerank' must be a list; found 3",
         "8:45: E119 'annotate' has no other step 'duplicates' for 'duplicates' to go after; accepted: anchor_filter, "
@@ -171,8 +174,8 @@ def test_steps_that_go_beside_one_another_alone_are_refused(tmp_path: Path) -> N
 
 @pytest.mark.requirement("P7")
 def test_what_an_inherited_step_misses_is_told_where_the_file_removes_it(tmp_path: Path) -> None:
-    [problem] = problems(tmp_path, "pipeline: p\ncandidates:\n  channels: {remove: [identifier]}\n")
-    assert problem.startswith("3:3: E119 'named': names the channel 'identifier', which is not declared; ")
+    [problem] = problems(tmp_path, "pipeline: p\ncandidates:\n  channels: {remove: [bm25]}\n")
+    assert problem.startswith("3:3: E119 'fallback': none of bm25 is a declared channel to ask at last; ")
     assert problem.endswith("; change or remove it here, under its part")
 
 

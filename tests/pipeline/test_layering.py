@@ -112,6 +112,7 @@ def test_an_inherited_weight_goes_with_its_channel(tmp_path: Path) -> None:
     channels = "candidates: {channels: [bm25, vector, identifier]}\n"
     inherited = checked(tmp_path, channels)
     assert params(inherited, "z_score")["weights"] == {k: WEIGHTS[k] for k in ("bm25", "vector", "identifier")}
+    assert [params(inherited, step)["channels"] for step in ("typed", "named")] == [[], ["identifier"]]
     listed = checked(tmp_path, channels + "fusion: [{use: z_score, weights: {bm25: 0.5}}]\n")
     assert params(listed, "z_score")["weights"] == params(inherited, "z_score")["weights"] | {"bm25": 0.5}
     file = write_file(tmp_path / "own.yaml", channels + "fusion: [{use: z_score, weights: {graph: 0.5}}]\n")

@@ -38,7 +38,7 @@ def state(root: Path) -> dict[str, list[str]]:
     return {
         name: rows
         for name, rows in contents(root / "memory.db").items()
-        if name not in DERIVED and not name.startswith(("memory_fts", "chunk_vectors_"))
+        if name not in DERIVED and not name.startswith(("memory_fts", "surface_fts", "chunk_vectors_"))
     }
 
 

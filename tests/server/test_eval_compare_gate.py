@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("processes")
 WEAK = """\
 pipeline: weak
 candidates:
-  channels: {remove: [bm25, phrase, identifier]}
+  channels: {remove: [bm25, phrase, identifier, surface]}
   recover: []
 fusion: [{use: z_score, weights: {vector: 1.0, graph: 0.1, trigger: 1.0, constitutional: 0.0}}]
 rerank: {remove: [named]}

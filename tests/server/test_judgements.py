@@ -157,6 +157,7 @@ def before_judgements_were_kept(file: Path) -> None:
     with closing(apsw.Connection(str(file))) as old:
         old.execute(
             "DROP TABLE judgements; DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files;"
+            "DROP TABLE surface_fts;"
             "ALTER TABLE memories DROP COLUMN ctime_ns; DELETE FROM migrations WHERE name >= '0019'"
         )
 

@@ -20,7 +20,7 @@ WEAK = """\
 pipeline: weak
 extends: default
 candidates:
-  channels: {remove: [bm25, phrase, identifier]}
+  channels: {remove: [bm25, phrase, identifier, surface]}
   recover: []
 fusion: [{use: z_score, weights: {vector: 0.0, graph: 1.0, trigger: 1.0, constitutional: 0.0}}]
 rerank: {remove: [named]}

@@ -46,6 +46,11 @@ DAMAGES = {
     "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT memory_id, title_tokens, trigger_tokens, "
     "path_tokens, (SELECT replace(tokens, 'lexic', 'sparse') FROM chunks c WHERE c.memory_id = t.memory_id) "
     "FROM texts t WHERE memory_id = 2",
+    "words as written lost": "DELETE FROM surface_fts WHERE rowid = 2",
+    "words as written of nobody": "INSERT INTO surface_fts (rowid, title, body) VALUES (900, 'a', 'ranks')",
+    "words as written of another memory": "DELETE FROM surface_fts WHERE rowid IN (2, 6); "
+    "INSERT INTO surface_fts (rowid, title, body) SELECT 8 - m.id, m.title, t.body "
+    "FROM memories m JOIN texts t ON t.memory_id = m.id WHERE m.id IN (2, 6)",
     "counts lost": "DELETE FROM token_counts WHERE memory_id < 3",
     "counts wrong": "UPDATE token_counts SET title = title + 1",
     "counts of another kind": OF_ANOTHER_KIND,
@@ -62,7 +67,9 @@ DAMAGES = {
     "sequence lost": "DELETE FROM id_sequence",
 }
 
-STALE = ("words of another memory", "words of a text of the same length")
+STALE = (
+    "words of another memory", "words of a text of the same length", "words as written of another memory",
+)  # fmt: skip
 
 
 def damage(file: Path, statements: str) -> None:

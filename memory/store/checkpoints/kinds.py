@@ -64,6 +64,7 @@ KEPT = (
 MADE = {
     "chunk_vectors": "vectors are copied beside the rows, where both stores have them of the same model",
     "memory_fts": "the full-text rows are made of the tokens of texts and passages",
+    "surface_fts": "the rows of words as written are made of titles and texts",
     "meta": "facts about the whole store, which `restoring` takes over one by one",
     "store_identity": "which store this is; a checkpoint says whose it is",
     "id_sequence": "goes forward alone: no id is drawn twice",

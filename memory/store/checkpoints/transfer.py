@@ -18,7 +18,7 @@ import numpy as np
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, table_exists
-from speckit_memory.memory.store.tables import fulltext, token_sets, vectors
+from speckit_memory.memory.store.tables import fulltext, surface, token_sets, vectors
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 BATCH = 2_000
@@ -62,6 +62,7 @@ def copy(
             counts[form.kept.name] = _copy_rows(source, connection, form, ids, keep_ids, "" if whole else folder)
     pending = _copy_vectors(source, txn, ids[CHUNKS])
     fulltext.fill(txn, ids[MEMORIES].values())
+    surface.fill(txn, ids[MEMORIES].values())
     return Copied(counts, pending)
 
 
@@ -71,6 +72,7 @@ def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
     for memory_id in memory_ids:
         vectors.delete_of_memory(txn, memory_id)
         fulltext.delete(txn, memory_id)
+        surface.delete(txn, memory_id)
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS cleared (id INTEGER PRIMARY KEY)")
     connection.execute("DELETE FROM temp.cleared")
     connection.executemany("INSERT INTO temp.cleared VALUES (?)", [(memory_id,) for memory_id in memory_ids])

@@ -26,6 +26,11 @@ _NUMBERS = tuple(
 _RULES = (
     ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),
     ("the full-text row {} belongs to no memory", "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories"),
+    ("memory {} has no row of its words as written", "SELECT id FROM memories EXCEPT SELECT rowid FROM surface_fts"),
+    (
+        "the row {} of words as written belongs to no memory",
+        "SELECT rowid FROM surface_fts EXCEPT SELECT id FROM memories",
+    ),
     ("memory {} has no texts", "SELECT id FROM memories EXCEPT SELECT memory_id FROM texts"),
     ("the tokens of memory {} are not counted", "SELECT id FROM memories EXCEPT SELECT memory_id FROM token_counts"),
     (
@@ -135,8 +140,9 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
 def _integrity(connection: apsw.Connection) -> Iterator[str]:
     # FTS5 knows which segments it has since it was asked last, and the check alone does not have it look again: where
     # others have written meanwhile, it would miss those that are gone, and say that the file is damaged.
-    with suppress(apsw.Error):  # a table that cannot be read is named below
-        rows(connection, "SELECT 1 FROM memory_fts LIMIT 1")
+    for table in ("memory_fts", "surface_fts"):
+        with suppress(apsw.Error):  # a table that cannot be read is named below
+            rows(connection, f"SELECT 1 FROM {table} LIMIT 1")
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield line

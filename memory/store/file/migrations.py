@@ -38,6 +38,7 @@ from speckit_memory.memory.store.file.schema import (
 )
 from speckit_memory.memory.store.file.structure_schema import STRUCTURE
 from speckit_memory.memory.store.file.summary_schema import SUMMARIES
+from speckit_memory.memory.store.file.surface_schema import SURFACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ MIGRATIONS = (
     Migration("0019_judgements", JUDGEMENTS),
     Migration("0020_promoted_read", PROMOTED_READ),
     Migration("0021_absences", ABSENCES),
+    Migration("0022_surface", SURFACE),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -34,6 +34,7 @@ _warned: set[str] = set()
 _SHADOWS = {
     "chunk_vectors": ("chunks", "info", "rowids", "vector_chunks00"),
     "memory_fts": ("config", "data", "docsize", "idx"),
+    "surface_fts": ("config", "data", "docsize", "idx"),
 }
 
 

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
-from speckit_memory.memory.store.tables import edges, fulltext, ranks, summaries
+from speckit_memory.memory.store.tables import edges, fulltext, ranks, summaries, surface
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
@@ -89,7 +89,7 @@ class Passages:
 
 
 class FullText:
-    """The search in the FTS5 table. Implements `pipeline.ports.FullText`."""
+    """The search in the FTS5 tables. Implements `pipeline.ports.FullText`."""
 
     __slots__ = ("_columns", "_database")
 
@@ -115,6 +115,18 @@ class FullText:
                 ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
                 admitted = scope.admits(ids)
         return ids[admitted][:limit], scores[admitted][:limit]
+
+    def holding(self, phrases: Sequence[str], limit: int, scope: Restriction) -> Ids:
+        """The first `limit` memories, by id, that hold the words of each phrase in a row, as they are written."""
+        phrases = tuple(map(own, phrases))
+        with self._database.snapshot_read() as connection:
+            ids = surface.holding(connection, phrases, limit)
+            admitted = scope.admits(ids)
+            if len(ids) == limit and not admitted.all():
+                memories = self._columns.ids
+                ids = surface.holding(connection, phrases, limit, memories[scope.admits(memories)])
+                admitted = scope.admits(ids)
+        return ids[admitted]
 
 
 def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:

@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables import token_counts
+from speckit_memory.memory.store.tables import surface, token_counts
 
 MOST_WORDS = 500_000
 """So many words are compared unless all are wanted: about two seconds, beside passing through the index."""
@@ -77,8 +77,9 @@ def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> Comp
 def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool = False) -> Compared:
     """Compares the words of the rows of these memories, all that have rows where that is the `whole`."""
     words = _words(connection, memories, whole=whole) if memories else {}
-    stale = [memory for memory, total in _expected(connection, memories) if words.get(memory, 0) != total]
-    return Compared(stale, len(memories), len(memories))
+    stale = {memory for memory, total in _expected(connection, memories) if words.get(memory, 0) != total}
+    stale.update(surface.stale(connection, memories) if memories else ())
+    return Compared(sorted(stale), len(memories), len(memories))
 
 
 def _counted(counts: Sequence[object]) -> list[int] | None:

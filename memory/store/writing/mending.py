@@ -15,7 +15,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.consistency import is_unit
 from speckit_memory.memory.store.file.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
-from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
+from speckit_memory.memory.store.tables import changes, fulltext, surface, token_counts, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
 
@@ -29,7 +29,7 @@ def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:
         ("{} that referred to missing ones were removed", _remove_dangling),
         ("{} for ids were taken out of use", _draw_ids),
         ("{} of memories' tokens were made anew", _count_tokens),
-        ("{} of the full-text table were made anew or removed", partial(_fill_words, stale=stale)),
+        ("{} of the full-text tables were made anew or removed", partial(_fill_words, stale=stale)),
         ("{} of passages wait for `speckit-memory maintain` to make them anew", _await_vectors),
         ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
         ("{} about waiting for vectors were set right", _tell_pending),
@@ -106,14 +106,16 @@ def _fill_words(txn: Transaction, stale: Sequence[int]) -> int:
 
     A stale row is not compared again: one that somebody has written since holds the words that are put there anew.
     """
-    connection = txn.connection
-    for row in stale:
-        fulltext.delete(txn, row)
-    loose = rows(connection, "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories")
-    for (row,) in loose:
-        fulltext.delete(txn, row)
-    missing = rows(connection, "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts")
-    return len(loose) + fulltext.fill(txn, [row for (row,) in missing])
+    connection, mended = txn.connection, 0
+    for table, of_table in (("memory_fts", fulltext), ("surface_fts", surface)):
+        for row in stale:
+            of_table.delete(txn, row)
+        loose = rows(connection, f"SELECT rowid FROM {table} EXCEPT SELECT id FROM memories")
+        for (row,) in loose:
+            of_table.delete(txn, row)
+        missing = rows(connection, f"SELECT id FROM memories EXCEPT SELECT rowid FROM {table}")
+        mended += len(loose) + of_table.fill(txn, [row for (row,) in missing])
+    return mended
 
 
 def _await_vectors(txn: Transaction) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import fulltext, token_counts, token_sets, vectors
+from speckit_memory.memory.store.tables import fulltext, surface, token_counts, token_sets, vectors
 from speckit_memory.memory.store.tables.phrases import normalised_phrase
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
@@ -84,6 +84,7 @@ def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float
         connection.execute(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", (each.id, title, triggers, path, extra, document.body)
         )
+    surface.fill(txn, [each.id for each in placed])
     states = _insert_vectors(txn, placed, model_id)
     connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states))
     known = [each for each in placed if each.entry.vectors is not None and each.entry.tokens is not None]

@@ -28,6 +28,7 @@ from speckit_memory.memory.store.tables import (
     judgements,
     link_targets,
     restorations,
+    surface,
     token_sets,
     vectors,
 )
@@ -89,6 +90,7 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
         for memory_id in found:
             vectors.delete_of_memory(txn, memory_id)
             fulltext.delete(txn, memory_id)
+            surface.delete(txn, memory_id)
         # Texts, chunks, triggers, links and edges follow by their foreign keys.
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
         changes.record(txn, [row[0] for row in neighbours], "edges")
@@ -430,6 +432,7 @@ def _clear(txn: Transaction, memory_id: int) -> None:
     """Removes what a document declared, before it is written anew."""
     vectors.delete_of_memory(txn, memory_id)
     fulltext.delete(txn, memory_id)
+    surface.delete(txn, memory_id)
     for table in ("texts", "chunks", "token_counts", "declared_links"):
         txn.connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (memory_id,))
     txn.connection.execute("DELETE FROM triggers WHERE memory_id = ? AND source = 'authored'", (memory_id,))

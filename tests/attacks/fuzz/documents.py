@@ -28,7 +28,17 @@ TOKENS = (
     "\u202e".encode(), "ﷺ".encode(), "👨\u200d👩\u200d👧".encode(), b"word " * 300,
     b"x" * 3000, b"a." * 500, b"Sentence one. " * 200,
 )  # fmt: skip
-TABLES = ("memories", "chunks", "memory_fts", "texts", "triggers", "causal_edges", "declared_links", "chunk_tokens")
+TABLES = (
+    "memories",
+    "chunks",
+    "memory_fts",
+    "surface_fts",
+    "texts",
+    "triggers",
+    "causal_edges",
+    "declared_links",
+    "chunk_tokens",
+)
 MOST_WORDS = 6
 """Words that the analyser makes of a character at most, on the average: a name is kept whole and in parts."""
 

@@ -21,6 +21,7 @@ INDEXES = {
     "tokens": f"SELECT m.key, ordinal, t.tokens FROM chunks x {OF} JOIN chunk_tokens t ON t.chunk_id = x.id",
     "counts": f"SELECT m.key, x.title, triggers, path, passages FROM token_counts x {OF}",
     "words": "SELECT m.key, term, col, offset FROM temp.words x JOIN memories m ON m.id = x.doc",
+    "words as written": "SELECT m.key, term, col, offset FROM temp.surface_words x JOIN memories m ON m.id = x.doc",
     "triggers": f"SELECT m.key, normalised, phrase, ordinal, weight FROM triggers x {OF} WHERE source = 'authored'",
     "declared": f"SELECT m.key, ordinal, relation, target, x.strength, evidence, reverse FROM declared_links x {OF}",
     "models": "SELECT value FROM meta WHERE key IN ('embedding_model', 'embedding_dimensions')",
@@ -41,6 +42,7 @@ def indexes(file: Path) -> dict[str, list[Any]]:
         connection.enable_load_extension(True)
         connection.load_extension(vector_extension())
         connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'memory_fts', 'instance')")
+        connection.execute("CREATE VIRTUAL TABLE temp.surface_words USING fts5vocab('main', 'surface_fts', 'instance')")
         any_vectors = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'chunk_vectors'").fetchone()
         found = {
             name: sorted(connection.execute(query).fetchall(), key=repr)

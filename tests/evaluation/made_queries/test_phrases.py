@@ -23,3 +23,12 @@ def test_a_phrase_that_another_document_holds_is_left_out(other: str) -> None:
 )
 def test_a_phrase_runs_in_one_line_without_punctuation_and_says_something(text: str) -> None:
     assert made("phrases", collection(text)) == {}
+
+
+def test_phrases_of_stop_words_for_the_most_part_are_a_kind_of_their_own() -> None:
+    of = collection("so it is in the kettle", "copper kettles were always useful", "the old kettle is in use")
+
+    assert made("stop_phrases", of).keys() <= {"so it is in the", "it is in the kettle", "old kettle is in use"} | {
+        "the old kettle is in"
+    }
+    assert set(made("stop_phrases", of).values()) == {(0,), (2,)}

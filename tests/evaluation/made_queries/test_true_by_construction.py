@@ -91,6 +91,7 @@ def verbatim(query: str, of: Collection) -> tuple[int, ...]:
 COUNTS: dict[str, Callable[[str, Collection], tuple[int, ...]]] = {
     "words": lambda query, of: holding(rf"\b{query}\b", of),
     "pairs": both,
+    "surfaces": both,
     "names": in_a_row,
     "identifiers": lambda query, of: holding(re.escape(query), of),
     "phrases": in_a_row,

@@ -154,7 +154,7 @@ def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() ->
     last = replace(third, attempt=2)
 
     assert (second.min_similarity, second.limit_factor, second.folders) == (0.17, 2.0, ())
-    assert third.channels == ("fts5", "bm25", "constitutional", "identifier", "phrase", "trigger")
+    assert third.channels == ("fts5", "bm25", "constitutional", "identifier", "phrase", "surface", "trigger")
     assert step.recover(query("x"), last, EMPTY) is last
 
 
@@ -192,7 +192,7 @@ def test_where_nothing_can_be_relaxed_words_are_next(similarity: float) -> None:
     opened = step.recover(query("x"), plan("x", asked_similarity=similarity, folders=("auth",)), EMPTY)
 
     assert (tried.channels, tried.min_similarity) == (
-        ("fts5", "bm25", "constitutional", "identifier", "phrase", "trigger"),
+        ("fts5", "bm25", "constitutional", "identifier", "phrase", "surface", "trigger"),
         None,
     )
     assert (opened.channels, opened.min_similarity, opened.folders, opened.limit_factor) == (None, None, (), 2.0)

@@ -154,7 +154,7 @@ def test_each_tier_asks_its_channels(
 ) -> None:
     plan = Router(RouterParams()).understand(query("x", limit=10), replace(PLAN, complexity=tier), STORE)
 
-    assert plan.channels == (*channels, "constitutional", "identifier", "phrase", "trigger")
+    assert plan.channels == (*channels, "constitutional", "identifier", "phrase", "surface", "trigger")
     assert plan.limits == dict.fromkeys(channels, limit)
 
 

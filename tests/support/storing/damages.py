@@ -16,14 +16,15 @@ Damage = Callable[[Path], None]
 
 TABLES = (
     "meta", "id_sequence", "memories", "texts", "chunks", "triggers", "declared_links", "causal_edges",
-    "embedding_cache", "changes", "memory_fts", "session_sent", "working_memory", "uncounted_folders", "chunk_tokens",
-    "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
+    "embedding_cache", "changes", "memory_fts", "surface_fts", "session_sent", "working_memory", "uncounted_folders",
+    "chunk_tokens", "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
     "session_state", "archivals", "job_runs", "job_lease", "edge_history", "session_uses",
     "edge_uses", "scanned_memories", "suspected_contradictions", "judgements",
     "chunk_vectors",
 )  # fmt: skip
 SHADOWS = (
-    "memory_fts_data", "memory_fts_idx", "memory_fts_docsize", "memory_fts_config", "chunk_vectors_chunks",
+    "memory_fts_data", "memory_fts_idx", "memory_fts_docsize", "memory_fts_config", "surface_fts_data",
+    "surface_fts_idx", "surface_fts_docsize", "surface_fts_config", "chunk_vectors_chunks",
     "chunk_vectors_rowids", "chunk_vectors_vector_chunks00", "chunk_vectors_info",
 )  # fmt: skip
 INDEXES = ("memories_by_folder", "memories_by_content", "memories_pending", "triggers_by_phrase", "memories_by_name")
@@ -83,6 +84,8 @@ STATEMENTS = {
     "fts_no_docsize": "DELETE FROM memory_fts_docsize",
     "fts_idx_random": "UPDATE memory_fts_idx SET pgno = 9999999",
     "fts_config_version": "UPDATE memory_fts_config SET v = 99",
+    "surface_data_random": "UPDATE surface_fts_data SET block = randomblob(length(block))",
+    "surface_no_docsize": "DELETE FROM surface_fts_docsize",
     "no_meta": "DELETE FROM meta",
     "dimensions_nonsense": "UPDATE meta SET value = 'x' WHERE key LIKE '%dimension%'",
     "dimensions_other": "UPDATE meta SET value = '7' WHERE key LIKE '%dimension%'",

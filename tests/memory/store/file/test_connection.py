@@ -307,6 +307,8 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
     [
         ("DELETE FROM memory_fts WHERE rowid = 3", "memory 3 has no full-text row"),
         ("INSERT INTO memory_fts (rowid, title) VALUES (900, 'x')", "the full-text row 900 belongs to no memory"),
+        ("DELETE FROM surface_fts WHERE rowid = 3", "memory 3 has no row of its words as written"),
+        ("INSERT INTO surface_fts (rowid, title) VALUES (900, 'x')", "the row 900 of words as written belongs to no"),
         ("DELETE FROM texts WHERE memory_id = 3", "memory 3 has no texts"),
         ("DELETE FROM token_counts WHERE memory_id = 3", "the tokens of memory 3 are not counted"),
         ("UPDATE token_counts SET path = 9 WHERE memory_id = 3", "memory 3 does not have as many tokens as it says"),

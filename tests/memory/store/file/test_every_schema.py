@@ -31,6 +31,7 @@ RELEASED = {
     "0016_store_identity": "00b63fed535ca634", "0017_embedding_models": "9dce82daa618df2c",
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
     "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
+    "0022_surface": "7676f6db9f384617",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""
@@ -50,7 +51,7 @@ def connected(path: Path) -> apsw.Connection:
 def tables(connection: apsw.Connection) -> list[str]:
     found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid").get
     names = [found] if isinstance(found, str) else list(found or ())
-    return [name for name in names if not name.startswith(("memory_fts", "chunk_vectors_", "sqlite_"))]
+    return [name for name in names if not name.startswith(("memory_fts", "surface_fts", "chunk_vectors_", "sqlite_"))]
 
 
 def columns(connection: apsw.Connection, table: str, schema: str = "main") -> list[str]:

@@ -77,12 +77,13 @@ def together(database: Database, given_entries: list[Entry]) -> list[Any]:
 def content(database: Database, dump: Dump) -> dict[str, list[tuple[Any, ...]]]:
     """Every row, and each word with its places, but not how the full-text table keeps them; no times of migrations, no
     random tokens or names, no marks of folders, which only tell one change from another."""
-    tables = {name: rows for name, rows in dump(database).items() if not name.startswith("memory_fts")}
+    tables = {name: rows for name, rows in dump(database).items() if not name.startswith(("memory_fts", "surface_fts"))}
     del tables["migrations"], tables["store_identity"]
     tables["changes"] = [row[:3] for row in tables["changes"]]
     connection = database.reader()
-    connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, memory_fts, instance)")
-    tables["places"] = list(connection.execute("SELECT * FROM temp.places ORDER BY 1, 2, 3, 4"))
+    for table in ("memory_fts", "surface_fts"):
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{table}_places USING fts5vocab(main, {table}, instance)")
+        tables[table] = list(connection.execute(f"SELECT * FROM temp.{table}_places ORDER BY 1, 2, 3, 4"))
     tables["uncounted_folders"] = [row[:1] for row in tables["uncounted_folders"]]
     return tables
 

@@ -335,10 +335,12 @@ def test_deleting_leaves_no_row_anywhere(database: Database, document: Make, uni
     logs = {"changes", "changed_keys", "changed_links", "id_sequence", "sqlite_sequence", "uncounted_folders"}
     logs |= {"graph_state"}  # counts changes too
     # FTS5 keeps deleted rows as marks until its segments merge; what it can still find is compared instead.
-    segments = {"memory_fts_data", "memory_fts_idx", "memory_fts_docsize"}
+    fulltexts = ("memory_fts", "surface_fts")
+    segments = {f"{table}_{part}" for table in fulltexts for part in ("data", "idx", "docsize")}
     compared = before.keys() - logs - segments
     assert {name: after[name] for name in compared} == {name: before[name] for name in compared}
-    assert [row[0] for row in after["memory_fts_docsize"]] == [row[0] for row in before["memory_fts_docsize"]]
+    for table in fulltexts:
+        assert [row[0] for row in after[f"{table}_docsize"]] == [row[0] for row in before[f"{table}_docsize"]]
     assert fulltext.match(database.reader(), ["a", "b", "c", "title"], (1, 1, 1, 1), 9)[0].tolist() == []
     assert database.check() == []
 

@@ -1,0 +1,99 @@
+"""Memories that hold the query's words as they are typed."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+import numpy as np
+from pydantic import Field
+
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.costs import Cost
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Ids, Store, TermIndex
+from speckit_memory.pipeline.scales import Scale
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class SurfaceParams(ChannelParams):
+    """Parameters of the surface channel."""
+
+    max_words: int = Field(
+        3, ge=1, le=100, description="A query with more words that are no stop words finds nothing.",
+        json_schema_extra={"tunable": [1, 6]},
+    )  # fmt: skip
+    max_phrase_words: int = Field(
+        20, ge=1, le=100, description="A query of more words, stop words included, is not looked for as a phrase."
+    )
+    max_memories: int = Field(
+        50, ge=2, le=1000, description="What so many memories hold tells none of them apart, and finds nothing."
+    )
+    max_read: int = Field(
+        100_000, ge=0, le=10_000_000,
+        description="A query finds nothing if its rarest word stands in more passages and titles, as stop words do.",
+    )  # fmt: skip
+
+
+class Surface:
+    """Memories that hold the words of a short query as they are typed, with their endings and stop words.
+
+    The other indexes hold stems, and no stop words: "consumer intend" stands for intended consumption as well, and of
+    "in the future there might" the words future and might are left. A query of at most `max_words` words, stop words
+    included, finds the memories that hold all but its stop words, each in the very form. Where that is too many or
+    none, and for longer queries with few words beside stop words, it finds the memories that hold the whole query word
+    for word; up to `max_words` stop words alone find nothing. What `max_memories` or more hold is not found. All hits
+    score 1. Bringing them to the top is the work of a rerank step. Features C2, C3.
+    """
+
+    about = About(features=("C2", "C3"), gives=Scale.UNIT, costly=True)
+    Params = SurfaceParams
+
+    def __init__(self, params: SurfaceParams) -> None:
+        self._params = params
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` admitted memories with the lowest ids that hold what is typed."""
+        ids = np.empty(0, np.int64) if query.concepts else self._holders(query, store)
+        return Hits.ordered(ids, np.ones(len(ids)), Scale.UNIT, limit=limit)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The passages with the rarest word, among which the others are looked for."""
+        return Cost(postings=_passages(query, store) if self._wordings(query, store) else 0)
+
+    def _holders(self, query: Query, store: Store) -> Ids:
+        most = self._params.max_memories
+        wordings = self._wordings(query, store)
+        if wordings and _passages(query, store) <= self._params.max_read:
+            scope = store.attributes.scope(query.wanted, query.now)
+            for phrases in wordings:
+                ids = store.fulltext.holding(phrases, most, scope)
+                if 0 < len(ids) < most:
+                    return ids
+        return np.empty(0, np.int64)
+
+    def _wordings(self, query: Query, store: Store) -> list[list[str]]:
+        """What to look for, one after the other: phrases that a memory must hold together."""
+        params, terms, text = self._params, frozenset(query.terms), query.reading
+        words = len(_WORD.findall(text))
+        telling = (word for word in text.split() if not terms.isdisjoint(store.lexicon.analyse(word)))
+        content = list(islice(telling, params.max_words + 1))
+        few = words <= params.max_words
+        if not 0 < len(content) <= params.max_words or (few and not any(_holders(term, store) for term in terms)):
+            return []
+        return [content] * few + [[text]] * (1 < words <= params.max_phrase_words)
+
+
+def _passages(query: Query, store: Store) -> int:
+    """How many passages and titles hold the rarest word of a query: all of them hold one that is not in the index."""
+    every = sum(index.count for index in _indexes(store))
+    return min((_holders(term, store) or every for term in query.terms), default=every)
+
+
+def _holders(term: str, store: Store) -> int:
+    return sum(index.holders(term) for index in _indexes(store))
+
+
+def _indexes(store: Store) -> tuple[TermIndex, TermIndex]:
+    return store.lexicon.index("body", "chunk"), store.lexicon.index("title")
