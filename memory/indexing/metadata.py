@@ -12,6 +12,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from speckit_memory.memory.store.records import known_time
+
 VERSION = 1
 """Raise it when other words are found, so that documents are read again."""
 LONGEST_HEAD = 12_000
@@ -133,7 +135,9 @@ def created_in(fields: Iterable[Field]) -> float | None:
     days = (date for field in fields if field.plain_name in CREATED for date in dates_in(field.value))
     for year, month, day in days:
         with suppress(ValueError):  # a month alone, or the 31st of June
-            return datetime(year, month, day, tzinfo=UTC).timestamp()
+            time = known_time(datetime(year, month, day, tzinfo=UTC).timestamp())
+            if time is not None:
+                return time
     return None
 
 
