@@ -160,7 +160,7 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "6:43: E114 'remove' of 'channels' must be a list of ids; found 3",
         "7:15: E114 'add' of 'rerank' must be a list; found 3",
         "8:45: E119 'annotate' has no other step 'duplicates' for 'duplicates' to go after; accepted: anchor_filter, "
-        "attribution, constitutional_guarantee, evidence_gap, session_dedup, state_filter, superseded, "
+        "attribution, constitutional_guarantee, evidence_gap, fitting, session_dedup, state_filter, superseded, "
         "trial_evidence_gap, trial_state_filter, trial_token_budget",
     ]
 

@@ -16,7 +16,7 @@ NOTES = {
     "forms.md": f"# Intended consumers\n{FILLER * 3}",
     "more.md": f"# Consumer intentions\n{FILLER * 2}",
     "typed.md": "# Minutes\n\nLunch was served. What the consumer may intend was left open. The weather was fine, and "
-    "in the future there might be more of it.\n",
+    "in the future there might be more of it. " + "Nobody had brought an umbrella, as usual. " * 12 + "\n",
     "future.md": "# The future\n\nFuture plans for the future: what might be.\n",
     "paper.md": "# Paper\n\n"
     + " ".join(f"pulp{one}{two}" for one in "aeiouy" for two in "bcdfghklmnprst")
