@@ -153,9 +153,11 @@ def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: flo
     votes: dict[int, float] = {}
     for at in asked.tolist():
         chunks, similarities = nearest_exact(connection, vectors[at], NEIGHBOURS)
+        memories = comparing.memories_of(connection, chunks)
         best: dict[int, float] = {}
-        for memory, similarity in zip(comparing.memories_of(connection, chunks), similarities.tolist(), strict=True):
-            best.setdefault(memory, similarity)
+        for chunk, similarity in zip(chunks.tolist(), similarities.tolist(), strict=True):
+            if chunk in memories:
+                best.setdefault(memories[chunk], similarity)
         for memory, similarity in best.items():
             votes[memory] = votes.get(memory, 0.0) + similarity
     votes.pop(own_id or 0, None)

@@ -172,7 +172,7 @@ def restored_by_sqlite_and_counted_as_far(path: Path, backup: Path) -> None:
     connection = apsw.Connection(str(path))
     while connection.execute("SELECT max(seq) FROM changes").get < last:
         connection.execute("INSERT INTO changes (memory_id, kind, token) VALUES (1, 'attributes', random())")
-    connection.execute("UPDATE memories SET title = 'Restored'")
+    connection.execute("UPDATE memories SET confidence = 0.9")
     connection.close()
 
 
@@ -191,7 +191,7 @@ def older_schema(path: Path, backup: Path) -> None:
         "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
         "DROP TABLE store_identity; "
         "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; DROP TABLE judgements; "
-        "DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files; "
+        "DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files; DROP TABLE surface_fts; "
         "ALTER TABLE memories DROP COLUMN ctime_ns; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )

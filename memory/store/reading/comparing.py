@@ -34,16 +34,15 @@ class LivePassages(NamedTuple):
     key: str
 
 
-def memories_of(connection: apsw.Connection, chunks: Ids) -> list[int]:
-    """The memory of each of these chunks, in their order."""
-    found = dict(
+def memories_of(connection: apsw.Connection, chunks: Ids) -> dict[int, int]:
+    """The memory of each of these chunks; none for a chunk that a damaged index of vectors names and no memory has."""
+    return dict(
         rows(
             connection,
             "SELECT id, memory_id FROM chunks WHERE id IN (SELECT value FROM carray(?))",
             (integers(chunks),),
         )
     )
-    return [found[chunk] for chunk in chunks.tolist()]
 
 
 def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[LivePassages]:
