@@ -28,14 +28,14 @@ def check_target(file: Path, is_ours: Callable[[str], bool], what: str = "the fi
         raise SpeckitError("E014", f"{what} '{file}' is a folder; the name of a file is needed")
     if not is_folder(file.absolute().parent):
         raise SpeckitError("E014", f"{what} '{file}' cannot be written: the folder '{file.parent}' does not exist")
-    if file.is_symlink():
-        hint = "What it leads to would be overwritten."
-        raise SpeckitError("E014", f"{what} '{file}' is a link", hint=hint, actions=("name the file that is meant",))
-    if not file.exists():
-        return
     try:
+        if file.is_symlink():
+            hint, action = "What it leads to would be overwritten.", "name the file that is meant"
+            raise SpeckitError("E014", f"{what} '{file}' is a link", hint=hint, actions=(action,))
+        if not file.exists():
+            return
         ours = is_ours(beginning(file, _BEGINNING).decode(errors="replace"))
-    except OSError as error:
+    except OSError as error:  # a folder that may not be entered
         raise SpeckitError("E014", f"{what} '{file}' cannot be written: {(error.strerror or '').lower()}") from error
     if not ours:
         hint = "Only what this command has made is overwritten."

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from files import write_file
+from privileges import modes_respected
 from tally import Tally
 
 from speckit_memory.config import document
@@ -140,6 +141,15 @@ def test_results_take_the_place_of_nothing_but_results(writer: str, root: Path, 
         with pytest.raises(SpeckitError, match="E014"):
             check(root / "out")
         tally.tried()
+
+
+def test_a_file_in_a_folder_that_may_not_be_entered_is_refused(tmp_path: Path, tally: Tally) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(0o000)
+    with modes_respected(), pytest.raises(SpeckitError, match="cannot be written: permission denied") as caught:
+        check_target(closed / "x.md", "bm25")
+    assert caught.value.code == "E014"
+    tally.tried()
 
 
 def test_a_pipeline_may_be_written_over_the_file_it_comes_from(root: Path, tally: Tally) -> None:

@@ -254,6 +254,7 @@ def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
     elif why == "missing":
         file.unlink()
     else:
+        file.chmod(0o600)
         file.write_bytes(file.read_bytes()[:-1])
     assert kinds(store) == [why]
 
