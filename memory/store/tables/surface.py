@@ -17,18 +17,16 @@ from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.file.surface_schema import COLUMNS_AND_TOKENISER
 from speckit_memory.pipeline.ports import Ids
 
-_FILL = """
-INSERT INTO surface_fts (rowid, title, body)
-SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id WHERE m.id = ?
-"""
+_STORED = "(rowid, title, body) SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id"
+"""What the rows are made of."""
+_FILL = f"INSERT INTO surface_fts {_STORED} WHERE m.id = ?"
 _BEGIN_ANEW = f"""
 CREATE VIRTUAL TABLE temp.surface_anew USING fts5 ({COLUMNS_AND_TOKENISER});
 CREATE VIRTUAL TABLE temp.surface_anew_places USING fts5vocab (temp, surface_anew, instance);
 CREATE VIRTUAL TABLE temp.surface_places USING fts5vocab (main, surface_fts, instance);
 """
-_ANEW = """
-INSERT INTO temp.surface_anew (rowid, title, body)
-SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id
+_ANEW = f"""
+INSERT INTO temp.surface_anew {_STORED}
 WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typeof(t.body) = 'text'
 """
 _END_ANEW = "DROP TABLE temp.surface_anew_places; DROP TABLE temp.surface_places; DROP TABLE temp.surface_anew;"
