@@ -7,6 +7,7 @@ may offer beside the method of its role stands in `pipeline/hooks.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal, Protocol
@@ -117,6 +118,15 @@ class PipelineContext:
     scales: tuple[Scale | None, ...]
     steps: tuple[str, ...]
     uses: tuple[str, ...]
+
+    def undeclared(
+        self, named: Iterable[tuple[tuple[str | int, ...], str]]
+    ) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """What is wrong with channels that parameters name, each with the path of its parameter."""
+        declared = ", ".join(self.channels) or "none"
+        for path, channel in named:
+            if channel not in self.channels:
+                yield path, f"names the channel '{channel}', which is not declared; declared: {declared}"
 
 
 class Understander(Protocol):

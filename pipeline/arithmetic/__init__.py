@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -64,6 +65,16 @@ def idf(frequency: Column, count: int) -> Column:
 def matched_passages(ids: Ids, passages: Ids | None) -> Ids:
     """The passage of each row that matched best, or the row itself where that is not known (-1, or None for all)."""
     return ids if passages is None else np.where(passages >= 0, passages, ids)
+
+
+def best_of(raw: Column, channels: Sequence[str], wanted: Container[str]) -> Column:
+    """The best score that one of the wanted channels gave each row, float64[n]; NaN for a row that none of them found.
+
+    `raw` is float64[n, searches], `channels` says of which channel each search is.
+    """
+    of_wanted = raw[:, [channel in wanted for channel in channels]]
+    best: Column = np.fmax.reduce(of_wanted, axis=1, initial=np.nan)
+    return best
 
 
 def row_sums(parts: Column) -> Column:

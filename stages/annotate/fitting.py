@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from pydantic import Field
 
+from speckit_memory.pipeline.arithmetic import best_of
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.lookup import information_held
 from speckit_memory.pipeline.model import Mask, Notes, Query
@@ -46,35 +47,28 @@ class Fitting:
     @classmethod
     def check(cls, params: FittingParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The channels are declared."""
-        declared = ", ".join(context.channels) or "none"
         named = [(("naming", place), channel) for place, channel in enumerate(params.naming)]
-        for path, channel in (*named, *([(("similarity",), params.similarity)] if params.similarity else [])):
-            if channel not in context.channels:
-                yield path, f"names the channel '{channel}', which is not declared; declared: {declared}"
+        return context.undeclared([*named, *([(("similarity",), params.similarity)] if params.similarity else [])])
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """Which rows stay."""
         if not len(ranking):
             return Notes()
-        named = self._found_by(ranking, self._params.naming)
+        named = np.isfinite(best_of(ranking.raw, ranking.channels, self._params.naming))
         fits = named | (self._has_evidence(query, ranking, store) & self._is_near_best(ranking.scores, named))
         left_out = int(np.count_nonzero(~fits[: query.limit]))
         warnings = () if fits.any() else ("No memory fits the question.",)
         return Notes(overall={"unfit": left_out}, warnings=warnings, keep=fits)
-
-    def _found_by(self, ranking: Ranking, channels: list[str]) -> Mask:
-        columns = [place for place, channel in enumerate(ranking.channels) if channel in channels]
-        return np.asarray(np.isfinite(ranking.raw[:, columns]).any(axis=1), np.bool_)
 
     def _has_evidence(self, query: Query, ranking: Ranking, store: Store) -> Mask:
         terms = tuple(dict.fromkeys(query.terms))
         if not terms:
             return np.ones(len(ranking), np.bool_)
         held = information_held(terms, ranking.parents, store.lexicon, store.attributes.count)
-        columns = [place for place, channel in enumerate(ranking.channels) if channel == self._params.similarity]
-        if not np.isfinite(ranking.raw[:, columns]).any():
+        cosine = best_of(ranking.raw, ranking.channels, (self._params.similarity,))
+        if not np.isfinite(cosine).any():
             return np.asarray(held >= self._params.min_coverage)
-        cosine: Column = np.nan_to_num(ranking.raw[:, columns], nan=0.0, posinf=0.0, neginf=0.0).max(axis=1)
+        cosine = np.nan_to_num(cosine, nan=0.0, posinf=0.0, neginf=0.0)
         return np.asarray(held + cosine >= self._params.min_evidence)
 
     def _is_near_best(self, scores: Column, named: Mask) -> Mask:

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
+from speckit_memory.pipeline.arithmetic import best_of
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
@@ -47,10 +48,7 @@ class Pin:
     @classmethod
     def check(cls, params: PinParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The channels are declared."""
-        for place, channel in enumerate(params.channels):
-            if channel not in context.channels:
-                declared = ", ".join(context.channels) or "none"
-                yield ("channels", place), f"names the channel '{channel}', which is not declared; declared: {declared}"
+        return context.undeclared(((("channels", place), channel) for place, channel in enumerate(params.channels)))
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
         """The lifted scores."""
@@ -59,8 +57,7 @@ class Pin:
             of_tier = any_of(store.attributes.label("tier", pool.ids), self._tiers)
             # the pool is in total order: the first of them suit the question best
             pinned |= of_tier & (np.cumsum(of_tier) <= query.whatever_is_asked(self._max_memories))
-        columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
-        pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
+        pinned |= np.isfinite(best_of(pool.candidates.raw, pool.candidates.channels, self._channels))
         if pinned.all() or not pinned.any():
             return Rescored.by(pool.score, "before")
         lift = max(0.0, pool.score[~pinned].max() - pool.score[pinned].min() + 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
+from speckit_memory.pipeline.arithmetic import best_of
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
@@ -49,7 +50,6 @@ class RelevanceFloor:
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """Which rows stay."""
         p, candidates = self._params, pool.candidates
-        of_channel = candidates.raw[:, np.array(candidates.channels) == p.channel]
-        best = np.fmax.reduce(of_channel, axis=1, initial=np.nan)
+        best = best_of(candidates.raw, candidates.channels, (p.channel,))
         keep = np.where(np.isnan(best), p.keep_unscored, best >= p.min_score)
         return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._ignored_tiers))
