@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def answer(
         results=rows,
         notes=SearchNotes(
             evidence_gap=facts.pop("evidence_gap"),
-            warnings=(*plan.warnings, *map(_respelt, plan.respelt), *warnings),
+            warnings=(*plan.warnings, *map(_respelt, plan.respelt), *_counted(plan), *warnings),
             degraded=degraded,
             facts=facts,
         ),
@@ -133,6 +134,13 @@ def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | No
 
 def _ms(ns: int) -> float:
     return round(ns / 1e6, 3)
+
+
+def _counted(plan: Plan) -> Iterator[str]:
+    """That times were counted from the newest memory, where nothing is as new as the question means."""
+    if plan.counted_from is not None:
+        newest = datetime.fromtimestamp(plan.counted_from, UTC).date()
+        yield f"No memory is of that time: it is counted back from {newest}, when the newest one was made."
 
 
 def _respelt(found: Respelling) -> str:

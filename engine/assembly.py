@@ -13,6 +13,7 @@ from uuid import uuid4
 from speckit_memory.channels.bm25 import Bm25
 from speckit_memory.channels.community import Community
 from speckit_memory.channels.constitutional import Constitutional
+from speckit_memory.channels.dated import Dated
 from speckit_memory.channels.degree import Degree
 from speckit_memory.channels.fts5 import Fts5
 from speckit_memory.channels.graph import Graph
@@ -80,6 +81,7 @@ from speckit_memory.stages.candidates.quick_look import QuickLook
 from speckit_memory.stages.candidates.router import Router
 from speckit_memory.stages.candidates.signal_vocabulary import SignalVocabulary
 from speckit_memory.stages.candidates.spelling import Spelling
+from speckit_memory.stages.candidates.times import Times
 from speckit_memory.stages.fusion.rrf import Rrf
 from speckit_memory.stages.fusion.rsf import Rsf
 from speckit_memory.stages.fusion.single import Single
@@ -113,6 +115,7 @@ UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
     Router,
     SignalVocabulary,
     Spelling,
+    Times,
 )
 CHANNELS: tuple[Callable[[Any], Channel], ...] = (
     Bm25,
@@ -125,6 +128,7 @@ CHANNELS: tuple[Callable[[Any], Channel], ...] = (
     Identifier,
     Phrase,
     Surface,
+    Dated,
     Trigger,
     LearnedTrigger,
     Vector,

@@ -76,13 +76,11 @@ def _released(entry: Bound, context: PipelineContext, left_out: LeftOut, release
 
 
 def _named(entry: Bound, path: Path) -> str:
-    """What is objected to: a key, or the member of a list."""
-    if isinstance(path[-1], str):
-        return path[-1]
+    """What is objected to: a word, by itself or in a list, or the key of a number."""
     value: object = entry.params.model_dump(by_alias=True) if entry.params else None
     for part in path:
         value = value[part] if isinstance(value, Mapping | Sequence) else None  # type: ignore[index]
-    return str(value)
+    return str(value if isinstance(value, str) or not isinstance(path[-1], str) else path[-1])
 
 
 def settled(bound: Sequence[Bound]) -> list[Bound]:

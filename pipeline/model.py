@@ -24,6 +24,7 @@ from speckit_memory.pipeline.workings import Workings
 Mode = Literal["auto", "quick", "deep", "focused", "resume"]
 Complexity = Literal["simple", "moderate", "complex"]
 Confidence = Literal["high", "medium", "low", "fallback"]
+Order = Literal["", "newest", "oldest"]
 Ranks = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
@@ -65,6 +66,10 @@ class Plan:
     one of them asked for, 0 where none did. A recoverer may relax that by `min_similarity`, which binds channels that
     ask for more, and raise `limit_factor`; `attempt` counts how often (C14).
 
+    `times` are the spans that the question names, from a moment up to another in seconds since 1970, `order` says
+    whether it asks for what is newest, and `topic` holds the terms that are left of it without all that; None where it
+    names no time. `counted_from` is the moment from which times such as "last week" are counted where it is not now.
+
     `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
     failed (C9). `connected` counts the memories that the causal graph connects with the question, None when nobody has
     looked; `graph_gap` says that they are too few (C15).
@@ -85,6 +90,10 @@ class Plan:
     folders: tuple[str, ...] = ()
     respelt: tuple[Respelling, ...] = ()
     memories: tuple[int, ...] | None = None
+    times: tuple[tuple[float, float], ...] = ()
+    order: Order = ""
+    topic: tuple[str, ...] | None = None
+    counted_from: float | None = None
     warnings: tuple[str, ...] = ()
     asked_similarity: float = 0.0
     min_similarity: float | None = None

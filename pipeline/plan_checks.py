@@ -9,7 +9,7 @@ from typing import Any, get_args
 from speckit_memory.pipeline.copying import LARGEST, absent, flag, number, pairs, row_of, text, texts, values_of, whole
 from speckit_memory.pipeline.describing import name_of, said
 from speckit_memory.pipeline.errors import ContractError, Unfit
-from speckit_memory.pipeline.model import Complexity, Confidence, Mode, Plan, Query, Respelling
+from speckit_memory.pipeline.model import Complexity, Confidence, Mode, Order, Plan, Query, Respelling
 from speckit_memory.pipeline.ports import Unavailable
 
 MOST_VARIANTS = 16
@@ -52,6 +52,13 @@ def _memory(found: object) -> int:
     return whole(found, "a memory", 0, MOST_COUNTED)
 
 
+def _span(found: object) -> tuple[float, float]:
+    moments = row_of(found, lambda moment: number(moment, "a moment", -LARGEST, LARGEST), "moments of a span", 2)
+    if len(moments) != 2:
+        raise Unfit(f"returned {len(moments)} moments as one of the times; accepted: two, from the first to the last")
+    return moments
+
+
 def _word(name: str, accepted: tuple[str, ...]) -> Callable[[object], str]:
     """The copier of one of a few words, which are the frame's."""
 
@@ -86,6 +93,10 @@ _COPIERS: dict[str, Callable[[object], Any]] = {
     "min_similarity": _or_none(lambda found: number(found, "min_similarity", -1.0, 1.0)),
     "limit_factor": lambda found: number(found, "the factor", 1.0, 1e6),
     "memories": _or_none(lambda found: row_of(found, _memory, "memories", MOST_COUNTED)),
+    "times": lambda found: row_of(found, _span, "times", MOST_NAMES),
+    "order": _word("order", get_args(Order)),
+    "topic": _or_none(lambda found: texts(found, "topic", MOST_COUNTED)),
+    "counted_from": _or_none(lambda found: number(found, "counted_from", -LARGEST, LARGEST)),
     "warnings": lambda found: texts(found, "warnings", MOST_REASONS),
     "asked_similarity": lambda found: number(found, "asked_similarity", -LARGEST, LARGEST),
     "attempt": lambda found: whole(found, "attempt", 0, MOST_COUNTED),

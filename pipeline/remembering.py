@@ -73,6 +73,10 @@ class SearchAttributes:
         """All memories of a tier."""
         return self._of_store.of_tier(tier)
 
+    def oldest_first(self, scope: Scope) -> Ids:
+        """All admitted memories by the time when they were made."""
+        return self._of_store.oldest_first(scope)
+
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one."""
         return self._of_store.in_folder(folder)

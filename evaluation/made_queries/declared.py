@@ -11,7 +11,8 @@ from typing import TypeVar
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from speckit_memory.memory.indexing.metadata import CREATED, MONTHS, Field, dates_in
+from speckit_memory.memory.indexing.dates import MONTHS, dates_in
+from speckit_memory.memory.indexing.metadata import CREATED, Field
 
 _Value = TypeVar("_Value", bound=Hashable)
 _AUTHORS = frozenset(("author", "authors", "owner", "owners", "editor", "editors", "decider", "deciders"))
@@ -54,19 +55,38 @@ def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
             yield query
 
 
+def latest(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """`latest proposal about TOPIC`, a topic being a word that two to twenty titles hold; the newest of these documents
+    by the days that they say they were created on is relevant, where no two were on the last."""
+    created: defaultdict[int, tuple[int, int, int]] = defaultdict(lambda: (0, 0, 0))
+    for day, rows in _by_value(collection, CREATED, lambda value: dates_in(value.value)).items():
+        for row in rows:
+            created[row] = max(created[row], day)
+    topics = _topics(collection)
+    for topic in shuffled(sorted(topics), random):
+        *others, newest = sorted(topics[topic], key=created.__getitem__)
+        if others and len(topics[topic]) <= _MOST_OF_A_TOPIC and created[others[-1]] < created[newest]:
+            yield MadeQuery(f"latest proposal about {topic}", (newest,))
+
+
 def status(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """`status STATUS TOPIC`, a topic being a word that up to twenty titles hold; those documents of the topic that have
     the status are relevant, where others have another one."""
     of_row: dict[int, str] = {}
     for state, rows in _by_value(collection, frozenset(("status", "state")), _state).items():
         of_row |= dict.fromkeys(rows, state)
-    titles = [{word for word in folded_words(document.title) if is_content(word)} for document in collection.documents]
-    topics = postings(titles)
+    topics = _topics(collection)
     for topic in shuffled(sorted(topics), random):
         states = sorted({of_row[row] for row in topics[topic] if row in of_row})
-        if len(states) > 1 and len(topics[topic]) <= _MOST_OF_A_TOPIC and topic.isalpha():
+        if len(states) > 1 and len(topics[topic]) <= _MOST_OF_A_TOPIC:
             state = random.choice(states)
             yield MadeQuery(f"status {state} {topic}", tuple(row for row in topics[topic] if of_row.get(row) == state))
+
+
+def _topics(collection: Collection) -> dict[str, Rows]:
+    """The documents whose titles hold each word of letters that tells something."""
+    titles = [{word for word in folded_words(document.title) if is_content(word)} for document in collection.documents]
+    return {word: rows for word, rows in postings(titles).items() if word.isalpha()}
 
 
 def _by_value(

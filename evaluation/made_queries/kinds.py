@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.evaluation.made_queries.declared import authors, dates, status
+from speckit_memory.evaluation.made_queries.declared import authors, dates, latest, status
 from speckit_memory.evaluation.made_queries.identifiers import identifiers
 from speckit_memory.evaluation.made_queries.kind import Kind
 from speckit_memory.evaluation.made_queries.names import names
@@ -27,6 +27,7 @@ KINDS: dict[str, Kind] = {
     "paragraphs": Kind(paragraphs, "document with more than 80 words that are its own"),
     "authors": Kind(authors, "author, owner, editor or decider whom 1 to 10 documents name"),
     "dates": Kind(dates, "day or month that 1 to 10 documents say they are of"),
+    "latest": Kind(latest, "word of 2 to 20 titles, one of whose documents says that it is the newest"),
     "status": Kind(status, "word of up to 20 titles whose documents say that they have different statuses"),
 }
 """By name, in the order of `KIND_NAMES`."""

@@ -16,6 +16,7 @@ from speckit_memory.memory.indexing import (
     causal_links,
     chunks,
     classify,
+    dates,
     front_matter,
     metadata,
     preflight,
@@ -104,10 +105,15 @@ def build(
     noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
     declared = (*front.fields, *metadata.head_of(body).fields)
     told = front.created_at if source.created_at is None else source.created_at
-    told = (metadata.created_in(declared) if told is None else told) or None
+    if told is None:
+        told = next((time for time in _dates(declared, body, source.key) if time is not None), None)
+    told = told or None
     created, changed = known_time(told), told
     if source.mtime_ns:
         changed = source.mtime_ns / 1e9
+    if source.committed:
+        created = source.committed.first if created is None else created
+        changed = changed if source.committed.last is None else source.committed.last
     problems += _mistaken_times(source.key, {"created": told, "last changed": changed})
     changed = known_time(changed)
     links = front.links | {link: page.place(where, first) for link, where in body_links.items()}
@@ -146,6 +152,13 @@ def build(
         extra=_extra(front, description),
     )
     return document, [*few(problems), *limits.problems()]
+
+
+def _dates(declared: Iterable[metadata.Field], body: str, key: str) -> Iterator[float | None]:
+    """When a document was made, by what it says of itself, by its first line, and by its name."""
+    yield metadata.created_in(declared)
+    yield dates.opening_time(body)
+    yield dates.named_time(key)
 
 
 def _extra(front: front_matter.FrontMatter, description: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from speckit_memory.memory.indexing import aliases, causal_links, interrupted, j
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
+from speckit_memory.memory.indexing.commit_times import CommitTimes, commit_times
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
@@ -123,7 +124,10 @@ class Indexer:
         report.unchanged += decision.skip
         gone = set(decision.gone)
         hashes = {key: each.content_hash for key, each in known.items() if key not in gone and not each.absent}
-        tasks = self._tasks(decision.read, known, restorations.removed(connection), force)
+        new = [file.key for file in decision.read if file.key not in known]
+        committed, unknown = commit_times(self._root, new)
+        report.problems += unknown
+        tasks = self._tasks(decision.read, known, restorations.removed(connection), force, committed)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # a run takes a while
@@ -290,7 +294,12 @@ class Indexer:
         report.problems += told
 
     def _tasks(
-        self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], removed: Mapping[str, str], force: bool
+        self,
+        files: Sequence[FoundFile],
+        known: Mapping[str, KnownFile],
+        removed: Mapping[str, str],
+        force: bool,
+        committed: Mapping[str, CommitTimes],
     ) -> list[Task]:
         """The files to be read, with what is known of those whose content may be the stored one; none by `force`, but
         for what a restored checkpoint holds until a file changes."""
@@ -303,7 +312,7 @@ class Indexer:
                 same = stored.content_hash
             else:
                 same = ""
-            tasks.append(Task(file, stored is not None, same))
+            tasks.append(Task(file, stored is not None, same, committed.get(file.key)))
         return tasks
 
     def _run(

@@ -13,6 +13,7 @@ from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import generated, lfs_pointer, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.chunks import ChunkSizes
+from speckit_memory.memory.indexing.commit_times import CommitTimes
 from speckit_memory.memory.indexing.documents import build, content_hash
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Passages, document_texts, passages_of
@@ -29,11 +30,13 @@ LARGE = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Task:
     """A file to be read, and the hash of its content when it was stored last; "" for a file that was never stored, and
-    for one that is to be written whatever it holds. `stored` says whether there is a memory of it."""
+    for one that is to be written whatever it holds. `stored` says whether there is a memory of it, and `committed` when
+    git took it in."""
 
     file: FoundFile
     stored: bool = False
     stored_hash: str = ""
+    committed: CommitTimes | None = None
 
 
 @dataclass(slots=True)
@@ -86,7 +89,8 @@ class Maker:
             return Made(file.key, unchanged_since=mtime_ns)
         if not task.stored and not text.strip():
             return Made(file.key, problems=[preflight.no_text(text, file.key)])
-        made = self.of_source(Source(file.key, text, file=file.path, mtime_ns=mtime_ns), stored=task.stored)
+        source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns, committed=task.committed)
+        made = self.of_source(source, stored=task.stored)
         if made.intake and made.intake.only_generated:
             return Made(file.key, ignored=generated.IGNORED)
         return made

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from speckit_memory.memory.store.records import known_time
+from speckit_memory.memory.indexing.dates import MONTHS, dates_in, time_of
 
-VERSION = 1
+VERSION = 2
 """Raise it when other words are found, so that documents are read again."""
 LONGEST_HEAD = 12_000
 """Characters of a text in which its head is looked for."""
@@ -51,19 +49,6 @@ _BLOCK = re.compile(
 )
 _BLANK = re.compile(r"(?:[ \t]*\n)*")
 _BREAK = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
-
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-_MONTH = r"(?P<{0}>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
-_DATE = re.compile(
-    r"(?<![\w-])(?:(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})"
-    rf"|(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?[- ]{_MONTH.format('name2')},?[- ](?P<year2>\d{{4}})"
-    rf"|{_MONTH.format('name3')}[ ](?:(?P<day3>\d{{1,2}})(?:st|nd|rd|th)?,?[ ])?(?P<year3>\d{{4}})"
-    r"|(?P<year4>\d{4})-(?P<month4>\d{2}))(?=T\d|\W|\Z)",
-    re.IGNORECASE,
-)
 
 
 class Field(NamedTuple):
@@ -120,25 +105,10 @@ def words_of(fields: Iterable[Field]) -> str:
     return "\n".join(line for field in fields for line in (f"{field.name} {_bare(field.value)}", *_dated(field)))
 
 
-def dates_in(value: str) -> Iterator[tuple[int, int, int]]:
-    """The dates in a value: year, month, day, the last 0 where only a month is named."""
-    for match in _DATE.finditer(value):
-        part = {name.rstrip("234"): said for name, said in match.groupdict().items() if said}
-        month = int(part["month"]) if "month" in part else _month(part["name"])
-        day = int(part.get("day", 0))
-        if 1 <= month <= len(MONTHS) and 0 <= day <= 31:
-            yield int(part["year"]), month, day
-
-
 def created_in(fields: Iterable[Field]) -> float | None:
     """When a document was made by what it says, in seconds since 1970: the first day that a field named so holds."""
     days = (date for field in fields if field.plain_name in CREATED for date in dates_in(field.value))
-    for year, month, day in days:
-        with suppress(ValueError):  # a month alone, or the 31st of June
-            time = known_time(datetime(year, month, day, tzinfo=UTC).timestamp())
-            if time is not None:
-                return time
-    return None
+    return next((time for day in days if (time := time_of(day)) is not None), None)
 
 
 def _dated(field: Field) -> Iterator[str]:
@@ -150,10 +120,6 @@ def _dated(field: Field) -> Iterator[str]:
         else:
             yield f"{name} {year}-{number:02}"
         yield f"{name} {month} {year}"
-
-
-def _month(name: str) -> int:
-    return next(number for number, month in enumerate(MONTHS, 1) if month.casefold().startswith(name[:3].casefold()))
 
 
 def _bare(value: str) -> str:

@@ -12,6 +12,7 @@ from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document, Tier
 
 if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.commit_times import CommitTimes
     from speckit_memory.memory.indexing.intake import Intake
     from speckit_memory.memory.indexing.moves import Move
     from speckit_memory.memory.indexing.prediction_error import Verdict
@@ -23,7 +24,8 @@ class Source:
     """A text to be remembered under a key. What is given here goes before what the text's front matter says.
 
     `title` None means "find one"; an empty title means that the document has none. `folder` None means the folder part
-    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from.
+    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from, and
+    `committed` are the times at which git took that in.
     """
 
     key: str
@@ -35,6 +37,7 @@ class Source:
     created_at: float | None = None
     file: Path | None = None
     mtime_ns: int | None = None
+    committed: CommitTimes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,9 @@ class Attributes(Protocol):
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
 
+    def oldest_first(self, scope: Scope) -> Ids:
+        """All admitted memories of which it is known when they were made, by that time, then by id."""
+
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""
 

@@ -70,6 +70,7 @@ QUESTIONS = (
     _asked(token_usage=0.9),
     _asked(anchors=("steps",)),
     _asked("computeMPAB"),
+    _asked("what changed today", plan=Plan(variants=("what changed today",), times=((NOW - DAY, NOW),), topic=())),
     _asked("fusoin"),
     _asked(plan=Plan(variants=("rank fusion of lists",), intent="find_decision", intent_confidence=0.9)),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.ports import Column, Filter, Ids, MemoryName, Passage
+from speckit_memory.pipeline.ports import Column, Filter, Ids, MemoryName, Passage, Scope
 from speckit_memory.pipeline.testing.memories import Memory
 
 if TYPE_CHECKING:
@@ -75,6 +75,13 @@ class FakeAttributes:
             np.array([beside(int(i), -1) for i in ids], np.int64),
             np.array([beside(int(i), 1) for i in ids], np.int64),
         )
+
+    def oldest_first(self, scope: Scope) -> Ids:
+        """The admitted memories by the time when they were made."""
+        ids = np.array(sorted(self._store.memories), np.int64)
+        made = self.number("created_at", ids)
+        ids = ids[np.argsort(made, kind="stable")][: int(np.isfinite(made).sum())]
+        return ids[scope.admits(ids)]
 
     def of_tier(self, tier: str) -> Ids:
         """The memories of a tier."""

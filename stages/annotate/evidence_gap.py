@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.arithmetic import best_of
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.hooks import EvidenceRule
 from speckit_memory.pipeline.lookup import coverage
-from speckit_memory.pipeline.model import GAP_WARNING, Notes, Query
-from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.model import GAP_WARNING, Notes, Plan, Query
+from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
+
+FEW = 5
+"""Rows of which one may hold most of a query that resembles none."""
 
 
 class EvidenceGapParams(Params):
     """What is taken as missing evidence."""
 
-    form: Literal["z", "coverage"] = Field(
+    form: Literal["z", "coverage", "evidence"] = Field(
         "z",
-        description="z: the best score stands out too little; coverage: the best rows hold too little of the query.",
+        description="z: the best score stands out too little; coverage: the best rows hold too little of the query; "
+        "evidence: the best row is long and holds too little of it, or no row holds much or is similar.",
     )
     min_z: float = Field(
         1.5, ge=0, le=10, description="Form z: standard deviations by which the best score must stand out."
     )
     min_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
     min_coverage: float = Field(
-        0.4, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold."
+        0.4, ge=0, le=1, description="Forms coverage and evidence: share of the query's information to be held."
+    )
+    long: float = Field(
+        20,
+        ge=1,
+        le=1000,
+        description="Form evidence: a row is long that has so many times the characters of the query.",
+    )
+    similarity: str = Field(
+        "", description="Form evidence: id of the channel whose scores are cosines; without one, words alone decide."
+    )
+    min_cosine: float = Field(
+        0.24, ge=-1, le=1, description="Form evidence: the cosine that a passage found must have, of static vectors."
+    )
+    enough_coverage: float = Field(
+        0.7, ge=0, le=1, description="Form evidence: who holds such a share of the query need not be similar to it."
     )
     false_alarm_rate: float | None = Field(
         None,
@@ -51,7 +73,12 @@ class EvidenceGap:
 
     Form `coverage` measures on an absolute scale, the same for every store and pipeline: the share of the
     query's information, Σ idf of its distinct words, that title, triggers or text of one of the best rows hold.
-    Its limit can be fitted to a stated rate of false alarms (`pipeline calibrate`). Feature A4.
+    Its limit can be fitted to a stated rate of false alarms (`pipeline calibrate`).
+
+    Form `evidence` has two absolute measures. The best row, if it is far longer than the question, must hold
+    `min_coverage` of it; of a short note nobody expects that. And some row must hold `enough_coverage`, or some passage
+    that was found have the cosine `min_cosine`, by static vectors: those of other models stand closer together. A
+    question about a time alone is answered by a memory of that time. Feature A4.
     """
 
     about = About(features=("A4",))
@@ -62,6 +89,11 @@ class EvidenceGap:
         self._ignored_tiers = tuple(params.ignore_tiers)
 
     @classmethod
+    def check(cls, params: EvidenceGapParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """The channel is declared."""
+        return context.undeclared([(("similarity",), params.similarity)] if params.similarity else [])
+
+    @classmethod
     def evidence_rule(cls, params: EvidenceGapParams) -> EvidenceRule:
         """Form `coverage` has a limit on what a row holds of the question."""
         limit = params.min_coverage if params.form == "coverage" else None
@@ -70,6 +102,8 @@ class EvidenceGap:
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """`evidence_gap`, the measure behind it, and a warning when there is one."""
         p = self._params
+        if p.form == "evidence" and len(ranking):
+            return self._by_evidence(query, ranking, store)
         counted = ~any_of(store.attributes.label("tier", ranking.ids), self._ignored_tiers)
         if not counted.any():
             return _gap("nothing was found", {})
@@ -88,7 +122,40 @@ class EvidenceGap:
             weak = faint or (len(scores) > 1 and z < p.min_z)
             reason = "the best result is hardly better than nothing" if faint else "no result stands out"
             found = {"z": round(z, 4)}
-        return _gap(reason, found) if weak else Notes(overall={"evidence_gap": False, **found})
+        return _gap(reason, found) if weak else _none(found)
+
+    def _by_evidence(self, query: Query, ranking: Ranking, store: Store) -> Notes:
+        p = self._params
+        terms = tuple(dict.fromkeys(query.terms))
+        if not terms or (query.plan.topic == () and _is_of_its_time(query.plan, ranking.parents[:1], store)):
+            return Notes(overall={"evidence_gap": False})
+        constitutional = any_of(store.attributes.label("tier", ranking.ids), self._ignored_tiers)
+        best = ranking.parents[constitutional | (np.cumsum(~constitutional) <= p.top)]
+        share = coverage(terms, best, store.lexicon, store.attributes.count)
+        found: dict[str, float] = {"coverage": round(share, 4)}
+        reason = f"the best results hold {share:.0%} of the query"
+        cosine = best_of(ranking.raw, ranking.channels, (p.similarity,))
+        if not store.vectors.static or not np.isfinite(cosine).any():
+            short = f"{reason}; {p.min_coverage:.0%} are expected"
+            return _gap(short, found) if share < p.min_coverage else _none(found)
+        found["cosine"] = round(float(np.nanmax(cosine)), 4)
+        long = store.attributes.number("characters", best) > p.long * len(query.text)
+        if long.all() and share < p.min_coverage:
+            return _gap(f"{reason}, and {p.min_coverage:.0%} are expected of texts as long as these", found)
+        if found["cosine"] < p.min_cosine:
+            share = coverage(terms, np.append(best, ranking.parents[:FEW]), store.lexicon, store.attributes.count)
+            if share < p.enough_coverage:
+                return _gap(f"{reason}, and nothing that was found resembles it", found)
+        return _none(found)
+
+
+def _is_of_its_time(plan: Plan, best: Ids, store: Store) -> bool:
+    made = store.attributes.number("created_at", best)
+    return bool(plan.order) or any(bool((first <= made).all() and (made < last).all()) for first, last in plan.times)
+
+
+def _none(found: dict[str, float]) -> Notes:
+    return Notes(overall={"evidence_gap": False, **found})
 
 
 def _gap(reason: str, found: dict[str, float]) -> Notes:

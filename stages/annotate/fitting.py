@@ -24,9 +24,9 @@ class FittingParams(Params):
         0.8,
         ge=0,
         le=2,
-        description="The share of the question's information that a row holds, and its cosine, together.",
+        description="The share of the question's information that a row holds, plus its cosine by static vectors.",
     )
-    min_coverage: float = Field(0.6, ge=0, le=1, description="That share alone, where there is no cosine.")
+    min_coverage: float = Field(0.6, ge=0, le=1, description="That share alone, where there is no such cosine.")
     min_share: float = Field(0.8, ge=0, le=1, description="Share of the best score that a row must come to.")
 
 
@@ -66,7 +66,7 @@ class Fitting:
             return np.ones(len(ranking), np.bool_)
         held = information_held(terms, ranking.parents, store.lexicon, store.attributes.count)
         cosine = best_of(ranking.raw, ranking.channels, (self._params.similarity,))
-        if not np.isfinite(cosine).any():
+        if not store.vectors.static or not np.isfinite(cosine).any():
             return np.asarray(held >= self._params.min_coverage)
         cosine = np.nan_to_num(cosine, nan=0.0, posinf=0.0, neginf=0.0)
         return np.asarray(held + cosine >= self._params.min_evidence)

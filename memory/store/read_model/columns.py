@@ -15,7 +15,7 @@ from speckit_memory.memory.store.read_model.scope import Mask, MemoryScope
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 from speckit_memory.memory.store.segments.container import Container
 from speckit_memory.pipeline.clock import opening
-from speckit_memory.pipeline.ports import Column, Filter, Ids
+from speckit_memory.pipeline.ports import Column, Filter, Ids, Scope
 from speckit_memory.pipeline.ports.immutable import own
 
 TEMPORARY_LIFE = 7 * 86_400.0
@@ -190,6 +190,13 @@ class Columns:
         if found is None:
             found = self._of_tier[tier] = self._known[self._label("tier").where(lambda value: value == tier)]
         return found.copy()
+
+    def oldest_first(self, scope: Scope) -> Ids:
+        """All admitted memories of which it is known when they were made, by that time, then by id."""
+        made = self._numbers[_place("created_at", NUMBERS)][:-1]
+        known = np.flatnonzero(np.isfinite(made))
+        ids: Ids = self._known[known[np.argsort(made[known], kind="stable")]]
+        return ids if scope.complete else ids[scope.admits(ids)]
 
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""

@@ -37,7 +37,17 @@ def test_a_status_is_asked_for_with_a_topic_whose_documents_differ_in_it() -> No
     assert made("status", of) in ({"status accepted cache": (0,)}, {"status rejected cache": (1,)})
 
 
-@pytest.mark.parametrize("kind", ["authors", "dates", "status"])
+@pytest.mark.requirement("E3.kinds")
+def test_the_latest_about_a_topic_is_the_one_that_says_it_is_the_newest() -> None:
+    bodies = (YAML.format(status="x", day="2024-03-05"), LIST.format(status="y", day="7 Mar 2024"), "In June 2024.")
+    of = collection(*bodies, titles=("Cache one", "The cache", "Cache of none"))
+    same_day = collection(*(YAML.format(status="x", day="2024-03-05"),) * 2, titles=("Cache one", "The cache"))
+
+    assert made("latest", of) == {"latest proposal about cache": (1,)}
+    assert made("latest", same_day) == {}
+
+
+@pytest.mark.parametrize("kind", ["authors", "dates", "latest", "status"])
 def test_what_is_said_of_more_documents_than_ten_is_no_query(kind: str) -> None:
     bodies = [YAML.format(status=status, day="2024-03-05") for status in ("draft", "final") * 11]
 

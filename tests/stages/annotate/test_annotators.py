@@ -256,6 +256,57 @@ def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() ->
     assert present(gap.annotate(ask(""), ranking, store)).overall == {"evidence_gap": False, "coverage": 1.0}
 
 
+EVIDENCE = EvidenceGapParams(form="evidence", top=1, min_coverage=0.4, long=2, similarity="vector", min_cosine=0.3)
+
+
+@pytest.mark.requirement("A4.evidence")
+@pytest.mark.parametrize(
+    ("characters", "cosine", "question", "weak"),
+    [
+        (1000, 0.9, "fusion cuttlefish squid", True),  # 0.9808 / (0.9808 + 2 · 2.0794) = 0.19 of a long text
+        (10, 0.9, "fusion cuttlefish squid", False),  # of a short note nobody expects more, and it is similar
+        (10, 0.2, "fusion cuttlefish squid", True),
+        (10, 0.2, "fusion", False),  # what holds the words need not be similar
+        (1000, 0.2, "fusion", False),
+        (1000, np.nan, "fusion cuttlefish squid", True),  # without vectors words decide
+        (10, np.nan, "fusion cuttlefish", True),
+        (10, np.nan, "fusion", False),
+    ],
+)
+def test_evidence_is_what_a_long_text_holds_or_how_similar_a_passage_is(
+    characters: float, cosine: float, question: str, weak: bool
+) -> None:
+    store = FakeStore(Memory(1, chunks=("fusion",), numbers={"characters": characters}), Memory(2), Memory(3))
+    ranking = ranking_of(store, {1: 0.9}, found={"vector": [1]}, raw={"vector": {1: cosine}})
+
+    notes = present(EvidenceGap(EVIDENCE).annotate(ask(question), ranking, store))
+
+    assert notes.overall["evidence_gap"] is weak
+    assert bool(notes.warnings) is weak
+
+
+@pytest.mark.requirement("A4.evidence")
+def test_a_constitutional_memory_that_answers_is_evidence_and_one_that_does_not_is_none() -> None:
+    store = FakeStore(Memory(1, tier="constitutional", chunks=("fusion",)), Memory(2, chunks=("squid",)))
+    gap = EvidenceGap(EVIDENCE)
+
+    for scores in ({1: 0.9}, {1: 0.9, 2: 0.8}):
+        ranking = ranking_of(store, scores, found={"bm25": list(scores)})
+        assert not present(gap.annotate(ask("fusion"), ranking, store)).overall["evidence_gap"]
+        assert present(gap.annotate(ask("cuttlefish"), ranking, store)).overall["evidence_gap"]
+
+
+@pytest.mark.requirement("A4.evidence", "C2.times")
+def test_a_question_about_a_time_is_answered_by_what_is_of_that_time() -> None:
+    store = FakeStore(Memory(1, numbers={"created_at": 2 * DAY}))
+    gap, asked = EvidenceGap(EVIDENCE), ask("what did we do yesterday")
+
+    for times, topic, weak in ((((DAY, 3 * DAY),), (), False), (((3 * DAY, 4 * DAY),), (), True), ((), None, True)):
+        of_time = replace(asked, plan=replace(asked.plan, times=times, topic=topic))
+        ranking = ranking_of(store, {1: 0.9}, found={"dated": [1]})
+        assert present(gap.annotate(of_time, ranking, store)).overall["evidence_gap"] is weak
+
+
 @pytest.mark.requirement("A5.channels")
 def test_channels_are_named_and_counted() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3))
