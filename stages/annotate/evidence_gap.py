@@ -135,7 +135,7 @@ class EvidenceGap:
         found: dict[str, float] = {"coverage": round(share, 4)}
         reason = f"the best results hold {share:.0%} of the query"
         cosine = best_of(ranking.raw, ranking.channels, (p.similarity,))
-        if not store.vectors.static or not np.isfinite(cosine).any():
+        if not (np.isfinite(cosine).any() and store.vectors.static):
             short = f"{reason}; {p.min_coverage:.0%} are expected"
             return _gap(short, found) if share < p.min_coverage else _none(found)
         found["cosine"] = round(float(np.nanmax(cosine)), 4)

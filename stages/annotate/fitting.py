@@ -66,7 +66,7 @@ class Fitting:
             return np.ones(len(ranking), np.bool_)
         held = information_held(terms, ranking.parents, store.lexicon, store.attributes.count)
         cosine = best_of(ranking.raw, ranking.channels, (self._params.similarity,))
-        if not store.vectors.static or not np.isfinite(cosine).any():
+        if not (np.isfinite(cosine).any() and store.vectors.static):
             return np.asarray(held >= self._params.min_coverage)
         cosine = np.nan_to_num(cosine, nan=0.0, posinf=0.0, neginf=0.0)
         return np.asarray(held + cosine >= self._params.min_evidence)

@@ -214,6 +214,7 @@ QUESTIONS = (
     asked("computeMPAB"),
     asked("which payment gateway retries the requests that fail, and what has computeMPAB to do with them"),
     asked("zebra"),
+    asked("the latest note about the quokka cache"),
     asked("importr crash"),
     asked("multiplied"),  # found by relaxing the similarity
     asked("harpsichord"),  # the same, but below the floor of relevance
