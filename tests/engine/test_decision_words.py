@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.engine import decision_words as module
 from speckit_memory.engine.decision_words import decision_words
 
 
@@ -29,6 +28,6 @@ def test_the_sections_of_a_text_that_has_none_about_a_decision_are_not_read(monk
     def refused(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(module.sections, "part", refused)
+    monkeypatch.setattr("speckit_memory.memory.editing.sections.part", refused)
     body = "# Cache\n\nWe made a decision on caches.\n\n## Why\n\nAnswers repeat.\n"
     assert decision_words(body) == "We made a decision on caches. Answers repeat."
