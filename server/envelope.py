@@ -75,6 +75,8 @@ class Reply:
     """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
     """The Markdown of a row and its number from 1."""
+    brief_row_text: Callable[[int, dict[str, Any]], str] | None = None
+    """The same with less said of a row, for an answer in which not all rows have room; None where nothing may go."""
     unit: str = ""
     """What the rows are called where their number is told; as their list unless given."""
     hint_of_count: Callable[[int], str] | None = None
@@ -107,6 +109,8 @@ class _Draft:
     budget: int
     notes: tuple[str, ...] = ()
     """Hints of this call alone, before those of the reply."""
+    brief: bool = False
+    """Whether less is said of each row."""
     cut: bool = False
     """Whether texts were cut."""
     aside_room: int | None = None
@@ -146,7 +150,8 @@ class _Draft:
         return {name: sendable(part) for name, part in whole.items()}
 
     def row_texts(self) -> list[str]:
-        return [shown(self.reply.row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
+        row_text = (self.brief and self.reply.brief_row_text) or self.reply.row_text
+        return [shown(row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
 
     def text(self) -> str:
         notes = [f"Note: {one_line(hint)}" for hint in self.all_hints()]
@@ -276,12 +281,14 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
 
 
 def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
-    """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
-    cutting the last text, or putting back the best of those rows with as much of its text as there is room for.
+    """The text and its tokens, after saying less of each row, then cutting texts (unless they shall be whole), then
+    dropping the lowest rows, then cutting the last text, or putting back the best of those rows with as much of its
+    text as there is room for.
 
     One row stays, so that an answer may be over its budget when even the shortest form of that row is.
     """
     budget = draft.budget
+    draft.brief = True
     text, size = _counted(draft, count)
     if size <= budget or not draft.rows:
         return text, size

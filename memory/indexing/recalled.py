@@ -1,9 +1,9 @@
 """Text that came out of an answer of this memory is not remembered again (feature I9).
 
-An answer shows a memory in a form that hardly anybody writes: a numbered heading or row, below it the memory's id
-among points, and the passage as a quotation. A file into which that was pasted would make the passage a second memory,
-which then surfaces beside the first. Such a block is left out of what is stored; the file stays as it is. Its lines
-become empty ones, so that lines keep their numbers. What was measured: docs/decisions/0061-saving-well.md.
+An answer shows a memory in a form that hardly anybody writes: a numbered heading or row, in it or below it the memory's
+id among points, and the passage as a quotation. A file into which that was pasted would make the passage a second
+memory, which then surfaces beside the first. Such a block is left out of what is stored; the file stays as it is. Its
+lines become empty ones, so that lines keep their numbers. What was measured: docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ID = re.compile(r"(?:^|· )id \d{1,12}(?: ·|$)")
 _HEADING = re.compile(r"([ \t>]{0,12})#{1,6} \d{1,3}\. (\S.{0,600})$")
 _ROW = re.compile(r"([ \t>]{0,12}?) {0,2}\d{1,3}\. -?\d{1,6}\.\d{4}  (\S.{0,600})$")
 _FIELD = re.compile(r'"memory_text": ?"(?:[^"\\\n]|\\[^\n])*+"')
-_PLACE = re.compile(r":\d{1,9}-\d{1,9}$")
+_PLACE = re.compile(r":\d{1,9}(?:-\d{1,9})?$")
 
 
 class Recalled(NamedTuple):
@@ -44,7 +44,7 @@ def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
                 lines[number] = without
                 found.append(Recalled("", number + 1, number + 1))
     at = 0
-    while rendered and at < len(lines) - 2:
+    while rendered and at < len(lines) - 1:
         block = _block(lines, at)
         if block is None:
             at += 1
@@ -61,19 +61,24 @@ def _block(lines: list[str], at: int) -> tuple[str, int] | None:
     line = lines[at]
     if "." not in line[:20]:
         return None
+    below = at + 1
     for form, quoting in ((_HEADING, ">"), (_ROW, "    │")):
-        head, mark = form.match(line), quoting
-        if head and lines[at + 1].startswith(head[1]) and _ID.search(lines[at + 1][len(head[1]) :].strip()):
+        head = form.match(line)
+        if head is None:
+            continue
+        mark = head[1] + quoting
+        if form is _HEADING and (named := _ID.search(head[2])) and named.start():
+            name = head[2][: named.start()]
+            break
+        if lines[below].startswith(head[1]) and _ID.search(lines[below][len(head[1]) :].strip()):
+            name, below = head[2], below + 1
             break
     else:
         return None
-    mark = head[1] + mark
-    start = at + 2
-    while (
-        start < len(lines) and start - at < MOST_REMARKS and lines[start].strip() and not lines[start].startswith(mark)
-    ):
-        start += 1
-    end = start
+    end = below
+    while end < len(lines) and end - at < MOST_REMARKS and lines[end].strip() and not lines[end].startswith(mark):
+        end += 1
+    start = end
     while end < len(lines) and lines[end].startswith(mark):
         end += 1
-    return (_PLACE.sub("", head[2].strip()), end) if end > start else None
+    return (_PLACE.sub("", name.strip()), end) if end > start else None

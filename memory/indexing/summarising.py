@@ -11,11 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 
 from speckit_memory.memory.indexing.anchors import without_tags
-from speckit_memory.memory.indexing.markdown import blocks
+from speckit_memory.memory.indexing.markdown import Block, blocks
 from speckit_memory.pipeline.ports import Column
 
 MOST_SENTENCES = 3
@@ -64,11 +65,10 @@ def summary(title: str, body: str, tokens: Callable[[str], Sequence[str]]) -> tu
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a text in order, without marks of Markdown; headings, code and tables are none."""
-    found = list(blocks(text))
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in pairwise(chain(blocks(text), [Block(len(text))])):
         if block.kind != "text":
             continue
-        piece = without_tags(text[block.start : following.start if following else len(text)])
+        piece = without_tags(text[block.start : following.start])
         if piece.startswith(("    ", "\t")):  # indented code
             continue
         for item in _ITEM.split(piece):

@@ -13,7 +13,7 @@ Why = Literal["full", "short", "none"]
 
 
 MOST_ROWS = 100
-TOKENS_OF_A_ROW = 100
+TOKENS_OF_A_ROW = 60
 """Fewer than any memory takes with its passage: an answer that is asked for one for every so many tokens is filled."""
 
 
@@ -31,7 +31,7 @@ class AnswerForm:
     Attributes:
         excerpt: Characters of a passage that are shown at most.
         rows: Memories of an answer, where the caller names no number; 0 for what `rows_of` says.
-        why: What is said of why a memory surfaced.
+        why: What is said of why a memory surfaced, as long as all memories have room.
         last: What becomes of the first memory that has no room for its whole passage.
     """
 

@@ -37,6 +37,9 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
         return count([quoted(text)])[0]
 
     room = int(budget * USED_FOR_ROWS) - sum(count([search_row_text(at, row) for at, row in enumerate(shown, 1)]))
+    if room < 0:  # the rows will say less then
+        brief = [search_row_text(at, row, "none") for at, row in enumerate(shown, 1)]
+        room = int(budget * USED_FOR_ROWS) - sum(count(brief))
     wanted = whole = 0
     for each, row in zip(shown, rows, strict=True):
         if TEXT_FIELD not in each or _sections(each):

@@ -108,6 +108,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             whole_texts=alone,
             facts="\n".join(filter(None, facts)),
             row_text=partial(search_row_text, why=SHIPPED_FORM.why),
+            brief_row_text=partial(search_row_text, why="none"),
             pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
             again=None if sessionId else partial(note_served_again, memory, result.without_texts()),

@@ -1,6 +1,7 @@
 """The Markdown of one result of a search: what it is, why it surfaced, what to mind about it, and the passage."""
 
 import re
+from pathlib import PurePosixPath
 from typing import Any
 
 from speckit_memory.server.envelope import TEXT_FIELD
@@ -18,25 +19,25 @@ _OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
 def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
     """Some lines about one result, and its text as a quotation that nothing in it can end."""
     key, title = one_line(row["key"]), one_line(row["title"])
-    lines = row.get("lines", [0, 0])
-    place = f":{lines[0]}-{lines[1]}" if lines[0] else ""
+    place = _place(*row.get("lines", (0, 0)))
     notes = dict(row.get("notes", {}))
     if "already_sent" in notes and TEXT_FIELD not in row:
         successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
         sent = f"already sent: {one_line(notes['already_sent'])}"
         return f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"
     sections = notes.pop("sections", [])
-    shown = [
-        f"\n## {number}. {key}{place}",
-        about(
-            "" if title == key else title,
-            _below(title, one_line(row.get("heading", ""))),
-            f"sections {', '.join(sections)}" if sections else "",
-            f"id {row['id']}",
-            row["tier"] if row["tier"] != "normal" else "",
-            f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
-        ),
-    ]
+    head = f"## {number}. {key}{place}"
+    names = about(
+        "" if title in (key, PurePosixPath(key).stem) else title,
+        _below(title, one_line(row.get("heading", ""))),
+        f"sections {', '.join(sections)}" if sections else "",
+    )
+    facts = (
+        f"id {row['id']}",
+        row["tier"] if row["tier"] != "normal" else "",
+        f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
+    )
+    shown = [head, about(names, *facts)] if names else [about(head, *facts)]
     for name, words in _OTHERS.items():
         others = notes.pop(name, None) or ()
         for other in others:
@@ -49,7 +50,14 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
         scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
         shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
     shown.append(quoted(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
-    return "\n".join(part for part in shown if part)
+    return "\n" + "\n".join(part for part in shown if part)
+
+
+def _place(first: int, last: int) -> str:
+    """The lines of a passage, as they follow its key; a text of one line has no other."""
+    if last <= 1:
+        return ""
+    return f":{first}" if first == last else f":{first}-{last}"
 
 
 def _why(reason: str, why: Why) -> str:

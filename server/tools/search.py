@@ -164,6 +164,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             facts=search_facts(result),
             aside=absent.told if absent else None,
             row_text=partial(search_row_text, why=form.why),
+            brief_row_text=None if explain else partial(search_row_text, why="none"),
             budget=budget,
             last=form.last,
             pipeline=result.pipeline.hash,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -358,6 +359,28 @@ def test_without_a_budget_of_the_pipeline_the_layer_decides(many: Path) -> None:
     assert (
         asked(many, "memory_search", query="which payment gateway retries what fails")["meta"]["token_budget"] == 1500
     )
+
+
+@pytest.mark.requirement("T24.brief")
+def test_why_memories_surfaced_is_left_out_before_memories_are(many: Path) -> None:
+    def told(**more: Any) -> str:
+        asked_for = {"query": "payment gateway", "limit": 6, **more}
+        return str(with_client(many, lambda client: client.call_tool("memory_search", asked_for)).content[0].text)  # type: ignore[union-attr]  # all of it is text
+
+    # of 500 tokens all six have room, without why they surfaced
+    texts = [told(), told(tokenBudget=500), told(tokenBudget=500, explain=True)]
+    assert [(text.count("found by"), text.count("\n## ")) for text in texts[:2]] == [(6, 6), (0, 6)]
+    assert 0 < texts[2].count("found by") == texts[2].count("\n## ") < 6
+
+
+@pytest.mark.requirement("T24.brief")
+def test_a_row_of_which_only_the_key_is_known_takes_one_line_above_its_text(tmp_path: Path) -> None:
+    root = written(tmp_path, {"log.txt": "The quokka sleeps.\n"})
+    asked_for = {"query": "quokka", "explain": True}
+    result = with_client(root, lambda client: client.call_tool("memory_search", asked_for))
+
+    text = result.content[0].text  # type: ignore[union-attr]  # all of it is text
+    assert re.search(r"\n## 1\. log\.txt · id 1\nfound by [^\n]*\nscores: [^\n]*\n> The quokka sleeps\.$", text)
 
 
 @pytest.mark.requirement("A6")

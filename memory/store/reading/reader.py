@@ -15,7 +15,7 @@ from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, MENTION, UNKNOWN_TIME, MemoryRecord, Tier
-from speckit_memory.memory.store.tables import absences, vectors
+from speckit_memory.memory.store.tables import absences, surface, vectors
 from speckit_memory.memory.store.tables.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.promotions import promotions
@@ -201,11 +201,15 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     A short memory is one passage that lies in no section and may hold several: those whose text speaks of such a
     section are among the passages, and what exactly they hold is left to whoever reads their tags.
     """
+    if not sections:
+        return []
     marks = ", ".join("?" * len(sections))
     spoken_of = " OR ".join(["text LIKE '%anchor%' || ? || '%'"] * len(sections))
-    # few texts hold a comment, and looking for one takes a third of the time of a pattern
-    condition = f"anchor IN ({marks}) OR (anchor = '' AND instr(text, '<!--') AND ({spoken_of}))" if sections else "0"
-    return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
+    # the words of a tag stand in a row in the whole text, and of few memories all passages have to be read
+    tags = " OR ".join(surface.quoted(f"anchor {section}") for section in sections)
+    tagged = "memory_id IN (SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?)"
+    chosen = f"{_PASSAGE} WHERE {tagged} AND (anchor IN ({marks}) OR (anchor = '' AND ({spoken_of}))) ORDER BY id"
+    return _passages(connection, chosen, (tags, *sections, *sections))
 
 
 def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories: Ids) -> list[Passage]:

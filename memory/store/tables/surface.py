@@ -46,6 +46,11 @@ def delete(txn: Transaction, memory_id: int) -> None:
     txn.connection.execute("DELETE FROM surface_fts WHERE rowid = ?", (memory_id,))
 
 
+def quoted(phrase: str) -> str:
+    """A phrase as expressions of the table have it."""
+    return f'"{_UNQUOTABLE.sub(" ", phrase)}"'
+
+
 def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
     """The first `limit` memories, by id, that hold the words of each phrase in a row; `allowed` are the only ones
     wanted.
@@ -53,7 +58,7 @@ def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, all
     Case does not count, nor what stands between words. A phrase without words is one that every memory holds; phrases
     that are all without words are held by none.
     """
-    expression = " ".join(f'"{_UNQUOTABLE.sub(" ", phrase)}"' for phrase in phrases) or '""'
+    expression = " ".join(map(quoted, phrases)) or '""'
     # The unary plus makes the restriction a test on each match; as a constraint it would run the search once per id.
     within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
     found = rows(

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from speckit_memory.memory.indexing.recalled import ALLOW, Recalled, leave_out
+from speckit_memory.server.tools.answer_form import Why
 from speckit_memory.server.tools.row_text import search_row_text
 
 ROW = {"id": 17, "key": "docs/rrf.md", "title": "Rank fusion", "tier": "normal", "state": "HOT", "lines": [3, 9],
@@ -17,14 +20,21 @@ TERMINAL = (
 
 @pytest.mark.requirement("I9.recalled")
 @pytest.mark.parametrize("prefix", ["", "> ", "    "])
-def test_a_row_of_an_answer_is_left_out_wherever_it_was_pasted(prefix: str) -> None:
-    pasted = search_row_text(1, ROW).strip("\n").split("\n")
+@pytest.mark.parametrize("row", [ROW, ROW | {"title": ROW["key"], "lines": [3, 3], "notes": {}}])
+@pytest.mark.parametrize("why", ["full", "none"])
+def test_a_row_of_an_answer_is_left_out_wherever_it_was_pasted(prefix: str, row: dict[str, Any], why: Why) -> None:
+    pasted = search_row_text(1, row, why).strip("\n").split("\n")
     text = "\n".join(["# Mine", "before", *(prefix + line for line in pasted), "after", ""])
 
     kept, found = leave_out(text)
 
     assert found == (Recalled("docs/rrf.md", 3, 2 + len(pasted)),)
     assert kept.split("\n") == ["# Mine", "before", *[""] * len(pasted), "after", ""]
+
+
+@pytest.mark.requirement("I9.recalled")
+def test_a_row_at_the_end_of_a_file_is_left_out() -> None:
+    assert leave_out("# Mine\n## 1. docs/rrf.md:3 · id 17\n> We fuse by rank.")[0] == "# Mine\n\n"
 
 
 @pytest.mark.requirement("I9.recalled")
@@ -41,6 +51,8 @@ def test_rows_of_the_terminal_and_fields_of_json_are_left_out() -> None:
     [
         "## 1. Introduction\nwith id 17\n> a quotation\n",
         "## 1. docs/rrf.md\nRank fusion · id 17\nno quotation\n",
+        "## 1. docs/rrf.md · id 17\nno quotation\n",
+        "## 1. id 17\n> a quotation\n",
         "1. docs/rrf.md · id 17\n> a quotation\n",
         "## 1. docs/rrf.md\nRank fusion · id seventeen\n> a quotation\n",
         " 1. 0.9120  Rank fusion\n    docs/rrf.md:3 · id 17 · normal\nplain\n",

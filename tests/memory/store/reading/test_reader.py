@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 from answered import refused
@@ -116,7 +117,7 @@ def test_passages_in_named_sections_and_short_memories_that_may_hold_one(databas
     }
     with database.write() as txn:
         for key, chunks in texts.items():
-            body = "\n".join(chunk.text for chunk in chunks)
+            body = "\n".join(f"<!-- ANCHOR:{each.anchor} -->\n{each.text}" for each in chunks)
             document = Document(key=key, title=key, body=body, content_hash=key, chunks=chunks)
             writer.put_document(txn, document, None, 1.0, None)
     connection = database.reader()
@@ -125,6 +126,21 @@ def test_passages_in_named_sections_and_short_memories_that_may_hold_one(databas
     assert [passage.text for passage in found] == ["one", "three", texts["short.md"][0].text]
     assert [passage.text for passage in reader.passages_in(connection, ["other", "'; --"])] == ["two"]
     assert reader.passages_in(connection, []) == []
+
+
+def test_named_sections_are_found_without_reading_all_passages(filled: Database) -> None:
+    connection, run = filled.reader(), list[tuple[str, Any]]()
+
+    def note(_: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        run.append((statement, bindings))
+        return True
+
+    connection.exec_trace = note
+    reader.passages_in(connection, ["state"])
+    connection.exec_trace = None
+    [(statement, bindings)] = run
+    plan = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
+    assert not [step for step in plan if step.startswith("SCAN chunks")]
 
 
 def test_the_whole_text_is_kept(filled: Database) -> None:
