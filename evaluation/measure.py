@@ -84,7 +84,9 @@ def measure(
 
 def _timed(memory: Memory, query: DatasetQuery, limit: int, now: float) -> Answer:
     started = time.perf_counter_ns()
-    result = memory.search(query.text, limit=limit, folder=query.folder, now=now, deadline_ms=None, snippet=0)
+    result = memory.search(
+        query.text, limit=limit, folder=query.folder, mode=query.mode, now=now, deadline_ms=None, snippet=0
+    )
     return _answer(result, (time.perf_counter_ns() - started) / 1e6)
 
 
