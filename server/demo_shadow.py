@@ -39,7 +39,7 @@ class LiveShadow:
 
 
 def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:
-    """Asks the queries of a store that holds the documents of the demo, and judges both answers by the curated labels."""
+    """Asks the queries of a store with the documents of the demo, and judges both answers by the curated labels."""
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.dataset import read
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
