@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from speckit_memory.memory.store.records import known_time
 
-VERSION = 1
+VERSION = 2
 """Raise it when other words are found, so that documents are read again."""
 LONGEST_HEAD = 12_000
 """Characters of a text in which its head is looked for."""

@@ -93,7 +93,7 @@ def test_what_orders_no_search_is_said_where_it_is_set(workspace: Path) -> None:
     (workspace / "weighed.yaml").write_text(
         f"pipeline: weighed\nextends: default\nfusion: [{', '.join(f'{{use: {use}}}' for use in uses)}]\n"
     )
-    asked = [
+    asked: list[tuple[str, dict[str, Any]]] = [
         ("memory_save", {"content": "# Crates\n\nCrates are stacked by size.", "tier": "critical"}),
         ("memory_validate", {"id": NOTE, "wasUseful": True}),
         ("memory_search", {"query": "quokkas", "intent": "fix_bug"}),
