@@ -18,7 +18,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
 from speckit_memory.evaluation.comparison import compare, macro_averaged
 from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.measure import Answer, Report
 from speckit_memory.evaluation.run import Measured, evaluate_pipelines
 from speckit_memory.evaluation.trials import read_grounds
 from speckit_memory.pipeline.builder import examine, examined
@@ -122,7 +122,14 @@ def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> I
             cost_ms=round(sum(share.cost_ms for share in shares) / len(shares), 3),
             degraded_queries=sum(share.degraded_queries for share in shares),
             by_dataset=shares,
+            changed_answers=sum(_changed(one.answers[full], one.answers[name]) for one in evaluated),
         )
+
+
+def _changed(before: abc.Sequence[Answer], after: abc.Sequence[Answer]) -> int:
+    """How many answers differ in anything that is kept of them but their times."""
+    told = ([(one.ranking, one.complexity, one.intent, one.gap) for one in side] for side in (before, after))
+    return sum(one != other for one, other in zip(*told, strict=True))
 
 
 def _differ(evaluated: Measured, a: str, b: str) -> bool:

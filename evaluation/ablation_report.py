@@ -41,6 +41,7 @@ class Worth:
     helps; they are empty when leaving it out changes no figure of any query. `cost_ms` is the median latency that the
     step costs, the full pipeline's minus the variant's, as the mean over the datasets. `degraded_queries` counts the
     queries in which the step did not do its work in the full pipeline: there the comparison says nothing about it.
+    `changed_answers` counts those whose answer differs without the step in a row, a score, the plan or a warning.
     """
 
     step: str
@@ -49,6 +50,7 @@ class Worth:
     cost_ms: float
     degraded_queries: int
     by_dataset: tuple[Share, ...]
+    changed_answers: int = 0
 
     def verdict(self, queries: int) -> str:
         """One word or two on nDCG@10, where `queries` were asked: pays, harms, no effect, undecided, not exercised,
@@ -96,6 +98,7 @@ class AblationReport:
                     "verdict": worth.verdict(self.queries),
                     "cost_ms": worth.cost_ms,
                     "degraded_queries": worth.degraded_queries,
+                    "changed_answers": worth.changed_answers,
                     "comparisons": [comparison_json(comparison) for comparison in worth.comparisons],
                     "datasets": [share.as_json() for share in worth.by_dataset],
                 }
@@ -112,6 +115,8 @@ class AblationReport:
         verdicts = {worth.step: worth.verdict(self.queries) for worth in self.steps}
         idle, absent = ([s for s, v in verdicts.items() if v == word] for word in ("not exercised", "did not run"))
         notes = [f"Not exercised, no figure of any query changes without them: {', '.join(idle)}."] if idle else []
+        acting = [f"{w.step} ({w.changed_answers:,})" for w in self.steps if w.step in idle and w.changed_answers]
+        notes += [f"So many answers change all the same, in scores or notes: {', '.join(acting)}."] if acting else []
         notes += [f"Did not run, so that nothing is known about them: {', '.join(absent)}."] if absent else []
         notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
         notes += [f"warning: {warning}" for warning in self._warnings()]

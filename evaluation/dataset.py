@@ -2,9 +2,10 @@
 
 `corpus.jsonl` and `queries.jsonl` (`_id`, `title`, `text`, `metadata`), `qrels/test.tsv` (`query-id corpus-id score`)
 and, beyond BEIR, an optional `edges.tsv` (`source relation target strength`) with the causal links between documents.
-Markdown files below a folder `docs` may stand in place of `corpus.jsonl`; their paths (`docs/…`) are their ids.
-Metadata keys understood: on a document `folder`, `tier`, `triggers`, `created_at`; on a query `folder` (the folder to
-search in), `intent` and `category`. All others are passed over.
+Markdown files below a folder `docs` may stand in place of `corpus.jsonl`; their paths (`docs/…`) are their ids, and
+lines of a file `memories.jsonl` are further documents. Metadata keys understood: on a document `folder`, `tier`,
+`triggers`, `created_at`; on a query `folder` (the folder to search in), `mode`, `intent` and `category`. All others are
+passed over.
 
 Documents and queries are named by their `_id` throughout; row ids of a store never enter a dataset.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from os.path import lexists
 from pathlib import Path
+from typing import cast, get_args
 
 from speckit_memory.config.files.paths import is_file, resolved
 from speckit_memory.engine.questions import MAX_QUERY_CHARACTERS, normalised_folder
@@ -25,6 +27,7 @@ from speckit_memory.evaluation.documents import CORPUS, MARKDOWN, DatasetDocumen
 from speckit_memory.evaluation.metrics import relevant
 from speckit_memory.evaluation.records import Problems, finite, json_records, table_rows
 from speckit_memory.memory.store.records import Relation
+from speckit_memory.pipeline.model import Mode
 
 QUERIES, QRELS, EDGES = "queries.jsonl", "qrels/test.tsv", "edges.tsv"
 HARD_NEGATIVE = "hard_negative"
@@ -33,7 +36,8 @@ HARD_NEGATIVE = "hard_negative"
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuery:
-    """One query. `folder` is the folder to search in, "" for all; `intent` the intent a person gave it, "" for none.
+    """One query. `folder` is the folder to search in, "" for all; `mode` how the search is made; `intent` the intent a
+    person gave it, "" for none.
 
     Of the categories one means something here: what is `HARD_NEGATIVE` has no answer among the documents.
     """
@@ -43,6 +47,7 @@ class DatasetQuery:
     folder: str = ""
     intent: str = ""
     category: str = ""
+    mode: Mode = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,10 @@ def _queries(folder: Path, problems: Problems) -> dict[str, DatasetQuery]:
             folder=normalised_folder(metadata.text("folder")),
             intent=metadata.text("intent"),
             category=metadata.text("category"),
+            mode=cast(Mode, metadata.text("mode") or "auto"),
         )
+        if query.mode not in get_args(Mode):
+            metadata.report(f"'metadata.mode' is '{query.mode}'; {nearest(query.mode, get_args(Mode))}")
         if len(query.text) > MAX_QUERY_CHARACTERS:
             record.report(f"the query has {len(query.text):,} characters; a query may have {MAX_QUERY_CHARACTERS:,}")
         elif query.text and not any(character.isalnum() for character in query.text):

@@ -1,4 +1,6 @@
-"""The documents of a dataset: lines of `corpus.jsonl`, or, where there is none, Markdown files below `docs/`."""
+"""The documents of a dataset: lines of `corpus.jsonl`, or, where there is none, Markdown files below `docs/`, and with
+them lines of `memories.jsonl`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from speckit_memory.memory.indexing import front_matter, title
 from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.store.records import Tier
 
-CORPUS, MARKDOWN = "corpus.jsonl", "docs"
+CORPUS, MARKDOWN, MEMORIES = "corpus.jsonl", "docs", "memories.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +45,17 @@ def document_files(folder: Path) -> list[Path]:
     """The files that the documents of a dataset are read from, in the order of their keys."""
     if is_file(folder / CORPUS):
         return [folder / CORPUS]
-    return sorted((folder / MARKDOWN).rglob("*.md"), key=lambda path: path.relative_to(folder).as_posix())
+    lines = [folder / MEMORIES] if is_file(folder / MEMORIES) else []
+    return lines + sorted((folder / MARKDOWN).rglob("*.md"), key=lambda path: path.relative_to(folder).as_posix())
 
 
 def documents(folder: Path, problems: Problems) -> Iterator[tuple[Where, DatasetDocument]]:
-    """Every document with its place, in the order of the file, or of the keys of the Markdown files."""
-    if is_file(folder / CORPUS):
-        for record in json_records(folder / CORPUS, problems):
-            yield record.where, _of_record(record)
-        return
+    """Every document with its place: those of lines in their order, then the Markdown files in that of their keys."""
     for path in document_files(folder):
+        if path in (folder / CORPUS, folder / MEMORIES):
+            for record in json_records(path, problems):
+                yield record.where, _of_record(record)
+            continue
         key, where = path.relative_to(folder).as_posix(), Where(str(path), 1, 1)
         try:
             text = decode(read_bytes(path, LONGEST_LINE), key)
@@ -64,7 +67,7 @@ def documents(folder: Path, problems: Problems) -> Iterator[tuple[Where, Dataset
 
 def copy_documents(source: Path, target: Path) -> None:
     """Writes the documents of one dataset as the `corpus.jsonl` of another. Raises OSError when they cannot be."""
-    if is_file(source / CORPUS):
+    if document_files(source) == [source / CORPUS]:
         shutil.copyfile(source / CORPUS, target / CORPUS)
         return
     with (target / CORPUS).open("w", encoding="utf-8", newline="\n") as file:

@@ -74,7 +74,7 @@ def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *,
     """Every further metric for every query: float64[n], NaN where it has no meaning.
 
     `known` holds the memories of the store by key, `now` (epoch seconds) is when the queries were asked. But for
-    constitutional@5, a constitutional memory that the query does not judge counts as if it were not in the ranking.
+    constitutional@5, a constitutional memory that is not relevant to the query counts as if it were not in the ranking.
 
     - MAP@20, P@5: average precision and precision.
     - inversion rate [0, 1]: of all pairs of results with different judgements, those with the lesser one above.

@@ -32,7 +32,7 @@ class JudgedQueries:
     def __init__(self, memory: Memory, queries: Sequence[JudgedQuery], now: float) -> None:
         self._store = memory.store()
         self._queries = [
-            Question(text=query.text, limit=DEPTH, folder=query.folder).query(self._store, now, None)
+            Question(text=query.text, limit=DEPTH, folder=query.folder, mode=query.mode).query(self._store, now, None)
             for query, _ in queries
         ]
         self._judgements = [judgements for _, judgements in queries]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -53,7 +53,7 @@ class Answer:
         """The documents, best first."""
         return [key for key, _ in self.ranking]
 
-    def ranked(self, judgements: Container[str]) -> list[str]:
+    def ranked(self, judgements: Mapping[str, float]) -> list[str]:
         """The documents that metrics are computed of, for these judgements of the query."""
         return without_pinned(self.keys, self.pinned, judgements)
 
@@ -66,23 +66,27 @@ def measure(
     The queries run in a seeded random order, and all pipelines answer one query before the next, in random turns: what
     slows the machine for a while, or is warm already, falls on all of them alike. Before the clock counts, each
     pipeline answers one query, so that loading the store and the models is no query's latency. No deadline is set:
-    what a pipeline finds does not depend on how busy the machine is.
+    what a pipeline finds does not depend on how busy the machine is. As many more rows are asked for as constitutional
+    memories may stand before them, so that the metrics read equally deep with and without these.
     """
+    limit = DEPTH + min(len(memories[0].store().attributes.of_tier(Tier.CONSTITUTIONAL)), DEPTH)
     rng = np.random.default_rng(seed)
     answers: dict[tuple[int, int], Answer] = {}
     total = len(memories) * len(queries)
     for memory in memories:
-        _timed(memory, queries[0], now)
+        _timed(memory, queries[0], limit, now)
     for place in rng.permutation(len(queries)).tolist():
         for turn in rng.permutation(len(memories)).tolist():
-            answers[turn, place] = _timed(memories[turn], queries[place], now)
+            answers[turn, place] = _timed(memories[turn], queries[place], limit, now)
             progress(Progress("search", len(answers), total))
     return [[answers[turn, place] for place in range(len(queries))] for turn in range(len(memories))]
 
 
-def _timed(memory: Memory, query: DatasetQuery, now: float) -> Answer:
+def _timed(memory: Memory, query: DatasetQuery, limit: int, now: float) -> Answer:
     started = time.perf_counter_ns()
-    result = memory.search(query.text, limit=DEPTH, folder=query.folder, now=now, deadline_ms=None, snippet=0)
+    result = memory.search(
+        query.text, limit=limit, folder=query.folder, mode=query.mode, now=now, deadline_ms=None, snippet=0
+    )
     return _answer(result, (time.perf_counter_ns() - started) / 1e6)
 
 

@@ -25,10 +25,10 @@ def relevant(judgements: Mapping[str, float]) -> int:
     return sum(judgement > 0 for judgement in judgements.values())
 
 
-def without_pinned(ranking: Iterable[str], pinned: Container[str], judgements: Container[str]) -> list[str]:
-    """A ranking without the documents that surface whatever is asked, unless the query judges them: where the best
-    answer stands below rules that always come first, is no fault of the ranking."""
-    return [key for key in ranking if key not in pinned or key in judgements]
+def without_pinned(ranking: Iterable[str], pinned: Container[str], judgements: Mapping[str, float]) -> list[str]:
+    """A ranking without the documents that surface whatever is asked, unless they are relevant to the query: where the
+    best answer stands below rules that always come first, is no fault of the ranking, whoever judged them."""
+    return [key for key in ranking if key not in pinned or judgements.get(key, 0.0) > 0]
 
 
 def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str, float]]) -> dict[str, Column]:

@@ -77,7 +77,7 @@ class Restraint:
     ) -> Restraint:
         """From the answers to judged queries and to those that nothing answers."""
         tempted = [
-            _misled(answer.keys, judged)
+            _misled(answer.ranked(judged), judged)
             for answer, judged in zip(answers, judgements, strict=True)
             if any(grade <= 0 for grade in judged.values())
         ]

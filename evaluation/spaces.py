@@ -2,13 +2,14 @@
 
 The store is copied, the other vectors are put in use in the copy, and both are asked through the pipeline in force:
 queries that were asked before, whose answers can only be told apart, and queries made of what is remembered, which have
-a right answer.
+a right answer. Words find most of these whatever the vectors are, so that the ground truth that ships is asked as well,
+by vectors alone: it tells of any vectors whether they mean something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,12 +19,16 @@ import numpy as np
 from speckit_memory.config.settings import EMBEDDER_VARIABLE, EVALUATION_VARIABLE
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.agreement import agree
-from speckit_memory.evaluation.comparison import Comparison, compare
+from speckit_memory.evaluation.comparison import Comparison, Values, compare
+from speckit_memory.evaluation.dataset import read
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.making import SEED, Maker
-from speckit_memory.evaluation.metrics import DEPTH, evaluate
+from speckit_memory.evaluation.measure import Progress
+from speckit_memory.evaluation.metrics import DEPTH, METRICS, evaluate
+from speckit_memory.evaluation.run import evaluate_pipelines
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader
@@ -35,13 +40,19 @@ ASKED_BEFORE = 200
 """So many queries of those noted are asked again, the latest."""
 READ = 2_000
 """So many memories queries are made of."""
+ALONE = "vector"
+"""The preset that ranks by vectors alone."""
+JUDGED = bundled.FOLDER
+"""The dataset that tells whether vectors mean something."""
 
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceComparison:
-    """What other vectors change. `comparisons` are verdicts on the new ones over `made` queries with a right answer.
+    """What other vectors change. `comparisons` are verdicts on the new ones over `made` queries with a right answer,
+    `alone` those over the `judged` questions of the ground truth that ships, ranked by vectors alone. Nothing is called
+    the same where these find the new vectors worse, or where they could not be asked.
 
     Of `asked` queries that had been asked before, `other_first` get another first result; `overlap_10` is the mean
     share of the first ten results that both have, None where none was noted.
@@ -55,6 +66,14 @@ class SpaceComparison:
     asked: int
     other_first: int
     overlap_10: float | None
+    judged: int = 0
+    alone_means: dict[str, tuple[float, float]] = field(default_factory=dict)
+    alone: tuple[Comparison, ...] = ()
+
+    @property
+    def worse(self) -> bool:
+        """Whether any verdict is against the new vectors."""
+        return any(one.verdict == "worse" for one in (*self.comparisons, *self.alone))
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -63,11 +82,16 @@ class SpaceComparison:
     def as_text(self) -> str:
         """For a reader."""
         lines = [f"{self.before} now, {self.after} compared with it:"]
-        for metric, (old, new) in self.means.items():
-            found = next((one for one in self.comparisons if one.metric == metric), None)
-            verdict = f", {found.verdict} ({found.ci95[0]:+.4f} to {found.ci95[1]:+.4f})" if found else ""
-            lines.append(f"  {metric} {old:.4f} -> {new:.4f}{verdict}")
-        lines.append(f"  over {self.made:,} queries made of what is remembered, each with a right answer")
+        if self.made:
+            lines += _figures(self.means, self.comparisons)
+            lines.append(f"  over {self.made:,} queries made of what is remembered, each with a right answer")
+        else:
+            lines.append("  no query can be made of what is remembered: there is too little of it")
+        if self.judged:
+            lines += _figures(self.alone_means, self.alone)
+            lines.append(f"  by vectors alone, over {self.judged:,} judged questions about the product's documents")
+        else:
+            lines.append("  the judged questions that ship were not asked: the model in use cannot be")
         if self.overlap_10 is None:
             lines.append("  no query was noted that could be asked again")
         else:
@@ -79,10 +103,7 @@ class SpaceComparison:
 
 
 def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None) -> SpaceComparison:
-    """Compares the vectors in use with those of a model, which must have been made. Writes nothing to the store.
-
-    Raises E125 when no query can be made of what is remembered.
-    """
+    """Compares the vectors in use with those of a model, which must have been made. Writes nothing to the store."""
     made = _made(memory)
     before = _asked_before(memory)
     environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
@@ -111,25 +132,66 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
 
             rankings = {which: [ask(which, text=text) for text, _ in made] for which in (control, other)}
             pairs = [(ask(control, **question), ask(other, **question)) for question in before]
+    alone = _alone(memory, name, progress)
+    told = compare(alone, [("now", "compared")], seed=SEED) if alone else ()
     judged = [dict.fromkeys(relevant, 1.0) for _, relevant in made]
     sides = {
         "now": evaluate(rankings[control], judged),
         "compared": evaluate(rankings[other], judged),
     }
     agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
+    comparisons = compare(sides, [("now", "compared")], seed=SEED) if made else ()
+    if not told or any(one.verdict == "worse" for one in told):
+        comparisons = tuple(replace(one, verdict="undecided") if one.verdict == "same" else one for one in comparisons)
     return SpaceComparison(
         before=changed.before,
         after=changed.after,
         made=len(made),
-        means={
-            metric: (float(column.mean()), float(sides["compared"][metric].mean()))
-            for metric, column in sides["now"].items()
-        },
-        comparisons=compare(sides, [("now", "compared")], seed=SEED),
+        means=_means(sides) if made else {},
+        comparisons=comparisons,
         asked=len(before),
         other_first=sum(old[:1] != new[:1] for old, new in pairs),
         overlap_10=float(np.mean([one.overlap_10 for one in agreed])) if agreed else None,
+        judged=len(alone["now"][METRICS[0]]) if alone else 0,
+        alone_means=_means(alone) if alone else {},
+        alone=told,
     )
+
+
+def _means(sides: Mapping[str, Values]) -> dict[str, tuple[float, float]]:
+    now, compared = sides["now"], sides["compared"]
+    return {metric: (float(column.mean()), float(compared[metric].mean())) for metric, column in now.items()}
+
+
+def _figures(means: Mapping[str, tuple[float, float]], comparisons: Sequence[Comparison]) -> list[str]:
+    verdicts = {c.metric: f", {c.verdict} ({c.ci95[0]:+.4f} to {c.ci95[1]:+.4f})" for c in comparisons}
+    return [f"  {metric} {old:.4f} -> {new:.4f}{verdicts.get(metric, '')}" for metric, (old, new) in means.items()]
+
+
+def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, Values]:
+    """What the vectors in use and those of a model reach by themselves on the ground truth that ships; nothing where
+    the model in use cannot be asked any more."""
+    known = memory.models()
+    stamp = known.stamps.get(known.serving)
+    dataset = read(JUDGED)
+
+    def forward(now: Progress) -> None:
+        if progress:
+            progress(now.done, now.total)
+
+    sides: dict[str, Values] = {}
+    for side, model in (("now", stamp.name if stamp else ""), ("compared", name)):
+        environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: model}
+        try:
+            measured = evaluate_pipelines(dataset, [ALONE], environ=environ, progress=forward)
+        except SpeckitError:
+            if side == "now":
+                return {}
+            raise
+        if side == "now" and measured.report.embedder != known.serving:
+            return {}
+        (sides[side],) = measured.values.values()
+    return sides
 
 
 def _made(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
@@ -140,10 +202,7 @@ def _made(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
         for record in records
     ]
     maker = Maker(documents, scoped=False)
-    found = [(query.query.text, query.relevant) for kind in KINDS for query in maker.make(kind, MADE)]
-    if not found:
-        raise SpeckitError("E125", "no query can be made of what is remembered: there is too little of it")
-    return found
+    return [(query.query.text, query.relevant) for kind in KINDS for query in maker.make(kind, MADE)]
 
 
 def _asked_before(memory: Memory) -> list[dict[str, Any]]:

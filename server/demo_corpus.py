@@ -32,12 +32,16 @@ QUESTIONS: tuple[Question, ...] = (
 
 def corpus() -> list[Source]:
     """The documents. Raises E010 when an installation lost them."""
-    from speckit_memory.evaluation.documents import documents
+    from speckit_memory.evaluation.documents import MARKDOWN, documents
     from speckit_memory.evaluation.records import Problems
     from speckit_memory.evaluation.throwaway import source_of
 
     problems = Problems()
-    found = [source_of(document) for _, document in documents(bundled.FOLDER, problems)]
+    found = [
+        source_of(document)
+        for _, document in documents(bundled.FOLDER, problems)
+        if document.key.startswith(f"{MARKDOWN}/")
+    ]
     problems.raise_any()
     if found:
         return found

@@ -39,7 +39,7 @@ class LiveShadow:
 
 
 def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:
-    """Asks the queries of a store that holds the bundled documents, and judges both answers by the curated labels."""
+    """Asks the queries of a store with the documents of the demo, and judges both answers by the curated labels."""
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.dataset import read
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -56,7 +56,8 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
     (root / ".speckit").mkdir(exist_ok=True)
     (root / ".speckit" / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
     with Memory.open(store, pipeline, root=root, overrides=common.overrides) as memory:
-        ids = {key: memory.get(key).id for key in sorted(dataset.keys)}
+        records, _ = memory.list(limit=len(dataset.keys))
+        ids = {record.key: record.id for record in records}
         for number, query in enumerate(asked, start=1):
             result = memory.search(query.text, folder=query.folder, deadline_ms=None)
             memory.served(result)

@@ -70,11 +70,12 @@ def of_source(
     earlier: dict[str, dict[str, float]] = {}
     for one in kept:
         earlier.setdefault(one["query"], {})[one["key"]] = float(one["grade"])
+    known = [{**ground.dataset.judgements.get(query.id, {}), **imported.get(query.id, {}), **earlier.get(query.id, {})}
+             for query in queries]  # fmt: skip
     cases = tuple(
-        Case(query.id, query.text, tuple(a.keys), tuple(b.keys),
-             {**ground.dataset.judgements.get(query.id, {}), **imported.get(query.id, {}), **earlier.get(query.id, {})})
-        for query, a, b in zip(queries, control, variant, strict=True)
-    )  # fmt: skip
+        Case(query.id, query.text, tuple(a.ranked(judged)), tuple(b.ranked(judged)), judged)
+        for query, a, b, judged in zip(queries, control, variant, known, strict=True)
+    )
 
     def keep(labels: Sequence[Label], by: str) -> None:
         if store is None or not labels:

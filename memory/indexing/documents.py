@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import islice
 
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
-from speckit_memory.errors import Problem, Where
+from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import (
     anchors,
     causal_links,
@@ -39,6 +39,8 @@ from speckit_memory.memory.indexing.limits import (
     Limits,
     few,
 )
+from speckit_memory.memory.indexing.metadata import Field
+from speckit_memory.memory.indexing.metadata_file import parse_metadata, read_metadata
 from speckit_memory.memory.indexing.sources import Source
 from speckit_memory.memory.indexing.text_links import text_links
 from speckit_memory.memory.indexing.thinning import thinned
@@ -76,6 +78,7 @@ def build(
     text = noted.text(whole, rules)
     source = noted.source(source, rules)
     front, problems = front_matter.parse(text, source.key)
+    described = _described(source, noted, rules, problems)
     page = _readable(source, text[front.body_start :])
     body = page.text
     first = front.body_line
@@ -103,7 +106,7 @@ def build(
         triggers = triggers[:MOST_TRIGGERS]
     triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
     noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
-    declared = (*front.fields, *metadata.head_of(body).fields)
+    declared = (*front.fields, *metadata.head_of(body).fields, *described)
     told = front.created_at if source.created_at is None else source.created_at
     if told is None:
         told = next((time for time in _dates(declared, body, source.key) if time is not None), None)
@@ -202,6 +205,20 @@ def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limit
             limits.note_at(limit, chunk.first_line)
             return
         yield replace(chunk, tokens=tokens)
+
+
+def _described(source: Source, noted: Intake, rules: SavingRules, problems: list[Problem]) -> tuple[Field, ...]:
+    """What another file says of the document; what in it cannot be read is added to the problems."""
+    try:
+        name, text = read_metadata(source.file, source.key) if source.file else ("", "")
+    except SpeckitError as error:
+        problems += error.problems
+        return ()
+    if not text:
+        return ()
+    fields, found = parse_metadata(noted.metadata(text, rules), name)
+    problems += found
+    return fields
 
 
 def _mistaken_times(key: str, times: dict[str, float | None]) -> list[Problem]:

@@ -121,12 +121,13 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
             ):  # it may say what kind of document this is all the same
                 extra[name] = _as_extra(entry.value)
     given = {name: value for name, value in declared.items() if value is not None}
-    fields = tuple(
-        Field(entry.key, _as_extra(entry.value))
-        for entry in node.entries
-        if _NAMES.get(entry.key) not in _FOUND_ELSEWHERE
-    )
+    fields = fields_of(entry for entry in node.entries if _NAMES.get(entry.key) not in _FOUND_ELSEWHERE)
     return FrontMatter(**given, extra=extra, fields=fields, body_start=body_start, body_line=body_line), problems
+
+
+def fields_of(entries: Iterable[Entry]) -> tuple[Field, ...]:
+    """Keys with their values as they are written."""
+    return tuple(Field(entry.key, _as_extra(entry.value)) for entry in entries)
 
 
 def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:

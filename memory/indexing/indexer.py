@@ -25,6 +25,7 @@ from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.left_alone import leave_alone
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.metadata_file import metadata_file
 from speckit_memory.memory.indexing.missing_paths import missing_path
 from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.returned import Returned
@@ -308,6 +309,8 @@ class Indexer:
             stored = known.get(file.key)
             if stored is None:
                 same = removed.get(file.key, "")
+            elif not stored.restored and (metadata_file(file.path) or (stored.ctime_ns or 0) > file.ctime_ns):
+                same = ""  # the file that describes it may say something else, or have gone
             elif stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)):
                 same = stored.content_hash
             else:

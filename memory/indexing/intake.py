@@ -47,6 +47,14 @@ class Intake:
         kept, self.secrets, self.suspicions = secrets.examine(kept, addresses=rules.secrets == "all")
         return kept
 
+    def metadata(self, text: str, rules: SavingRules) -> str:
+        """What another file says of the document, as it may be stored; its secrets count as of line 1."""
+        if rules.secrets == "keep":
+            return text
+        kept, found = secrets.redact(text, addresses=rules.secrets == "all")
+        self.secrets += tuple(secret._replace(line=1) for secret in found)
+        return kept
+
     def source(self, source: Source, rules: SavingRules) -> Source:
         """The source with a title and trigger phrases that may be stored; their secrets count as of line 1."""
         if rules.secrets == "keep" or not (source.title or source.triggers):

@@ -19,6 +19,7 @@ from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.ignore_files import IgnoreFiles
 from speckit_memory.memory.indexing.keys import with_folders
+from speckit_memory.memory.indexing.metadata_file import changed_ns
 from speckit_memory.memory.indexing.selection import Selection, reason_to_leave_out
 from speckit_memory.memory.store.reading.reader import KnownFile
 
@@ -33,7 +34,8 @@ NO_PATTERNS = SourcePatterns()
 @dataclass(frozen=True, slots=True)
 class FoundFile:
     """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` and `ctime_ns` what the scan
-    saw."""
+    saw, the latter with that of the file that describes it added: it differs once either has changed, or that is gone.
+    """
 
     key: str
     root: Path
@@ -288,7 +290,7 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:
-        found.files[key] = FoundFile(key, root, state.st_mtime_ns, state.st_ctime_ns)
+        found.files[key] = FoundFile(key, root, state.st_mtime_ns, state.st_ctime_ns + changed_ns(path))
     else:
         found.links.append((first, key))
 

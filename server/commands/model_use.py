@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
@@ -24,9 +23,11 @@ if TYPE_CHECKING:
 @click.option("--compare-only", is_flag=True, help="Make the vectors and compare them; leave those in use.")
 @click.option("--no-compare", is_flag=True, help="Change without a comparison.")
 @shared("db", "json")
-def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> None:
-    """Make the vectors of the embedding model NAME, compare them with those in use, and change to them.
+def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> int:
+    """Make the vectors of the embedding model NAME, compare them with those in use, and change to them unless they are
+    worse.
 
+    Compared are answers to queries made of your memories, and to the judged questions that ship, by vectors alone.
     Searches go on with the old vectors until the change, which is one step for all processes. A run that is interrupted
     is gone on with by the next. --rollback goes back and computes nothing.
     """
@@ -40,14 +41,17 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
         found: dict[str, Any] = _back(memory) if name is None else _to(memory, name, compare_only, no_compare, common)
     if common.as_json:
         print_json(found)
-        return
+        return int("refused" in found)
     if "built" in found:
         built = found["built"]
         told = f"{built['embedded']:,} embedded, {built['cached']:,} taken from the cache"
         click.echo(wrapped(f"{counted(built['total'], 'passage')}: {told}"))
+    if "refused" in found:
+        click.echo(wrapped(found["refused"]))
+        return 1
     if "changed" not in found:
         click.echo(wrapped(f"nothing was changed; `speckit-memory model use {name}` changes"))
-        return
+        return 0
     changed = found["changed"]
     waiting = f", {changed['pending']:,} memories wait for their vectors" if changed["pending"] else ""
     if changed["before"] in ("", changed["after"]):
@@ -55,6 +59,7 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
     else:
         click.echo(wrapped(f"{changed['after']} is in use, {changed['before']} was before{waiting}"))
         click.echo(wrapped("`speckit-memory model use --rollback` goes back"))
+    return 0
 
 
 def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common: Common) -> dict[str, Any]:
@@ -65,27 +70,27 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
 
         built = memory.build_model(name, progress=note)
     found: dict[str, Any] = {"built": {"embedded": built.embedded, "cached": built.cached, "total": built.total}}
+    worse = False
     if not no_compare and memory.models().serving not in ("", built.stamp.model_id):
         compared = _compared(memory, name)
-        found["compared"] = compared if isinstance(compared, str) else compared.as_json()
+        found["compared"], worse = compared.as_json(), compared.worse
         if not common.as_json:
-            click.echo(compared if isinstance(compared, str) else compared.as_text())
-    if not compare_only:
+            click.echo(compared.as_text())
+    if worse and not compare_only:
+        found["refused"] = (
+            f"nothing was changed, because the vectors of {name} are worse than those in use; "
+            f"`speckit-memory model use {name} --no-compare` changes all the same"
+        )
+    elif not compare_only:
         found["changed"] = _plain(memory.use_model(name))
     return found
 
 
-def _compared(memory: Memory, name: str) -> SpaceComparison | str:
-    """The comparison, or why there is none: that is no reason not to change."""
+def _compared(memory: Memory, name: str) -> SpaceComparison:
     from speckit_memory.evaluation.spaces import compare_spaces
 
-    try:
-        with ProgressReporter("comparing") as bar:
-            return compare_spaces(memory, name, bar.update)
-    except SpeckitError as error:
-        if error.code != "E125":
-            raise
-        return f"not compared: {error.problems[0].message}"
+    with ProgressReporter("comparing") as bar:
+        return compare_spaces(memory, name, bar.update)
 
 
 def _back(memory: Memory) -> dict[str, Any]:

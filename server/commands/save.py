@@ -63,6 +63,7 @@ def command(
     if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
         raise SpeckitError("E010", f"{file}: there is no such file")
     from speckit_memory.server.memory_names import known_key, known_keys
+    from speckit_memory.server.unweighed import unweighed_tier
 
     with common.open(create=not dry_run) as memory:
         every = known_keys(memory, (*supersedes, *relates_to))
@@ -85,7 +86,10 @@ def command(
                 dry_run=dry_run, skip_preflight=skip_preflight, session=session, supersedes=replaced,
                 relates_to=related,
             )  # fmt: skip
+        hints = unweighed_tier(memory, tier) if saved.id else ()
     _show(saved, common.as_json)
+    for hint in hints if not common.as_json else ():
+        click.echo(wrapped(hint, dim=True))
 
 
 def _require_fitting(file: str, content: str | None, how: str, both: bool, section: str, describes: bool) -> None:

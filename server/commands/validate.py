@@ -21,10 +21,13 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
     """Tell whether a memory that you read was useful: its confidence rises or falls."""
     if useful is None:
         raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
+    from speckit_memory.server.unweighed import unweighed_judgement
+
     with existing_store(common) as memory:
         judged = of_known(
             memory, name, lambda one: memory.validate(one, useful=useful, promote=promote, session=session)
         )
+        hints = unweighed_judgement(memory)
     if common.as_json:
         print_json(validated_data(judged, session))
         return
@@ -34,3 +37,5 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
         click.echo(wrapped(TAKEN_BACK))
     if judged.eligible:
         click.echo(wrapped("it may become critical: the next `validate` may say --promote"))
+    for hint in hints:
+        click.echo(wrapped(hint, dim=True))

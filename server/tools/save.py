@@ -52,6 +52,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
         """Remember a file, or content as a new file, or edit one."""
+        from speckit_memory.server.unweighed import unweighed_tier
+
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
         every = _keys(workspace, [*supersedes, *relates_to])
@@ -75,7 +77,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
                 session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
-        return _reply(saved)
+        return _reply(saved, unweighed_tier(workspace.memory(), tier) if saved.id else ())
 
     return memory_save
 
@@ -97,7 +99,7 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
         raise SpeckitError("E031", "a 'section' needs edit: append or replace")
 
 
-def _reply(saved: "Saved") -> Reply:
+def _reply(saved: "Saved", hints: tuple[str, ...]) -> Reply:
     from speckit_memory.server.saved_text import saved_data
     from speckit_memory.server.saving_text import link_lines, question, told
     from speckit_memory.server.tools.rows import problem_text
@@ -123,5 +125,5 @@ def _reply(saved: "Saved") -> Reply:
             }
         ),
         row_text=problem_text,
-        hints=tuple(map(one_line, filter(None, (asked, *link_lines(saved))))),
+        hints=tuple(map(one_line, filter(None, (asked, *link_lines(saved), *hints)))),
     )

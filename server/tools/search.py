@@ -109,6 +109,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
 
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
         from speckit_memory.engine.adjusting import Adjustment
+        from speckit_memory.server.unweighed import unweighed_intent
 
         memory = workspace.memory()
         result = memory.search(
@@ -157,6 +158,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             data,
             (
                 *search_hints(result),
+                *unweighed_intent(memory, intent),
                 *content.lengthen(data["results"], result.results, budget, workspace.count_tokens),
             ),
             degraded(result),

@@ -23,6 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.memory_names import of_known
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement
+        from speckit_memory.server.unweighed import unweighed_judgement
         from speckit_memory.server.validated import TAKEN_BACK, validated_data
 
         memory = workspace.memory()
@@ -34,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
             validated_data(judged, sessionId),
             facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),
-            hints=(*[TAKEN_BACK] * judged.restored, *[hint] * judged.eligible),
+            hints=(*[TAKEN_BACK] * judged.restored, *[hint] * judged.eligible, *unweighed_judgement(memory)),
         )
 
     return memory_validate

@@ -116,6 +116,7 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
     assert sets == [("long", "words"), ("short", "words")]
     verdicts = [(step["step"], step["verdict"]) for step in document["steps"]]
     assert verdicts == [("names", "pays"), ("texts", "pays"), ("min_max", "not exercised")]
+    assert document["steps"][2]["changed_answers"] == 45
     assert all([share["dataset"] for share in step["datasets"]] == ["long", "short"] for step in document["steps"])
     blocks = [block.splitlines() for block in of_two_sets.as_text().split("\n\n")]
     assert blocks[0] == [
@@ -132,7 +133,8 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
     ]
     assert [len({len(line) for line in block}) for block in blocks[1:3]] == [1, 1]
     assert blocks[3][0] == "Not exercised, no figure of any query changes without them: min_max."
-    assert blocks[3][1].startswith("fuse is needed: ")
+    assert blocks[3][1] == "So many answers change all the same, in scores or notes: min_max (45)."
+    assert blocks[3][2].startswith("fuse is needed: ")
 
 
 def test_a_broken_pipeline_is_refused_with_its_problems(write_dataset: Write, pipeline: str) -> None:

@@ -74,6 +74,22 @@ def test_rules_that_come_first_whatever_is_asked_cost_a_ranking_nothing(write_da
     assert pipeline["further_metrics"]["constitutional@5"]["mean"] == 1.0
     judged = run(write_dataset(name="judged", qrels=[("q1", "fusion", 1), ("q1", "rules", 1)]), now=NOW)
     assert judged.as_json()["pipelines"][0]["metrics"]["nDCG@10"] == 1.0
+    useless = run(write_dataset(name="useless", qrels=[("q1", "fusion", 1), ("q1", "rules", 0)]), now=NOW)
+    assert useless.as_json()["pipelines"][0]["metrics"]["MRR@5"] == 1.0, "who judges a rule useless takes no rank away"
+
+
+@pytest.mark.requirement("E2", "C6")
+def test_rankings_are_read_equally_deep_below_rules(write_dataset: Write) -> None:
+    notes = [{"_id": f"n{n}", "title": f"Note {n}", "text": f"Zeppelins land at mast {n}."} for n in range(DEPTH)]
+    rules = [
+        {"_id": f"r{n}", "title": f"Rule {n}", "text": "Never push.", "metadata": {"tier": "constitutional"}}
+        for n in range(3)
+    ]
+    qrels = [("q", note["_id"], 1) for note in notes]
+    queries = [{"_id": "q", "text": "zeppelins"}]
+    folder = write_dataset(name="deep", corpus=[*notes, *rules], queries=queries, qrels=qrels)
+    (pipeline,) = run(folder, now=NOW).as_json()["pipelines"]
+    assert pipeline["metrics"]["Recall@20"] == 1.0
 
 
 @pytest.mark.requirement("I6")

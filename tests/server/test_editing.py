@@ -86,6 +86,35 @@ def test_an_importance_that_orders_no_search_is_said_to_be_that(workspace: Path)
     assert "importance:" not in weighed.out
 
 
+@pytest.mark.requirement("T8")
+def test_what_orders_no_search_is_said_where_it_is_set(workspace: Path) -> None:
+    put(workspace)
+    uses = "importance", "validation", "encoding_intent"
+    (workspace / "weighed.yaml").write_text(
+        f"pipeline: weighed\nextends: default\nfusion: [{', '.join(f'{{use: {use}}}' for use in uses)}]\n"
+    )
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("memory_save", {"content": "# Crates\n\nCrates are stacked by size.", "tier": "critical"}),
+        ("memory_validate", {"id": NOTE, "wasUseful": True}),
+        ("memory_search", {"query": "quokkas", "intent": "fix_bug"}),
+    ]
+    told = [" ".join(answer["hints"]) for answer in calls(workspace, *asked)]
+    words = ("importance", "what readers found useful", "intent")
+    for hints, what, use in zip(told, words, uses, strict=True):
+        expected = f"searches are not ordered by {what}: no step of the pipeline 'default' weighs it; `use: {use}` does"
+        assert expected in hints
+    normal = ("memory_save", {"content": "# Shelves\n\nShelves are numbered.", "tier": "normal"})
+    (plain, found) = calls(workspace, normal, ("memory_search", {"query": "quokkas"}))
+    assert "not ordered" not in " ".join([*plain["hints"], *found["hints"]])
+    for arguments in (
+        ["save", "--content", "# Lids\n\nLids fit.", "--tier", "important"],
+        ["validate", NOTE, "--useful"],
+    ):
+        assert "searches are not ordered by" in " ".join(call(workspace, arguments).out.split())
+        weighed = call(workspace, arguments, {"SPECKIT_PIPELINE": str(workspace / "weighed.yaml")})
+        assert "not ordered" not in weighed.out
+
+
 @pytest.mark.requirement("T8.refused")
 def test_a_file_that_may_not_be_written_is_left_alone(workspace: Path) -> None:
     file = put(workspace)

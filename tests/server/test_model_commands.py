@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ import embedding_service
 import model_hub
 import pytest
 from embedding_service import Answer, Service, well
+from files import write_file
 from model_hub import MODEL, REVISION, Hub
 
+from speckit_memory.evaluation import spaces
 from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, environment
 
 pytest.importorskip("fastembed")
@@ -286,3 +290,55 @@ def test_two_processes_that_fetch_at_once_leave_one_whole_model(root: Path, hub:
     assert [process.wait(120) for process in processes] == [0, 0]
     assert len(list((root / "models").iterdir())) == 1
     assert not run(root, "model", "pull", NAME, "--json").json["fetched"]
+
+
+NOUNS = (
+    "kettle",
+    "violin",
+    "glacier",
+    "lawyer",
+    "tractor",
+    "pepper",
+    "comet",
+    "harbour",
+    "beetle",
+    "poem",
+    "wallet",
+    "knee",
+)
+
+
+def noise(_service: Service, body: dict[str, Any]) -> Answer:
+    """Vectors that say nothing of the texts: digests."""
+    data = [
+        {"index": at, "embedding": [byte / 128 - 1 for byte in sha256(text.encode()).digest()]}
+        for at, text in enumerate(body["input"])
+    ]
+    return 200, {}, json.dumps({"object": "list", "data": data, "model": body["model"]}).encode()
+
+
+@pytest.mark.requirement("I6.worse")
+def test_vectors_that_mean_nothing_are_called_worse_and_are_not_put_in_use(
+    root: Path, tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [{"_id": noun, "title": "", "text": f"All about the {noun}."} for noun in NOUNS]
+    asked = [{"_id": noun, "text": f"{noun}s?"} for noun in NOUNS]
+    for name, rows in {"corpus.jsonl": texts, "queries.jsonl": asked}.items():
+        write_file(tmp_path / "set" / name, "".join(json.dumps(row) + "\n" for row in rows))
+    qrels = "".join(f"{noun}\t{noun}\t1\n" for noun in NOUNS)
+    write_file(tmp_path / "set" / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
+    monkeypatch.setattr(spaces, "JUDGED", tmp_path / "set")
+    monkeypatch.setattr(spaces, "MADE", 2)
+    service.always = noise
+    run(root, "index", "docs")
+
+    refused = run(root, "model", "use", "openai:tiny", "--json", **service.environ)
+
+    assert (refused.status, "changed" in refused.json) == (1, False)
+    assert refused.json["refused"].startswith("nothing was changed, because the vectors of openai:tiny are worse")
+    compared = refused.json["compared"]
+    assert {one["verdict"] for one in compared["alone"]} == {"worse"}
+    assert "same" not in {one["verdict"] for one in compared["comparisons"]}
+    assert model_in_use(root) == "bundled"
+    assert run(root, "model", "use", "openai:tiny", "--no-compare", **service.environ).status == 0
+    assert model_in_use(root, **service.environ) == "openai:tiny"

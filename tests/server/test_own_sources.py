@@ -24,14 +24,14 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("E3")
-def test_calibrate_on_ones_own_memories_writes_a_file_that_says_the_limit_alone(own: Path) -> None:
+def test_calibrate_on_ones_own_memories_writes_a_file_that_says_the_limit(own: Path) -> None:
     asked = ["pipeline", "calibrate", "--own", "--folds", "2", "--false-alarms", "0.5", "--queries", "8"]
     before = (own / "memory.db").read_bytes()
     ran = call(own, [*asked, "default", "--out", "ours.yaml", "--json"]).ok()
     assert own.name in json.dumps(ran.json["held_out"])
     said = [line for line in (own / "ours.yaml").read_text().splitlines() if line and not line.lstrip().startswith("#")]
     assert said[:4] == ["pipeline: ours", "extends: default", "annotate:", "  change:"]
-    assert said[4].startswith("    - {id: evidence_gap, min_coverage: ")
+    assert said[4].startswith("    - {id: evidence_gap, form: coverage, min_coverage: ")
     assert len(said) == 5
     shown = call(own, ["pipeline", "diff", "default", "ours.yaml"]).out
     assert "min_coverage" in shown

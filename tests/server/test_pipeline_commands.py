@@ -279,9 +279,9 @@ def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_
     assert (document["same"], document["diff"]) == (True, "")
     shown = values(run("pipeline", "show", "--pipeline", file, "--effective", "--origin").out)
     start = shown.index("weights:")
-    assert sorted(shown[start + 1 : start + 9]) == [
-        "bm25: 0.7", "constitutional: 0.0", "graph: 0.1", "identifier: 0.0", "phrase: 4.0", "surface: 0.0",
-        "trigger: 1.0", "vector: 0.35",
+    assert sorted(shown[start + 1 : start + 10]) == [
+        "bm25: 0.7", "constitutional: 0.0", "dated: 10.0", "graph: 0.1", "identifier: 0.0", "phrase: 4.0",
+        "surface: 0.0", "trigger: 1.0", "vector: 0.35",
     ]  # fmt: skip
     file.write_text(HALVES.replace("use: z_score", "use: z_score, id: mine"))
     lines = [line.strip() for line in run("pipeline", "diff", "default", file).out.splitlines()]

@@ -241,7 +241,7 @@ def test_the_console_lists_judges_and_matches_as_the_tools_do(workspace: Path) -
     assert call(workspace, ["list", "--limit", "101"]).status == 2
 
     judged = call(workspace, ["validate", WAL, "--useful"])
-    assert judged.out == f"{WAL}: confidence 0.6 after 1 validation, tier normal\n"
+    assert judged.out.startswith(f"{WAL}: confidence 0.6 after 1 validation, tier normal\n")
     again = call(workspace, ["validate", WAL, "--not-useful", "--json"]).json
     assert (again["key"], again["confidence"], again["validations"]) == (WAL, 0.55, 2)
     near = call(workspace, ["validate", "wal.md", "--useful"])

@@ -11,6 +11,10 @@ from tests.server.test_mcp_stdio import calls
 
 ASK = ("memory_search", {"query": "computeMPAB", "limit": 1})
 KEY = "docs/storage/wal.md"
+UNWEIGHED = (
+    "searches are not ordered by what readers found useful: no step of the pipeline 'default' weighs it; "
+    "`use: validation` does"
+)
 
 
 @pytest.mark.requirement("F17", "T10")
@@ -28,12 +32,13 @@ def test_an_agent_judges_what_a_search_gave_it(workspace: Path) -> None:
     standing = {"id": row["id"], "key": KEY, "tier": "normal", "eligible": False}
     assert first["data"] == standing | {"confidence": 0.6, "validations": 1, "kept_days": 2.1}  # 0.5 + 0.10
     assert first["summary"] == f"{KEY}: confidence 0.6 after 1 validation"
-    assert first["hints"] == []
+    assert first["hints"] == [UNWEIGHED]
     assert second["data"] == standing | {"confidence": 0.55, "validations": 2, "kept_days": 0.4}  # - 0.05
     assert third["data"] == standing | {"confidence": 0.65, "validations": 3, "kept_days": 0.4}
     # 0.65 + 5 · 0.10 is over the bound
     assert eighth["data"] == standing | {"confidence": 1.0, "validations": 8, "eligible": True, "kept_days": 0.4}
-    assert eighth["hints"] == ["eligible for the tier critical: the next memory_validate may say promote"]
+    eligible = "eligible for the tier critical: the next memory_validate may say promote"
+    assert eighth["hints"] == [eligible, UNWEIGHED]
     listed = {memory["key"]: memory for memory in page["data"]["memories"]}
     assert (listed[KEY]["confidence"], listed[KEY]["validations"]) == (1.0, 8)
     assert "confidence" not in listed["docs/tone.md"]
@@ -56,7 +61,11 @@ def test_promotion_is_asked_for_recorded_and_kept_when_the_file_is_saved_again(w
     assert refused["error"]["message"] == message
     # it did not count: five judgements since
     assert (promoted["data"]["confidence"], promoted["data"]["validations"]) == (1.0, 5)
-    assert (promoted["data"]["tier"], promoted["data"]["eligible"], promoted["hints"]) == ("critical", False, [])
+    assert (promoted["data"]["tier"], promoted["data"]["eligible"], promoted["hints"]) == (
+        "critical",
+        False,
+        [UNWEIGHED],
+    )
     record = promoted["data"]["promoted"]
     assert record | {"at": ""} == {"at": "", "from": "normal", "confidence": 1.0, "validations": 5}
 

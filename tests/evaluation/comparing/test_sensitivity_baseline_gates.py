@@ -186,3 +186,14 @@ def test_what_is_missed_is_a_no_go_and_what_nothing_tells_is_not_counted(tmp_pat
     plain = good_enough(DatasetSource(mixed), "bm25", environ=ENVIRON, now=NOW)
     assert [(one.word, one.queries) for one in plain.criteria[1:]] == [("n/a", 0), ("n/a", 0)]
     assert plain.sentence.endswith("nothing here tells constitutional surfacing, cold start")
+
+
+@pytest.mark.requirement("E4.ratio", "E8.absolute")
+def test_rules_that_answer_nothing_sway_no_verdict(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "tiny")
+    judged = [line for line in (folder / "qrels" / "test.tsv").read_text().splitlines() if "q-rule" not in line]
+    useless = [f"q-{kind}-{word}\trule-{word}\t0" for kind in ("fresh", "old") for word in ("quokka", "zeppelin")]
+    (folder / "qrels" / "test.tsv").write_text("\n".join([*judged, *useless, ""]))
+    found = good_enough(DatasetSource(folder), "default", environ=ENVIRON, now=NOW)
+    assert [one.word for one in found.criteria] == ["go", "go", "go"]
+    assert baseline(DatasetSource(folder), "default", environ=ENVIRON, now=NOW).ratio == 1.0
