@@ -25,7 +25,9 @@ def acronyms(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     for text in collection.texts:
         for words, acronym in _DEFINITION.findall(text):
             meanings[acronym].add(" ".join(_long_form(words, acronym)).casefold())
-    known = [(acronym, *forms) for acronym, forms in sorted(meanings.items()) if len(forms) == 1 and "" not in forms]
+    known = [
+        (acronym, min(forms)) for acronym, forms in sorted(meanings.items()) if len(forms) == 1 and "" not in forms
+    ]
     return in_turn([_queries(collection, shuffled(known, random), asked) for asked in (0, 1)])
 
 

@@ -61,7 +61,9 @@ def test_an_identifier_of_six_documents_is_left_out() -> None:
 
 
 def test_a_version_inside_a_url_is_asked_for_by_itself() -> None:
-    of = collection("See https://kettles.example/v1.29/notes.", "Since v1.29 it whistles.", "https://kettles.example/v3")
+    of = collection(
+        "See https://kettles.example/v1.29/notes.", "Since v1.29 it whistles.", "https://kettles.example/v3"
+    )
 
     assert made("versions", of) == {"v1.29": (0, 1)}
 
