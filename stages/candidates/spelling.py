@@ -137,9 +137,12 @@ class Spelling:
         best = sorted(known, key=lambda found: (edits[found], -known[found], found))[: params.neighbours]
         if not best:
             return None
+        # Stems are one edit away of which no word is: "super" and "superior" of "superio".
+        written = {found: _as_written(found, word, store) or readings.get(found, [found])[-1] for found in best}
+        edits = {found: max(edits[found], min(_distance(written[found], word), 2)) for found in best}
+        best.sort(key=edits.__getitem__)
         instead = {found: params.discount ** edits[found] for found in best}
-        reading = _as_written(best[0], word, store) or readings.get(best[0], best)[-1]
-        return Respelling(word, term, instead | ({term: params.discount} if own else {}), reading)
+        return Respelling(word, term, instead | ({term: params.discount} if own else {}), written[best[0]])
 
 
 def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -159,8 +162,6 @@ def _known(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
 
 def _as_written(term: str, word: str, store: Store) -> str:
     """The word nearest to this one that a memory holds and whose term this is, "" where none is seen."""
-    from rapidfuzz.distance import OSA
-
     lexicon = store.lexicon
     for index, texts in (
         (
@@ -174,8 +175,14 @@ def _as_written(term: str, word: str, store: Store) -> str:
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
         forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
         if forms:
-            return str(min(forms, key=lambda form: OSA.distance(form, word.casefold())))
+            return min(forms, key=lambda form: _distance(form, word))
     return ""
+
+
+def _distance(form: str, word: str) -> int:
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(form, word.casefold())
 
 
 def _holders(term: str, lexicon: Lexicon) -> int:
