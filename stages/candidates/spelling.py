@@ -175,7 +175,7 @@ def _as_written(term: str, word: str, store: Store) -> str:
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
         forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
         if forms:
-            return min(forms, key=lambda form: _distance(form, word))
+            return str(min(forms, key=lambda form: _distance(form, word)))
     return ""
 
 
