@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import islice, takewhile
 from unicodedata import normalize
 
 import numpy as np
@@ -27,6 +29,16 @@ _ISSUE = re.compile(r"(?<!\w)#(\d+)\b")
 """`#4711`, which the index knows as a number."""
 _NUMBERED = re.compile(r"(?<!\w)([^\W\d_]{2,})[-_/ ](?!(?:19|20)\d\d\b)0*(\d{1,4})(?![\w-]|\.\d)")
 """A word and a number behind it, as documents of a folder are called: `ADR-0011`, `adr 11`. No year, no version."""
+_BESIDE_PATH = r"\s\"'`<>()\[\]|,;"
+_PATH = re.compile(
+    rf"(?<![^{_BESIDE_PATH}=])(?:\w+:/{{2,3}}|[A-Za-z]:(?=[/\\]))?"
+    rf"([^{_BESIDE_PATH}:#?]*[/\\][^{_BESIDE_PATH}:#?]+)"
+)
+"""A path with what stands before it, up to the number of a line or the fragment of a URL."""
+_NAME_OF_FILE = re.compile(r"\.\w+$")
+_MOST_PATHS = 8
+_MOST_ALIKE = 1000
+"""Of more documents whose paths end alike none is looked at."""
 _WIDEST = 5
 """Digits to which the numbers of files are filled up with zeros at most."""
 _MOST_NUMBERED = 8
@@ -56,10 +68,11 @@ class Identifier:
     Who names one wants the few places where it stands, whatever else the question says; one that more memories hold is
     a word like others and finds nothing here. References may stand in several places, as a requirement does in its
     specification, plan and tasks. A word and a number name the documents whose paths hold both, however many zeros the
-    number has there: `ADR 3` is `docs/adr/0003-sessions.md`. A pasted text is looked for itself, not what it refers to:
-    a query of more than `max_words` words finds nothing. Of a memory that holds identifiers i = 1 … n, each in df_i
-    memories, the score is s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is found to the top is the work of a
-    rerank step.
+    number has there: `ADR 3` is `docs/adr/0003-sessions.md`. A path names the document that lies there, wherever the
+    folder is in which it was indexed: `/home/ada/project/docs/adr/0003-sessions.md:42`. A pasted text is looked for
+    itself, not what it refers to: a query of more than `max_words` words finds nothing. Of a memory that holds
+    identifiers i = 1 … n, each in df_i memories, the score is s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is
+    found to the top is the work of a rerank step.
     Features C2, C3.
     """
 
@@ -79,7 +92,8 @@ class Identifier:
             holders = memories_with(term, store.lexicon)
             if 0 < len(holders) <= (params.max_reference_memories if reference else params.max_memories):
                 found.append(holders)
-        found += [ids for ids in numbered(query, store) if 0 < len(ids) <= params.max_reference_memories]
+        others = (*numbered(query, store), *at_paths(query.text, store))
+        found += [ids for ids in others if 0 < len(ids) <= params.max_reference_memories]
         if not found:
             return _NOTHING
         ids, rows = np.unique(np.concatenate(found), return_inverse=True)
@@ -117,6 +131,52 @@ def numbered(query: Query, store: Store) -> list[Ids]:
         return paths.ids[np.unique(np.concatenate(rows))] if rows else np.empty(0, np.int64)
 
     return [np.intersect1d(holders(word), holders(*numbers)) for word, numbers in _numbers(query, store)]
+
+
+def at_paths(text: str, store: Store) -> Iterator[Ids]:
+    """For each path in a text, the memories whose keys have the most parts at its end in common with it.
+
+    These are the whole key of each, or two parts at least; a key of one part is named by a path that is absolute or
+    ends with the name of a file.
+    """
+    if "/" not in text and "\\" not in text:
+        return
+    for path in islice(dict.fromkeys(_PATH.findall(text)), _MOST_PATHS):
+        parts = _parts(path.rstrip(".!"))
+        alike = _ending_alike(parts, store)
+        keys = [_parts(str(key)) for key in store.attributes.label("key", alike)]
+        shared = np.array([_common_end(parts, key) for key in keys], np.int64)
+        is_file = path[0] in "/\\" or _NAME_OF_FILE.search(path) is not None
+        named = [
+            count > 1 or (count == len(key) == 1 and is_file) for count, key in zip(shared.tolist(), keys, strict=True)
+        ]
+        if any(named):
+            yield alike[shared == shared[named].max()]
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in re.split(r"[/\\]", path.casefold()) if part not in ("", ".", "..")]
+
+
+def _common_end(path: Sequence[str], key: Sequence[str]) -> int:
+    """How many parts at the end of both are equal."""
+    pairs = zip(reversed(path), reversed(key), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _ending_alike(path: Sequence[str], store: Store) -> Ids:
+    """The memories with the words of the last three parts of a path in theirs, else of two, else of the last."""
+    index = store.lexicon.index("path")
+    # paths are indexed without the ending of the file
+    named = (*path[-3:-1], *(_NAME_OF_FILE.sub("", name) for name in path[-1:]))
+    held = [[token for token in store.lexicon.analyse(part) if index.holders(token)] for part in named]
+    for count in (3, 2, 1):
+        if len(held) >= count and all(held[-count:]):
+            tokens = sorted({token for tokens in held[-count:] for token in tokens}, key=index.holders)
+            rows = reduce(np.intersect1d, (index.postings(token).rows for token in tokens))
+            if 0 < len(rows) <= _MOST_ALIKE:
+                return np.sort(index.ids[rows])
+    return np.empty(0, np.int64)
 
 
 def _numbers(query: Query, store: Store) -> list[tuple[str, list[str]]]:

@@ -69,6 +69,7 @@ from speckit_memory.stages.annotate.session_dedup import SessionDedup
 from speckit_memory.stages.annotate.state_filter import StateFilter
 from speckit_memory.stages.annotate.superseded import Superseded
 from speckit_memory.stages.annotate.token_budget import TokenBudget
+from speckit_memory.stages.candidates.acronyms import Acronyms
 from speckit_memory.stages.candidates.complexity import Complexity
 from speckit_memory.stages.candidates.coverage import Coverage
 from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from speckit_memory.pipeline.isolation.host import Host
 
 UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
+    Acronyms,
     Complexity,
     Coverage,
     EmbeddingExpansion,

@@ -16,7 +16,8 @@ from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable
 from speckit_memory.pipeline.model import INTENTS, Mode, Query
-from speckit_memory.pipeline.ports import Filter, Store
+from speckit_memory.pipeline.phrases import content_tokens, memories_with_phrase
+from speckit_memory.pipeline.ports import Filter, Scope, Store
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS
@@ -58,14 +59,17 @@ class Question:
         self.require_types()
         folder, session = clean(self.folder), identifier(clean(self.session))
         concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
+        wanted = Filter(normalised_folder(folder), self.tier, self.context_type)
         typed = read(clean(self.text))
+        if typed.negation and not _leaves_out(typed, store, store.attributes.scope(wanted, now)):
+            typed = Typed(clean(self.text).strip())
         _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)
         text = typed.text or " ".join(concepts)
         return Query(
             text=text,
             now=now,
             limit=self.limit,
-            wanted=Filter(normalised_folder(folder), self.tier, self.context_type),
+            wanted=wanted,
             mode=self.mode,
             session=session,
             deadline_ns=deadline_ns,
@@ -89,6 +93,14 @@ class Asked:
     now: float
     allowed_ms: float | None
     adjust: Adjustment = field(default_factory=Adjustment)
+
+
+def _leaves_out(typed: Typed, store: Store, scope: Scope) -> bool:
+    """Whether words that say so leave something out: memories hold it, and none speaks of lacking just that."""
+    about = (word for word in typed.text.split() if content_tokens(word, store.lexicon))
+    return not len(store.fulltext.holding([*about, typed.negation], 1, scope)) and any(
+        len(memories_with_phrase(phrase, store)) for phrase in typed.excluded
+    )
 
 
 def texts(given: object, name: str) -> tuple[str, ...]:

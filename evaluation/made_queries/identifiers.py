@@ -1,10 +1,11 @@
-"""Names of code, paths, versions, options and references."""
+"""Names of code, paths, versions, options and references; addresses and the versions in them."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows
@@ -13,6 +14,10 @@ from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuf
 _MOST_DOCUMENTS = 5
 _LONGEST = 64
 _URL = re.compile(r"\b(?:https?://|www\.)\S+")
+_ROOT = "home/ada/project"
+_PLACES = ("/{0}/{1}", "/{0}/{1}:42", "file:///{0}/{1}#L42", "C:/{0}/{1}")
+_NAMED = re.compile(r"(?:[\w.-]+/)*[\w.-]*[^\W\d_]{2}[\w.-]*")
+_VERSION_IN_URL = re.compile(r"(?<=/)(?:v\d+(?:\.\d+)+|\d+(?:\.\d+){2,3})(?=[/#?]|$)")
 _FILE_ENDINGS = (
     "bat|c|cc|cfg|conf|cpp|cs|css|csv|dll|exe|go|h|hpp|html|ini|ipynb|java|js|json|jsonl|kt|lock|md|php|proto|ps1|py|"
     "pyi|rb|rs|rst|sh|so|sql|swift|toml|ts|tsv|tsx|txt|whl|xml|ya?ml|zip"
@@ -48,6 +53,27 @@ def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
                 found[str(match.lastgroup)].setdefault(match[0].casefold(), match[0])
     written = [list(found[shape].values()) for shape in _SHAPES if shape in found]
     return in_turn([_queries(collection, shuffled(of_shape, random)) for of_shape in written])
+
+
+def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """Versions that are part of a URL, such as `v1.29` in `https://…/v1.29/…`, in five documents at most.
+
+    All documents that hold the version are relevant, in an address or not; none holds it as part of a longer one.
+    """
+    urls = (url for text in collection.texts for url in _URL.findall(text))
+    found = {match[0] for url in urls for match in _VERSION_IN_URL.finditer(url)}
+    return _queries(collection, shuffled(sorted(found), random))
+
+
+def paths(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """The absolute path of a document, plain, with a line, as a URL or of Windows, as many of each; it is relevant.
+
+    Documents whose keys are no paths with a name of letters have none.
+    """
+    named = [row for row, document in enumerate(collection.documents) if _NAMED.fullmatch(document.key)]
+    for row, place in zip(shuffled(named, random), cycle(_PLACES), strict=False):
+        path = place.format(_ROOT, collection.documents[row].key)
+        yield MadeQuery(path.replace("/", "\\") if path[0] == "C" else path, (row,))
 
 
 def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from speckit_memory.evaluation.made_queries.acronyms import acronyms
 from speckit_memory.evaluation.made_queries.declared import authors, dates, latest, status
-from speckit_memory.evaluation.made_queries.identifiers import identifiers
+from speckit_memory.evaluation.made_queries.identifiers import identifiers, paths, versions
 from speckit_memory.evaluation.made_queries.kind import Kind
 from speckit_memory.evaluation.made_queries.names import names
+from speckit_memory.evaluation.made_queries.negations import negations
 from speckit_memory.evaluation.made_queries.pairs import pairs
 from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
 from speckit_memory.evaluation.made_queries.phrases import phrases, stop_phrases
 from speckit_memory.evaluation.made_queries.surfaces import surfaces
 from speckit_memory.evaluation.made_queries.titles import titles
+from speckit_memory.evaluation.made_queries.traces import traces
 from speckit_memory.evaluation.made_queries.typos import typos
 from speckit_memory.evaluation.made_queries.words import words
 
@@ -29,5 +32,10 @@ KINDS: dict[str, Kind] = {
     "dates": Kind(dates, "day or month that 1 to 10 documents say they are of"),
     "latest": Kind(latest, "word of 2 to 20 titles, one of whose documents says that it is the newest"),
     "status": Kind(status, "word of up to 20 titles whose documents say that they have different statuses"),
+    "traces": Kind(traces, "line with five words in a row that stand in one document only"),
+    "acronyms": Kind(acronyms, "acronym that a document defines, and that 1 to 10 documents hold or spell out"),
+    "negations": Kind(negations, "word of 3 to 8 documents of which some hold another word of as many"),
+    "paths": Kind(paths, "document whose key is a path with a name of letters"),
+    "versions": Kind(versions, "version inside a URL that 1 to 5 documents hold"),
 }
 """By name, in the order of `KIND_NAMES`."""

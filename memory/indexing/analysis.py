@@ -8,7 +8,7 @@ An index and a query understand each other only when the same code cut both, so 
   id; `REQ-006` gives req-006, req, 006; `sha256sum` gives sha256sum, sha, sum. Single letters are no parts. Of a path
   the names are kept whole as well: `auth/token_store.py` gives auth/token_store.py, auth, token_store, token, store,
   py. Options keep their dashes in the whole: `--dry-run` gives --dry-run, dry, run. Version numbers stay whole only:
-  `v1.2.3` gives 1.2.3.
+  `v1.2.3` gives 1.2.3, and so does `https://example.org/v1.2.3/notes` beside its other parts.
 * Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is.
 """
 
@@ -24,7 +24,7 @@ import Stemmer
 
 from speckit_memory.memory.indexing import identifiers
 
-VERSION = "3"
+VERSION = "4"
 """Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""
 
 STOP_WORDS = frozenset(
@@ -171,6 +171,8 @@ class _Stretches(dict[str, tuple[str, ...]]):
         if names == [(word, [word])]:
             return () if whole in stop_words else (self._stem(whole),)
         tokens = [self._stem(whole)] if is_identifier and len(whole) <= LONGEST_WORD else []
+        if "/" in whole:
+            tokens += [version[1] for part in whole.split("/") if (version := _VERSION_NUMBER.fullmatch(part))]
         for name, parts in names:
             if len(names) > 1 and parts not in ([], [name]) and len(name) <= LONGEST_WORD:
                 tokens.append(self._stem(_folded(name)))

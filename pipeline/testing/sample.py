@@ -38,7 +38,7 @@ def sample_store() -> FakeStore:
                context_type="decision", labels={"content_hash": "twin"}),
         Memory(7, "Fusion", (f"weights of ranked lists again {STEPS}",), folder="search", numbers=NEW,
                labels={"content_hash": "twin"}),
-        Memory(8, "Aggregation", ("computeMPAB aggregates",), folder="notes", numbers=NUMBERS),
+        Memory(8, "Aggregation", ("computeMPAB: mean best passage (MBP)",), folder="notes", numbers=NUMBERS),
         *(Memory(i, f"Note {i}", (f"note {i} " + "text " * i,), folder="notes", numbers=NUMBERS)
           for i in range(10, 20)),
     ]  # fmt: skip
@@ -72,6 +72,7 @@ QUESTIONS = (
     _asked("computeMPAB"),
     _asked("what changed today", plan=Plan(variants=("what changed today",), times=((NOW - DAY, NOW),), topic=())),
     _asked("fusoin"),
+    _asked("MBP"),
     _asked(plan=Plan(variants=("rank fusion of lists",), intent="find_decision", intent_confidence=0.9)),
 )
 

@@ -57,9 +57,9 @@ def command(
 ) -> None:
     """Make queries of the kinds that people type from the documents of a dataset, judged by how they are made.
 
-    Words, pairs of words, names, identifiers, phrases, misspelt words, titles, pasted paragraphs and others: each is
-    known to stand in some documents and in no others. Authors, dates and statuses are those that documents declare.
-    Writes datasets that `eval run` measures. Exits with 1 when the documents allow not one.
+    Words, pairs of words, names, identifiers, phrases, misspelt words, titles, pasted paragraphs, stack traces and
+    others: each is known to stand in some documents and in no others. Authors, dates and statuses are those that
+    documents declare. Writes datasets that `eval run` measures. Exits with 1 when the documents allow not one.
     """
     from speckit_memory.evaluation.made_queries.run import make_queries
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from string import ascii_lowercase
@@ -18,6 +18,9 @@ _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 """A word of letters alone that is no part of a name, path or number: identifiers are not corrected."""
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+_MOST_TEXTS = 3
+"""In so many texts a word is looked up as it is written."""
 MOST_LETTERS = 64
 """Of unknown words so many letters are looked at: a word has sixty neighbours for each of its letters."""
 
@@ -47,6 +50,10 @@ class SpellingParams(Params):
     max_unknown_words: int = Field(
         3, ge=1, le=20, description="How many unknown words of a query are looked at, the first ones."
     )
+    max_words_as_typed: int = Field(
+        3, ge=0, le=20,
+        description="In queries of so many words, those are unknown as well of which memories hold other forms alone.",
+    )  # fmt: skip
 
 
 class Spelling:
@@ -56,8 +63,11 @@ class Spelling:
     as "optimal string alignment"). Every such form of the typed word is analysed as the index was, so that endings
     differ by one edit at most too. Where there is none, stems near the typed word's are taken, up to two edits away for
     long ones. Of several neighbours the nearest and then the most frequent ones stay. They count with a weight below
-    that of words typed right, and the answer says what was searched. Quoted words are meant as they are typed. Features
-    C2, C3.
+    that of words typed right, and the answer says what was searched. Quoted words are meant as they are typed.
+
+    A slip may have the stem of another word: "looing" that of "loo". In a short query a word that no memory holds as it
+    is typed is searched as the words one edit away as well that some memory holds as they are, unless one of them has
+    its stem, as "deployment" has that of "deployments". Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), costly=True)
@@ -68,19 +78,26 @@ class Spelling:
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         """The plan with what stands for unknown words."""
-        if len(query.text.split()) > self._params.max_query_words:
+        words = len(query.text.split())
+        if words > self._params.max_query_words:
             return plan
+        scope = store.attributes.scope(query.wanted, query.now)
+
+        def is_held(word: str) -> bool:
+            return len(store.fulltext.holding([word], 1, scope)) > 0
+
         # Looking for neighbours takes some milliseconds a word, whether or not there are any.
-        unknown = list(
-            islice(_within(MOST_LETTERS, self._unknown(query, store.lexicon)), self._params.max_unknown_words)
-        )
-        respelt = [found for word, term in unknown if (found := self._respelt(word, term, store.lexicon))]
+        candidates = self._unknown(query, store.lexicon, is_held if words <= self._params.max_words_as_typed else None)
+        unknown = list(islice(_within(MOST_LETTERS, candidates), self._params.max_unknown_words))
+        respelt = [found for word, term in unknown if (found := self._respelt(word, term, store, is_held))]
         if not respelt:
             return plan
         said = "; ".join(f"'{found.word}' as {', '.join(found.instead)}" for found in respelt)
         return replace(plan, respelt=(*plan.respelt, *respelt), reasons=plan.because(f"spelling: {said}"))
 
-    def _unknown(self, query: Query, lexicon: Lexicon) -> Iterator[tuple[str, str]]:
+    def _unknown(
+        self, query: Query, lexicon: Lexicon, is_held: Callable[[str], bool] | None
+    ) -> Iterator[tuple[str, str]]:
         """The words that could be misspelt, each with its term: no memory holds them, and they are not quoted."""
         params, terms = self._params, set(query.terms)
         quoted = set(_WORD.findall(" ".join(query.required)))
@@ -88,17 +105,27 @@ class Spelling:
         for word in islice(dict.fromkeys(_WORD.findall(query.text)), params.max_query_words):
             if word not in quoted and params.min_length <= len(word) <= params.max_length:
                 tokens = lexicon.analyse(word)
-                if len(tokens) == 1 and tokens[0] in terms and not _holders(tokens[0], lexicon):
+                if len(tokens) != 1 or tokens[0] not in terms:
+                    continue
+                elsewhere = any(lexicon.index(field).holders(tokens[0]) for field in ("triggers", "path"))
+                if not _holders(tokens[0], lexicon) or (is_held and not elsewhere and not is_held(word)):
                     yield word, tokens[0]
 
-    def _respelt(self, word: str, term: str, lexicon: Lexicon) -> Respelling | None:
+    def _respelt(self, word: str, term: str, store: Store, is_held: Callable[[str], bool]) -> Respelling | None:
         """What stands for a word; None for one without a known neighbour."""
-        params = self._params
-        analysed = ((form, lexicon.analyse(form)) for form in _one_edit(word.casefold()))
-        readings = {tokens[0]: form for form, tokens in analysed if len(tokens) == 1}
+        params, lexicon = self._params, store.lexicon
+        readings: dict[str, list[str]] = {}
+        for form in _one_edit(word.casefold()):
+            if len(tokens := lexicon.analyse(form)) == 1:
+                readings.setdefault(tokens[0], []).append(form)
         edits = dict.fromkeys(readings, 1)
+        own = _holders(term, lexicon)
         known = _known(readings, lexicon)
-        if not known:
+        if own:
+            if any(map(is_held, readings.get(term, ()))):
+                return None
+            known = {found: known[found] for found in known if found != term and any(map(is_held, readings[found]))}
+        elif not known:
             furthest = 2 if len(term) >= params.min_length_far else 1
             # imported for the first such word: there may be none in the life of a process
             from rapidfuzz.distance import OSA
@@ -106,11 +133,16 @@ class Spelling:
 
             near = extract(term, lexicon.near(term, furthest), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
-            readings = {found: found for found in edits}
             known = _known(edits, lexicon)
         best = sorted(known, key=lambda found: (edits[found], -known[found], found))[: params.neighbours]
+        if not best:
+            return None
+        # Stems are one edit away of which no word is: "super" and "superior" of "superio".
+        written = {found: _as_written(found, word, store) or readings.get(found, [found])[-1] for found in best}
+        edits = {found: max(edits[found], min(_distance(written[found], word), 2)) for found in best}
+        best.sort(key=edits.__getitem__)
         instead = {found: params.discount ** edits[found] for found in best}
-        return Respelling(word, term, instead, readings[best[0]]) if best else None
+        return Respelling(word, term, instead | ({term: params.discount} if own else {}), written[best[0]])
 
 
 def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -126,6 +158,31 @@ def _known(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
     """Those of the terms that memories hold, and how many do."""
     words = lexicon.words()
     return {term: holders for term in terms if term in words and (holders := _holders(term, lexicon))}
+
+
+def _as_written(term: str, word: str, store: Store) -> str:
+    """The word nearest to this one that a memory holds and whose term this is, "" where none is seen."""
+    lexicon = store.lexicon
+    for index, texts in (
+        (
+            lexicon.index("body", "chunk"),
+            lambda ids: [passage.text for passage in store.passages.passages(ids.tolist())],
+        ),
+        (lexicon.index("title"), lambda ids: store.attributes.label("title", ids)),
+        (lexicon.index("path"), lambda ids: store.attributes.label("key", ids)),
+    ):
+        seen = texts(index.ids[index.postings(term).rows[:_MOST_TEXTS]]) if index.holders(term) else ()
+        written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
+        forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
+        if forms:
+            return str(min(forms, key=lambda form: _distance(form, word)))
+    return ""
+
+
+def _distance(form: str, word: str) -> int:
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(form, word.casefold())
 
 
 def _holders(term: str, lexicon: Lexicon) -> int:

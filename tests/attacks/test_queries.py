@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -161,9 +162,11 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     lexicon = Counting(memory.store().lexicon)  # type: ignore[arg-type]
     words = [word + end for end in ("q", "zz", "wqy", "vyxw")]
     query = memory.search(" ".join(words), deadline_ms=None).outcome.query
-    unknown = list(step._unknown(query, lexicon))
+    store = memory.store()
+    counting = SimpleNamespace(lexicon=lexicon, passages=store.passages, attributes=store.attributes)
+    unknown = list(step._unknown(query, lexicon, None))
     assert [found for found, _ in unknown] == words
     for found, term in spelling._within(spelling.MOST_LETTERS, unknown):
-        step._respelt(found, term, lexicon)
+        step._respelt(found, term, counting, lambda _: False)
     assert analysed < 70 * spelling.MOST_LETTERS
     tally.tried(len(words))

@@ -74,8 +74,9 @@ def test_a_constitutional_memory_is_no_answer_and_surfaces_in_every_try() -> Non
     assert outcome.query.plan.attempt == 2
 
 
-ELSEWHERE = {"single": "bm25", "handover": "resume"}
-"""`single` passes the only channel of a baseline through, the catalogue has seven; `handover` serves a mode."""
+ELSEWHERE = {"single": "bm25", "handover": "resume", "acronyms": "default"}
+"""`single` passes the only channel of a baseline through, the catalogue has seven; `handover` serves a mode, and of
+`acronyms` the catalogue says nothing."""
 
 
 @pytest.mark.requirement("P2")

@@ -22,6 +22,15 @@ QUOTES = '"“”„‟«»＂'
         ("fusion -हिन्दी -3", Typed("fusion -3", (), ("हिन्दी",))),
         ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
         ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
+        ("caching but not redis", Typed("caching", (), ("redis",), "not redis")),
+        ("caching, and no redis", Typed("caching", (), ("redis",), "no redis")),
+        (
+            "fast caching without a redis cluster",
+            Typed("fast caching", (), ("redis cluster",), "without redis cluster"),
+        ),
+        ("caching, not Redis?", Typed("caching", (), ("Redis",), "not Redis")),
+        ("caching except redis, nginx or etcd", Typed("caching", (), ("redis", "nginx", "etcd"), "except redis")),
+        ("caching other than redis", Typed("caching", (), ("redis",), "other than redis")),
         ("-abc -abc", Typed("", (), ("abc",))),
     ],
 )
@@ -55,6 +64,12 @@ def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
         "(-rsf)",
         'add the --dry-run flag to the control-plane phase of "kubeadm init".',
         "Several crashes were identified and fixed using his -based tool.",
+        "caching not redis",
+        "not redis",
+        "caching without",
+        "how to deploy without downtime",
+        "it is fast, not slow",
+        "Mice without IFN-γ or its receptor are highly susceptible",
     ],
 )
 def test_what_is_pasted_or_stands_alone_is_no_mark(text: str) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.made_queries.collection import Collection
 from tests.evaluation.made_queries.made import collection, made
 
 
@@ -56,3 +58,23 @@ def test_a_version_is_the_same_with_and_without_its_v() -> None:
 
 def test_an_identifier_of_six_documents_is_left_out() -> None:
     assert made("identifiers", collection(*["the user_id"] * 6, *["the user_no"] * 5)) == {"user_no": (6, 7, 8, 9, 10)}
+
+
+def test_a_version_inside_a_url_is_asked_for_by_itself() -> None:
+    of = collection(
+        "See https://kettles.example/v1.29/notes.", "Since v1.29 it whistles.", "https://kettles.example/v3"
+    )
+
+    assert made("versions", of) == {"v1.29": (0, 1)}
+
+
+def test_a_version_that_is_part_of_a_longer_one_elsewhere_is_left_out() -> None:
+    assert made("versions", collection("https://kettles.example/v1.29/notes", "Since v1.29.3.")) == {}
+
+
+def test_absolute_paths_lead_to_the_documents_that_are_there() -> None:
+    documents = (DatasetDocument(key, "", "text") for key in ("docs/kettle.md", "docs/pot.md", "7", "d1:3"))
+    queries = made("paths", Collection(documents))
+
+    assert sorted(queries.values()) == [(0,), (1,)]
+    assert all(query.startswith("/home/ada/project/docs/") for query in queries)

@@ -43,6 +43,7 @@ BLANKS = [" ", "\n", "\t", "\u00a0", "\u3000", "\u2028", "\x1c", "\x85", "\u200b
         ("user_id", ("user_id", "user", "id")),
         ("REQ-006", ("req-006", "req", "006")),
         ("v1.2.3, 1.2.3 and 3.11", ("1.2.3", "1.2.3", "3.11")),
+        ("//x.io/v1.29/doc", ("x.io/v1.29/doc", "1.29", "x", "io", "v1", "29", "doc")),
         ("auth/token_store.py", ("auth/token_store.py", "auth", "token_store", "token", "store", "py")),
         ("ｒｅｑ－００６ ﾃﾞｰﾀ", ("req-006", "req", "006", "デー", "ータ")),
         ("state-of-the-art", ("state", "art")),

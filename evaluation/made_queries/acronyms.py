@@ -1,0 +1,69 @@
+"""Acronyms and what they stand for, as documents define them: "Long Form (LF)"."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+
+_MOST_DOCUMENTS = 10
+_SMALL = frozenset(("a", "an", "and", "for", "in", "of", "on", "the", "to"))
+_DEFINITION = re.compile(r"((?:[^\W\d_]+[ -]){1,7}[^\W\d_]+) \(([A-Z]{2,6})\)")
+
+
+def acronyms(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """An acronym that some document defines as "Long Form (LF)", or its long form, as many of each.
+
+    The up to ten documents that hold one of the two are relevant, and one at least does not hold the one that is asked
+    for. Left out are acronyms that stand for several things, and those that are written small somewhere.
+    """
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
+    for text in collection.texts:
+        for words, acronym in _DEFINITION.findall(text):
+            meanings[acronym].add(" ".join(_long_form(words, acronym)).casefold())
+    known = [
+        (acronym, min(forms)) for acronym, forms in sorted(meanings.items()) if len(forms) == 1 and "" not in forms
+    ]
+    return in_turn([_queries(collection, shuffled(known, random), asked) for asked in (0, 1)])
+
+
+def _queries(collection: Collection, drawn: Sequence[tuple[str, str]], asked: int) -> Iterator[MadeQuery]:
+    """Queries that ask for the acronym (0) or for its long form (1)."""
+    for known in drawn:
+        short, long = known
+        written = re.compile(rf"(?<![^\W_]){short}(?![^\W_])")
+        holders = collection.by_word.get(short.casefold(), ())
+        if not all(written.search(collection.texts[row]) for row in holders):
+            continue
+        of_each: tuple[set[int], set[int]] = set(holders), set(_in_a_row(collection, long))
+        relevant = of_each[0] | of_each[1]
+        if relevant != of_each[asked] and of_each[asked] and len(relevant) <= _MOST_DOCUMENTS:
+            yield MadeQuery(known[asked], tuple(sorted(relevant)))
+
+
+def _in_a_row(collection: Collection, text: str) -> Rows:
+    """The documents that hold the stems of a text one after the other."""
+    stems = collection.tokens(text)
+    run = f" {' '.join(stems)} "
+    held = collection.with_tokens(stems)
+    return tuple(row for row in held if run in f" {' '.join(collection.tokens(collection.texts[row]))} ")
+
+
+def _long_form(words: str, acronym: str) -> list[str]:
+    """The last of these words, from one on that begins as the acronym does, with its letters as initials; small words
+    between them may be passed over. None where they do not begin so."""
+    form: list[str] = []
+    left = list(acronym.casefold())
+    for word in reversed(re.split("[ -]", words)):
+        if left and word[0].casefold() == left[-1]:
+            left.pop()
+        elif word.casefold() not in _SMALL:
+            break
+        form.insert(0, word)
+        if not left:
+            return form
+    return []

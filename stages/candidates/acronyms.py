@@ -1,0 +1,114 @@
+"""Acronyms and what they stand for, as the documents themselves define them: "Long Form (LF)"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from pydantic import Field
+
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import Scope, Store
+
+_WORD = re.compile(r"[^\W_]+")
+_ACRONYM = re.compile(r"[^\W\d_]{2,6}")
+_SMALL = frozenset(("a", "an", "and", "for", "in", "of", "on", "the", "to"))
+"""Words of which acronyms have no letter, for the most part."""
+_MOST_IN_FORM = 8
+
+
+class AcronymsParams(Params):
+    """Which questions are looked at, and how many texts."""
+
+    max_words: int = Field(
+        4, ge=1, le=100, description="Queries of more words are left alone: other words of theirs find what is meant.",
+        json_schema_extra={"tunable": [1, 8]},
+    )  # fmt: skip
+    max_read: int = Field(
+        50, ge=1, le=1000, description="Definitions of an acronym are looked for in so many passages that hold it."
+    )
+
+
+class Acronyms:
+    """Searches a short query in other words as well: an acronym spelt out, and a long form shortened.
+
+    What an acronym stands for is what a document says that the query may see, "pod disruption budget (PDB)": words
+    before the acronym in brackets that begin with its letters, small words among them or not. Nothing is kept:
+    documents that change or go take their definitions with them. Each wording is searched by every channel.
+    Feature C11.
+    """
+
+    about = About(features=("C11",), costly=True)
+    Params = AcronymsParams
+
+    def __init__(self, params: AcronymsParams) -> None:
+        self._params = params
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
+        """The plan with one more wording, where an acronym or a long form is known."""
+        words = query.text.split()
+        if query.concepts or not 0 < len(words) <= self._params.max_words:
+            return plan
+        scope = store.attributes.scope(query.wanted, query.now)
+        known = dict([*self._spelt_out(words, scope, store), *self._shortened(query.text, scope, store)])
+        if not known:
+            return plan
+        said = "|".join(map(re.escape, known))
+        wording = re.sub(rf"(?<![^\W_])(?:{said})(?![^\W_])", lambda found: known[found[0]], query.text)
+        told = "; ".join(f"'{said}' also as '{other}'" for said, other in known.items())
+        variants = tuple(dict.fromkeys((*plan.variants, wording)))
+        return replace(plan, variants=variants, reasons=plan.because(f"acronyms: {told}"))
+
+    def _spelt_out(self, words: Sequence[str], scope: Scope, store: Store) -> Iterator[tuple[str, str]]:
+        """Acronyms of the query, each with its long form. In small letters a query is one by itself alone."""
+        index = store.lexicon.index("body", "chunk")
+        for word in words:
+            if not _ACRONYM.fullmatch(word) or not (word.isupper() or len(words) == 1):
+                continue
+            tokens = store.lexicon.analyse(word)
+            if len(tokens) != 1 or not index.holders(tokens[0]):
+                continue
+            ids = index.ids[index.postings(tokens[0]).rows]
+            ids = ids[scope.admits(ids)][: self._params.max_read]
+            defined = re.compile(rf"((?:[^\W_]+[ \n-]+){{1,{_MOST_IN_FORM}}})\({word.upper()}s?\)")
+            for passage in store.passages.passages(ids.tolist()):
+                found = (long_form(match[1], word) for match in defined.finditer(passage.text))
+                if form := next(filter(None, found), ""):
+                    yield word, form
+                    break
+
+    def _shortened(self, text: str, scope: Scope, store: Store) -> Iterator[tuple[str, str]]:
+        """Runs of words of the query that documents define an acronym for, the longest, each with the acronym."""
+        # without blanks a query may be of thousands of words
+        places = list(islice(_WORD.finditer(text), _MOST_IN_FORM + 1))
+        if len(places) > _MOST_IN_FORM:
+            return
+        titles, bodies = store.lexicon.index("title"), store.lexicon.index("body")
+        for size in range(len(places), 1, -1):
+            for start in range(len(places) - size + 1):
+                run = places[start : start + size]
+                said = text[run[0].start() : run[-1].end()]
+                every = "".join(word[0][0] for word in run)
+                for acronym in dict.fromkeys((every, "".join(w[0][0] for w in run if w[0].casefold() not in _SMALL))):
+                    token = acronym.casefold()
+                    known = len(acronym) > 1 and (bodies.holders(token) or titles.holders(token))
+                    if known and len(store.fulltext.holding([f"{said} {acronym}"], 1, scope)):
+                        yield said, acronym.upper()
+                        return
+
+
+def long_form(text: str, acronym: str) -> str:
+    """The last words of a text that begin with the letters of an acronym, "" where there are none."""
+    words = [word for word in re.split(r"[ \n-]+", text) if word]
+    left = list(acronym.casefold())
+    for place in range(len(words) - 1, -1, -1):
+        if left and words[place][0].casefold() == left[-1]:
+            left.pop()
+        elif words[place].casefold() not in _SMALL:
+            return ""
+        if not left:
+            return " ".join(words[place:])
+    return ""
