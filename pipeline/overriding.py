@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A step that takes no part. `forgotten`: neither do the keys and list items by which other steps name it."""
+    """A step that takes no part. `forgotten`: neither do the keys, list items and values by which others name it."""
 
     step: str
     forgotten: bool = False
@@ -90,8 +90,12 @@ class LeftOut:
 
 
 def _forgotten(mapping: YamlMapping, name: str) -> YamlMapping:
-    """The mapping without the keys and list items that are this name."""
-    kept = (replace(entry, value=_forget(entry.value, name)) for entry in mapping.entries if entry.key != name)
+    """The mapping without the keys, list items and values that are this name."""
+    kept = (
+        replace(entry, value=_forget(entry.value, name))
+        for entry in mapping.entries
+        if entry.key != name and not (isinstance(entry.value, Scalar) and plain(entry.value) == name)
+    )
     return replace(mapping, entries=tuple(kept))
 
 

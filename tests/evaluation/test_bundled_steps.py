@@ -31,6 +31,8 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "identifier": ("d34", {}),
     "named": ("d34", {}),
     "superseded": ("d35", {}),
+    "times": ("d36", {}),
+    "dated": ("d36", {}),
     "fallback": ("a01", {"folder": "folder/without/documents"}),
     "anchor_filter": ("a01", {"anchors": ["judging"]}),
     "session_dedup": ("a01", {"session": "s"}),
