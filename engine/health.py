@@ -29,10 +29,12 @@ from speckit_memory.memory.store.file.file_system import file_system_of
 from speckit_memory.memory.store.file.opening import WITHOUT_SHARED_MEMORY
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.tables import encoder_vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.registry import Extension
+from speckit_memory.stages.annotate.encoder_notice import REST
 
 EXAMPLE = "how does the memory fuse its channels?"
 LISTED = 6
@@ -253,7 +255,13 @@ def _model(seen: Examined) -> Check:
 
 def _vectors(seen: Examined) -> Check:
     detail, hint = told_vectors(seen.opened)
-    return Check("vectors", True, detail, hint)
+    encoder = seen.opened.encoder
+    if encoder is None:
+        return Check("vectors", True, detail, hint)
+    encoder.embed_query(EXAMPLE)
+    made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
+    detail = f"{detail}; {encoder.model_id} looks a second time, with {made:,} of {total:,} vectors made"
+    return Check("vectors", True, detail, hint if made == total else f"{hint} {REST.capitalize()}.".strip())
 
 
 def _words(seen: Examined) -> Check:

@@ -354,6 +354,20 @@ class RelevanceModel(Protocol):
         """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
 
 
+class EncoderModel(Protocol):
+    """A sentence encoder besides the model of the vector space, when the user has named one (feature R1)."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the user has named one."""
+
+    def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
+        """The cosine of a query and each memory as one text, or each passage, in order.
+
+        NaN where there is no vector yet: they are made in the background.
+        """
+
+
 class Store(Protocol):
     """One consistent, read-only view of everything remembered: see above for who may rely on it."""
 
@@ -400,3 +414,7 @@ class Store(Protocol):
     @property
     def relevance(self) -> RelevanceModel:
         """The cross-encoder."""
+
+    @property
+    def encoder(self) -> EncoderModel:
+        """The sentence encoder of the second look."""

@@ -121,3 +121,21 @@ class FakeRelevance:
         if self._scores is None:
             return Unavailable("no cross-encoder is configured")
         return np.array([self._scores.get(text, np.nan) for text in texts], np.float64)
+
+
+class FakeEncoder:
+    """Implements `ports.EncoderModel` by a table of ids, whatever the query; None is no encoder."""
+
+    def __init__(self, cosines: dict[int, float] | None) -> None:
+        self._cosines = cosines
+
+    @property
+    def named(self) -> bool:
+        """Whether there is a table."""
+        return self._cosines is not None
+
+    def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
+        """What the table says of each id, NaN of others."""
+        if self._cosines is None:
+            return Unavailable("no sentence encoder is named")
+        return np.array([self._cosines.get(int(id_), np.nan) for id_ in ids], np.float64)

@@ -135,7 +135,7 @@ WITHOUT = {
 
 OURS = {
     "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named", "phrase",
-    "surface", "typed", "spelling", "duplicates", "encoder_notice", "learned_fallback", "fitting",
+    "surface", "typed", "spelling", "duplicates", "encoder_notice", "learned_fallback", "fitting", "encoder",
 }  # fmt: skip
 """Steps that the catalogue does not know."""
 

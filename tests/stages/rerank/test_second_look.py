@@ -16,6 +16,7 @@ from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
+from speckit_memory.stages.rerank.encoder import Encoder, EncoderParams
 from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
@@ -177,3 +178,28 @@ def test_rows_that_were_read_stand_above_the_others_in_order_of_relevance(rows: 
     scores = scores_of(after)
     assert {i: scores[i] for i in relevance} == pytest.approx(relevance)
     assert all(scores[i] <= min(relevance.values()) + 1e-12 for i in scores if i not in relevance)
+
+
+@pytest.mark.requirement("R1.encoder")
+def test_a_row_gains_by_the_cosine_of_the_whole_memory_and_of_the_passage_that_matched() -> None:
+    memories = [Memory(1, chunks=("a", "b")), *(Memory(id_, chunks=("c",)) for id_ in (2, 3, 4, 5))]
+    matched, _ = memories[0].chunk_ids
+    store = FakeStore(*memories, closeness={1: 0.2, matched: 1.0, 2: 0.8, 4: 0.6, 5: 1.0})
+    pool = z_pool(store, {matched: 0.9, 2: 0.5, 3: 0.5, 4: 0.1, 5: 0.0})
+
+    step = Encoder(EncoderParams(pool=4, weight=0.5, passage=0.25))
+    after = scores_of(rerank(step, ask("a"), pool, store))
+
+    # 1 has 3/4 · 0.2 + 1/4 · 1.0 = 0.4, then come 0.8, none, and 0.6: mean 0.6, deviation √(0.08/3), z -√1.5, √1.5, the
+    # mean for the one without, and 0. The scores deviate by √(0.32/4) = √0.08. 5 was not looked at
+    gain = 0.5 * math.sqrt(0.08) * math.sqrt(1.5)
+    assert after == pytest.approx({matched: 0.9, 2: 0.5 + 2 * gain, 3: 0.5 + gain, 4: 0.1 + gain, 5: 0.0})
+
+
+@pytest.mark.requirement("R1.encoder")
+@pytest.mark.parametrize("closeness", [None, {}])
+def test_without_an_encoder_or_a_vector_nothing_changes(closeness: dict[int, float] | None) -> None:
+    store = store_of("a", "b", closeness=closeness)
+    pool = z_pool(store, {1: 0.9, 2: 0.4})
+
+    assert scores_of(rerank(Encoder(EncoderParams()), ask("a"), pool, store)) == scores_of(pool)

@@ -1,0 +1,74 @@
+"""Vectors of the encoder that looks a second time at the best rows. They lie in the cache of embeddings.
+
+A memory has one vector as a whole, and one for each passage where it has several. Their keys in the cache are made of
+the digest of the document and of the place in it: SQLite alone can tell what waits, and a document that changed waits
+again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.tables import embedding_cache
+from speckit_memory.pipeline.ports import Ids, Vectors
+
+RENEWED_AFTER = 30 * 24 * 3600.0
+"""Seconds after which a vector is noted as used again: the cache forgets what nobody used for three months."""
+
+_TEXTS = """
+WITH texts (id, memory, key) AS (
+    SELECT id, id, content_hash || '/' FROM memories WHERE chunk_count > 0 {of}
+    UNION ALL
+    SELECT c.id, m.id, m.content_hash || '/' || c.ordinal
+    FROM chunks c JOIN memories m ON m.id = c.memory_id WHERE m.chunk_count > 1 {of_passages}
+)
+"""
+_ALL = _TEXTS.format(of="", of_passages="")
+_SOME = _TEXTS.format(
+    of="AND id IN (SELECT value FROM carray(:ids))", of_passages="AND c.id IN (SELECT value FROM carray(:ids))"
+)
+_MADE = "SELECT 1 FROM embedding_cache e WHERE e.model_id = :model AND e.content_hash = texts.key"
+_WAITING = f"FROM texts WHERE NOT EXISTS ({_MADE} AND e.last_used_at >= :since)"
+
+
+class WaitingText(NamedTuple):
+    """A text without a vector: of a whole memory, or of the passage `id` of one. `key` is its key in the cache."""
+
+    id: int
+    memory: int
+    key: str
+
+
+def waiting(connection: apsw.Connection, model_id: str, now: float) -> int:
+    """How many memories and passages wait for a vector of this model, at `now` (epoch seconds)."""
+    facts = {"model": model_id, "since": now - RENEWED_AFTER}
+    number: int = value(connection, f"{_ALL} SELECT count(*) {_WAITING}", facts)
+    return number
+
+
+def next_waiting(connection: apsw.Connection, model_id: str, now: float, limit: int) -> list[WaitingText]:
+    """The next that wait: memories first, then passages."""
+    facts = {"model": model_id, "since": now - RENEWED_AFTER, "limit": limit}
+    found = rows(connection, f"{_ALL} SELECT id, memory, key {_WAITING} LIMIT :limit", facts)
+    return [WaitingText(*row) for row in found]
+
+
+def coverage(connection: apsw.Connection, model_id: str) -> tuple[int, int]:
+    """How many memories and passages have a vector of this model, and how many could have one."""
+    facts = {"model": model_id}
+    return rows(connection, f"{_ALL} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
+
+
+def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, Vectors]:
+    """The vectors of these memories and passages, by id; those that are not made yet are left out."""
+    found = rows(
+        connection,
+        f"{_SOME} SELECT texts.id, e.vector FROM texts "
+        "JOIN embedding_cache e ON e.model_id = :model AND e.content_hash = texts.key",
+        {"model": model_id, "ids": integers(ids)},
+    )
+    return {id_: np.frombuffer(vector, np.float32) for id_, vector in found if embedding_cache.is_usable(vector)}
