@@ -75,4 +75,3 @@ def _texts(connection: Connection, found: Sequence[WaitingText]) -> dict[int, st
         (integers([text.id for text in found if text.id == text.memory]), READ_CHARACTERS),
     )
     return passages | {memory: embedding_text(title, "", body, 1) for memory, title, body in memories}
-

@@ -362,9 +362,10 @@ class EncoderModel(Protocol):
         """Whether the user has named one."""
 
     def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
-        """The cosine of a query and each memory as one text, or each passage, in order.
+        """The cosine of a query and each of these memories and passages, in order; NaN where there is no vector yet.
 
-        NaN where there is no vector yet: they are made in the background.
+        A short memory is one text, whichever passage of it is asked for; a long one is its passages, the first where
+        none is named. Vectors are made in the background.
         """
 
 

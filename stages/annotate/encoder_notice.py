@@ -41,7 +41,7 @@ class EncoderNotice:
         """The warning, if it is due. An encoder that fails is told by the step that asks it."""
         if not store.encoder.named:
             return Notes(warnings=(MESSAGE,)) if self._required and store.vectors.static else Notes()
-        rows = ranking.parents[: query.limit]
+        rows = ranking.matched[: query.limit]
         cosines = store.encoder.closeness(query.reading, rows)
         if isinstance(cosines, Unavailable) or not np.isnan(cosines).any():
             return Notes()

@@ -9,7 +9,7 @@ from speckit_memory.pipeline.arithmetic import standardise
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
-from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 
 class EncoderParams(Params):
@@ -23,19 +23,14 @@ class EncoderParams(Params):
         description="Weight of the cosines against the scores of these rows, both in standard deviations.",
         json_schema_extra={"tunable": [0.0, 2.0]},
     )  # fmt: skip
-    passage: float = Field(
-        0.3, ge=0, le=1,
-        description="Share of the matched passage in a cosine; the rest is that of the whole memory.",
-        json_schema_extra={"tunable": [0.0, 1.0]},
-    )  # fmt: skip
 
 
 class Encoder:
     """Adds to the score of the best 20 rows how near they are to the query by a sentence encoder.
 
-    score + weight · deviation of the scores · (z - lowest z), z being the standardised cosine of these rows. The cosine
-    is that of the memory as one text, of which an encoder reads the beginning, mixed with that of the passage that
-    matched best: a memory of many passages has no more chances than one of a single passage.
+    score + weight · deviation of the scores · (z - lowest z), z being the standardised cosine of these rows: of a short
+    memory as one text, of a long one that of the passage that matched best. No row has more chances than another for
+    being long.
 
     The vectors are made in the background: a row without one yet stands as a row of the mean cosine would. Where no
     encoder is named nothing changes. Feature R1.
@@ -52,11 +47,10 @@ class Encoder:
         top, scores = min(self._params.pool, len(pool)), pool.score
         if not store.encoder.named or not top:
             return Rescored.by(scores, "before")
-        texts = np.concatenate([store.attributes.parents(pool.ids[:top]), pool.candidates.matched[:top]])
-        cosines = store.encoder.closeness(query.reading, texts)
+        cosines = store.encoder.closeness(query.reading, pool.candidates.matched[:top])
         if isinstance(cosines, Unavailable):
             return cosines
-        z = np.nan_to_num(standardise(self._mixed(cosines[:top], cosines[top:])))
+        z = np.nan_to_num(standardise(cosines))
         better = np.full(len(pool), np.nan)
         better[:top] = z - z.min()
         spread = scores[:top].std()
@@ -67,10 +61,4 @@ class Encoder:
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
         """The vectors of the rows that get the second look, if there is an encoder."""
-        return Cost(vectors=2 * min(self._params.pool, rows)) if store.encoder.named else Cost()
-
-    def _mixed(self, whole: Column, passage: Column) -> Column:
-        """Both cosines by their shares; where one vector is not made yet, the other cosine alone."""
-        share = self._params.passage
-        both = (1.0 - share) * whole + share * passage
-        return np.where(np.isnan(both), np.where(np.isnan(whole), passage, whole), both)
+        return Cost(vectors=min(self._params.pool, rows)) if store.encoder.named else Cost()

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from raw_server import raw_server
 from tiny_encoder import UNKNOWN, write_encoder
@@ -20,11 +21,11 @@ from tests.server.test_life import stored
 
 TABLE = {UNKNOWN: (0.0, 0.0, 0.01), "felines": (1.0, 0.0, 0.0), "quokka": (1.0, 0.0, 0.0)}
 """To this model felines and quokkas are the same; no document speaks of felines."""
-QUESTION = "which log do felines copy?"
+QUESTION = "felines and the log"
 NEAR = "docs/long.md"
 """What the encoder takes the question to be about."""
-TEXTS = len(DOCUMENTS) + 2
-"""The long document is two passages, and has a vector as a whole."""
+TEXTS = len(DOCUMENTS)
+"""Each is short enough to have one vector."""
 MADE = "SELECT count(*) FROM embedding_cache WHERE model_id LIKE 'onnx-tiny-%'"
 
 
@@ -74,7 +75,7 @@ def test_vectors_of_a_named_encoder_are_made_in_the_background_and_answers_use_t
     monkeypatch.setattr(maintenance, "MOST_BATCHES", 1)
     assert maintained(workspace, encoder) == [("unfinished", 2)]
     _, (warning,) = searched(workspace, encoder)
-    assert warning.startswith(f"the encoder has vectors for 2 of these {len(without)} memories so far")
+    assert warning.startswith(f"the encoder has vectors for 1 of these {len(without)} memories so far")
     monkeypatch.setattr(maintenance, "MOST_BATCHES", 20)
     assert maintained(workspace, encoder) == [("ran", TEXTS - 2)]
 
@@ -93,6 +94,27 @@ def test_a_document_that_changed_waits_again_and_no_other(workspace: Path, encod
 
     assert maintained(workspace, encoder) == [("ran", 1)]
     assert maintained(workspace, encoder) == [("not due", 0)]
+
+
+@pytest.mark.requirement("R1.encoder")
+def test_a_short_memory_is_one_text_and_a_long_one_is_its_passages(workspace: Path, encoder: dict[str, str]) -> None:
+    parts = [f"## Part {part}\n\n" + ("Seen by a quokka. " if part == 7 else "Nobody came. ") * 60 for part in range(9)]
+    (workspace / "docs/guide.md").write_text("# Guide\n\n" + "\n\n".join(parts))
+    with Memory.open(workspace / "memory.db", root=workspace, environ=encoder) as memory:
+        memory.index([workspace / "docs"])
+        made = memory.encode_memories()
+        store = memory.store()
+        guide, short = (memory.get(key).id for key in ("docs/guide.md", NEAR))
+        of_guide, of_short = ([passage.id for passage in store.passages.of_memory(id_)] for id_ in (guide, short))
+        headed = [passage.heading.endswith("Part 7") for passage in store.passages.of_memory(guide)]
+        near = {id_: store.encoder.closeness("felines", np.array([id_]))[0] > 0.9 for id_ in (*of_guide, *of_short)}
+        first = store.encoder.closeness("felines", np.array([guide, short]))
+
+    assert made == len(DOCUMENTS) + len(of_guide)
+    assert (len(of_short), [near[id_] for id_ in of_short]) == (2, [True, True])
+    assert any(headed)
+    assert [near[id_] for id_ in of_guide] == headed
+    assert (first > 0.9).tolist() == [False, True]
 
 
 @pytest.mark.requirement("R1.encoder")
@@ -140,9 +162,7 @@ def test_an_encoder_that_fails_half_way_loses_nothing_of_what_it_made(
         ("nowhere", "which is neither an ONNX file nor a folder with model.onnx"),
     ],
 )
-def test_an_encoder_that_cannot_be_had_is_told_and_changes_no_answer(
-    workspace: Path, named: str, reason: str
-) -> None:
+def test_an_encoder_that_cannot_be_had_is_told_and_changes_no_answer(workspace: Path, named: str, reason: str) -> None:
     without, _ = searched(workspace, {})
     environ = {ENCODER_VARIABLE: named}
 

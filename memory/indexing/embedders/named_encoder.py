@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from speckit_memory.config.files.paths import is_file, named_path
 from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.bert import BertEncoder
 from speckit_memory.memory.indexing.embedders.missing import MissingEncoder
 from speckit_memory.memory.indexing.embedders.model_name import FASTEMBED, ModelName
 from speckit_memory.memory.indexing.embedders.onnx import OnnxEncoder
@@ -31,6 +33,8 @@ def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = E
     for file in files:
         if is_file(file):
             return OnnxEncoder(file)
+    if BertEncoder.is_in(path) and find_spec("sentence_transformers") is None:
+        return BertEncoder(path)
     if any(is_file(path / file) for file in _FOLDER_FILES):
         return SentenceTransformersEncoder(path)
     return MissingEncoder(

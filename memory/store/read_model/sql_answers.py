@@ -285,9 +285,9 @@ class EncodedTexts:
         return self._encoder is not None
 
     def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
-        """The cosine of a query and each memory as one text, or each passage, in order; NaN where there is no vector.
+        """The cosine of a query and each of these memories and passages, in order; NaN where there is no vector yet.
 
-        Unavailable without an encoder, and when it fails.
+        See `encoder_vectors.of`. Unavailable without an encoder, and when it fails.
         """
         if self._encoder is None:
             return Unavailable("no sentence encoder is named")
