@@ -361,8 +361,9 @@ class EncoderModel(Protocol):
     def named(self) -> bool:
         """Whether the user has named one."""
 
-    def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
-        """The cosine of a query and each of these memories and passages, in order; NaN where there is no vector yet.
+    def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
+        """The cosine of a query and each of these memories and passages, NaN where there is no vector yet, and whether
+        it is that of a whole memory; both in order.
 
         A short memory is one text, whichever passage of it is asked for; a long one is its passages, the first where
         none is named. Vectors are made in the background.

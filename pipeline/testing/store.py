@@ -20,7 +20,8 @@ class FakeStore:
 
     `attended` and `delivered` map a session to memories: with their attention [0, 1], and as a set. `relevance` maps
     texts to what a cross-encoder says of them, and `closeness` ids to cosines of a sentence encoder, None without one;
-    `no_embedder` is why there is no model for vectors. `holes` puts so many rows of removed entries into every inverted index.
+    `no_embedder` is why there is no model for vectors. `holes` puts so many rows of removed entries into every inverted
+    index.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class FakeStore:
         self.sessions = FakeSessions(attended or {}, delivered or {})
         self.tokens = FakeTokens(self)
         self.relevance = FakeRelevance(relevance)
-        self.encoder = FakeEncoder(closeness)
+        self.encoder = FakeEncoder(self, closeness)
 
     def with_holes(self, holes: int) -> Self:
         """The same memories with rows of removed entries in every index, as a store has them after a while."""

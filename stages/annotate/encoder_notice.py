@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE, ENCODER_VARIABLE
+from speckit_memory.config.settings import ENCODER_VARIABLE
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
 MESSAGE = (
-    "no sentence encoder is in use, although this pipeline is weighted for one: name one in "
-    f"{ENCODER_VARIABLE} or {EMBEDDER_VARIABLE} (docs/embedders.md), or use the pipeline 'default'"
+    f"this pipeline is weighted for a sentence encoder, and {ENCODER_VARIABLE} names none: name one "
+    "(docs/embedders.md), or use the pipeline 'default'"
 )
 REST = "a running server makes the rest within minutes, `speckit-memory maintain` at once"
 
@@ -21,14 +21,14 @@ REST = "a running server makes the rest within minutes, `speckit-memory maintain
 class EncoderNoticeParams(Params):
     """What is worth a notice."""
 
-    required: bool = Field(False, description="Warn when no sentence encoder is in use.")
+    required: bool = Field(False, description="Warn when no sentence encoder is named.")
 
 
 class EncoderNotice:
     """Warns when some of the best rows have no vector of the sentence encoder yet, which is named for the second look.
 
-    With `required` it warns as well when there is no encoder and the bundled static vectors are in use: for pipelines
-    whose weights were measured with one. Feature I6.
+    With `required` it warns as well when no encoder is named: for pipelines whose weights were measured with one.
+    Feature I6.
     """
 
     about = About(features=("I6",))
@@ -40,10 +40,10 @@ class EncoderNotice:
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """The warning, if it is due. An encoder that fails is told by the step that asks it."""
         if not store.encoder.named:
-            return Notes(warnings=(MESSAGE,)) if self._required and store.vectors.static else Notes()
+            return Notes(warnings=(MESSAGE,)) if self._required else Notes()
         rows = ranking.matched[: query.limit]
-        cosines = store.encoder.closeness(query.reading, rows)
-        if isinstance(cosines, Unavailable) or not np.isnan(cosines).any():
+        found = store.encoder.closeness(query.reading, rows)
+        if isinstance(found, Unavailable) or not np.isnan(found[0]).any():
             return Notes()
-        made = np.count_nonzero(~np.isnan(cosines))
+        made = np.count_nonzero(~np.isnan(found[0]))
         return Notes(warnings=(f"the encoder has vectors for {made} of these {len(rows)} memories so far; {REST}",))

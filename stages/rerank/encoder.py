@@ -20,7 +20,11 @@ class EncoderParams(Params):
     )
     weight: float = Field(
         0.5, ge=0, le=10,
-        description="Weight of the cosines against the scores of these rows, both in standard deviations.",
+        description="Weight of the cosine of a short memory against the score, both in standard deviations.",
+        json_schema_extra={"tunable": [0.0, 2.0]},
+    )  # fmt: skip
+    passage_weight: float = Field(
+        0.3, ge=0, le=10, description="The same for the matched passage of a long memory.",
         json_schema_extra={"tunable": [0.0, 2.0]},
     )  # fmt: skip
 
@@ -28,9 +32,9 @@ class EncoderParams(Params):
 class Encoder:
     """Adds to the score of the best 20 rows how near they are to the query by a sentence encoder.
 
-    score + weight · deviation of the scores · (z - lowest z), z being the standardised cosine of these rows: of a short
-    memory as one text, of a long one that of the passage that matched best. No row has more chances than another for
-    being long.
+    score + weight · deviation of the scores · z, z being the standardised cosine of these rows: of a short memory as
+    one text, of a long one that of the passage that matched best. No row has more chances than another for being long.
+    All of them are lifted by as much as the last one would fall, so that they stay above the rest.
 
     The vectors are made in the background: a row without one yet stands as a row of the mean cosine would. Where no
     encoder is named nothing changes. Feature R1.
@@ -47,16 +51,17 @@ class Encoder:
         top, scores = min(self._params.pool, len(pool)), pool.score
         if not store.encoder.named or not top:
             return Rescored.by(scores, "before")
-        cosines = store.encoder.closeness(query.reading, pool.candidates.matched[:top])
-        if isinstance(cosines, Unavailable):
-            return cosines
-        z = np.nan_to_num(standardise(cosines))
-        better = np.full(len(pool), np.nan)
-        better[:top] = z - z.min()
+        found = store.encoder.closeness(query.reading, pool.candidates.matched[:top])
+        if isinstance(found, Unavailable):
+            return found
+        cosines, whole = found
+        z, weight = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
+        z[:top] = np.nan_to_num(standardise(cosines))
+        weight[:top] = np.where(whole, self._params.weight, self._params.passage_weight)
         spread = scores[:top].std()
         return Rescored.by(
-            scores, "before + weight * spread * better", "before",
-            weight=self._params.weight, spread=spread, better=better,
+            scores, "before + weight * spread * z + lift", "before",
+            weight=weight, spread=spread, z=z, lift=-(weight[:top] * spread * z[:top]).min(),
         )  # fmt: skip
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002

@@ -129,7 +129,7 @@ def test_the_quality_preset_is_the_default_with_other_weights_and_a_notice() -> 
         for entry, same in zip(quality, default, strict=False)
         if parameters(entry) != parameters(same)
     ]
-    assert changed == [("z_score", "weights"), ("encoder", "weight"), ("encoder_notice", "required")]
+    assert changed == [("encoder", "weight"), ("encoder_notice", "required")]
 
 
 class Broken:

@@ -1,4 +1,4 @@
-"""A sentence encoder of the BERT family from a folder with its weights, run by numpy: no extra is needed (feature I6)."""
+"""A sentence encoder of the BERT family whose weights lie in a folder, run by numpy without any extra (feature I6)."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -284,8 +285,9 @@ class EncodedTexts:
         """Whether the user has named an encoder."""
         return self._encoder is not None
 
-    def closeness(self, query: str, ids: Ids) -> Column | Unavailable:
-        """The cosine of a query and each of these memories and passages, in order; NaN where there is no vector yet.
+    def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
+        """The cosine of a query and each of these memories and passages, NaN where there is no vector yet, and whether
+        it is that of a whole memory; both in order.
 
         See `encoder_vectors.of`. Unavailable without an encoder, and when it fails.
         """
@@ -297,8 +299,8 @@ class EncodedTexts:
             return Unavailable(error.problems[0].message)
         with self._database.snapshot_read() as connection:
             found = encoder_vectors.of(connection, model_id, ids)
-        cosines = np.full(len(ids), np.nan)
+        cosines, whole = np.full(len(ids), np.nan), np.zeros(len(ids), np.bool_)
         for place, id_ in enumerate(np.asarray(ids).tolist()):
-            if id_ in found and found[id_].shape == vector.shape:
-                cosines[place] = np.dot(found[id_], vector)
-        return cosines.round(DECIMALS)
+            if id_ in found and found[id_][0].shape == vector.shape:
+                cosines[place], whole[place] = np.dot(found[id_][0], vector), found[id_][1]
+        return cosines.round(DECIMALS), whole

@@ -34,14 +34,14 @@ WITH texts (id, memory, key) AS (
 _MADE = "SELECT 1 FROM embedding_cache e WHERE e.model_id = :model AND e.content_hash = texts.key"
 _WAITING = f"FROM texts WHERE NOT EXISTS ({_MADE} AND e.last_used_at >= :since)"
 _OF = f"""
-WITH asked (id, key) AS (
-    SELECT id, content_hash || iif(chunk_count > {SHORT}, '/0', '/')
+WITH asked (id, key, whole) AS (
+    SELECT id, content_hash || iif(chunk_count > {SHORT}, '/0', '/'), chunk_count <= {SHORT}
     FROM memories WHERE id IN (SELECT value FROM carray(:ids))
     UNION
-    SELECT c.id, m.content_hash || '/' || iif(m.chunk_count > {SHORT}, c.ordinal, '')
+    SELECT c.id, m.content_hash || '/' || iif(m.chunk_count > {SHORT}, c.ordinal, ''), m.chunk_count <= {SHORT}
     FROM chunks c JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(:ids))
 )
-SELECT asked.id, e.vector FROM asked
+SELECT asked.id, e.vector, asked.whole FROM asked
 JOIN embedding_cache e ON e.model_id = :model AND e.content_hash = asked.key
 """
 
@@ -74,10 +74,15 @@ def coverage(connection: apsw.Connection, model_id: str) -> tuple[int, int]:
     return rows(connection, f"{_TEXTS} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
 
 
-def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, Vectors]:
-    """The vector of each of these memories and passages, by id; those that are not made yet are left out.
+def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, tuple[Vectors, bool]]:
+    """The vector of each of these memories and passages, by id, and whether it is that of a whole memory.
 
-    A passage of a short memory has that of the whole, and a long memory that of its first passage.
+    Those that are not made yet are left out. A passage of a short memory has the vector of the whole, and a long memory
+    that of its first passage.
     """
     found = rows(connection, _OF, {"model": model_id, "ids": integers(ids)})
-    return {id_: np.frombuffer(vector, np.float32) for id_, vector in found if embedding_cache.is_usable(vector)}
+    return {
+        id_: (np.frombuffer(vector, np.float32), bool(whole))
+        for id_, vector, whole in found
+        if embedding_cache.is_usable(vector)
+    }

@@ -7,9 +7,8 @@ from speckit_memory.pipeline.testing import FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE, REST, EncoderNotice, EncoderNoticeParams
 
 
-def notes_of(closeness: dict[int, float] | None, *, required: bool = False, static: bool = True) -> object:
+def notes_of(closeness: dict[int, float] | None, *, required: bool = False) -> object:
     store = FakeStore(*(Memory(id_, chunks=("one file holds the lists",)) for id_ in (1, 2, 3)), closeness=closeness)
-    store.vectors.static = static
     ranking = ranking_of(store, {1: 1.0, 2: 0.5, 3: 0.1})
     return EncoderNotice(EncoderNoticeParams(required=required)).annotate(ask("lists", limit=2), ranking, store)
 
@@ -17,7 +16,6 @@ def notes_of(closeness: dict[int, float] | None, *, required: bool = False, stat
 @pytest.mark.requirement("I6")
 def test_a_pipeline_made_for_an_encoder_says_when_there_is_none() -> None:
     assert notes_of(None, required=True) == Notes(warnings=(MESSAGE,))
-    assert notes_of(None, required=True, static=False) == Notes()
     assert notes_of({1: 0.1, 2: 0.2}, required=True) == Notes()
     assert notes_of(None) == Notes()
 

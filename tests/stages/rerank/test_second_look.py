@@ -182,15 +182,18 @@ def test_rows_that_were_read_stand_above_the_others_in_order_of_relevance(rows: 
 
 @pytest.mark.requirement("R1.encoder")
 def test_a_row_gains_by_how_near_an_encoder_takes_it_to_be_among_the_rows_looked_at() -> None:
-    store = store_of("a", "b", "c", "d", "e", closeness={1: 0.4, 2: 0.8, 4: 0.6, 5: 1.0})
+    memories = [Memory(1, chunks=("a", "b")), *(Memory(id_, chunks=("c",)) for id_ in (2, 3, 4, 5))]
+    store = FakeStore(*memories, closeness={1: 0.4, 2: 0.8, 4: 0.6, 5: 1.0})
     pool = z_pool(store, {1: 0.9, 2: 0.5, 3: 0.5, 4: 0.1, 5: 0.0})
 
-    after = scores_of(rerank(Encoder(EncoderParams(pool=4, weight=0.5)), ask("a"), pool, store))
+    step = Encoder(EncoderParams(pool=4, weight=0.5, passage_weight=0.2))
+    after = scores_of(rerank(step, ask("a"), pool, store))
 
-    # 0.4, 0.8 and 0.6 have the mean 0.6 and the deviation √(0.08/3): z is -√1.5, √1.5 and 0, and 0 for the row without a
-    # vector. The scores deviate by √(0.32/4) = √0.08. 5 was not looked at
-    gain = 0.5 * math.sqrt(0.08) * math.sqrt(1.5)
-    assert after == pytest.approx({1: 0.9, 2: 0.5 + 2 * gain, 3: 0.5 + gain, 4: 0.1 + gain, 5: 0.0})
+    # 0.4, 0.8 and 0.6 have the mean 0.6 and the deviation √(0.08/3): z is -√1.5, √1.5 and 0, and 0 for 3, which has no
+    # vector. The scores deviate by √(0.32/4). 1 is long and would fall by 0.2 · √0.08 · √1.5, which lifts all four; 5
+    # was not looked at
+    one = math.sqrt(0.08) * math.sqrt(1.5)
+    assert after == pytest.approx({1: 0.9, 2: 0.5 + 0.7 * one, 3: 0.5 + 0.2 * one, 4: 0.1 + 0.2 * one, 5: 0.0})
 
 
 @pytest.mark.requirement("R1.encoder")
