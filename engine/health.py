@@ -34,7 +34,6 @@ from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.registry import Extension
-from speckit_memory.stages.annotate.encoder_notice import REST
 
 EXAMPLE = "how does the memory fuse its channels?"
 LISTED = 6
@@ -261,7 +260,8 @@ def _vectors(seen: Examined) -> Check:
     encoder.embed_query(EXAMPLE)
     made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
     detail = f"{detail}; {encoder.model_id} looks a second time, with {made:,} of {total:,} vectors made"
-    return Check("vectors", True, detail, hint if made == total else f"{hint} {REST.capitalize()}.".strip())
+    rest = "" if made == total else f"{encoder_vectors.REST.capitalize()}."
+    return Check("vectors", True, detail, f"{hint} {rest}".strip())
 
 
 def _words(seen: Examined) -> Check:

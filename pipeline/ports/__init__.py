@@ -5,12 +5,10 @@ from speckit_memory.pipeline.ports.protocols import (
     Attributes,
     Bags,
     CausalGraph,
-    EncoderModel,
     Folders,
     FullText,
     Lexicon,
     Passages,
-    RelevanceModel,
     Scope,
     Sessions,
     Store,
@@ -19,6 +17,7 @@ from speckit_memory.pipeline.ports.protocols import (
     Triggers,
     VectorSpace,
 )
+from speckit_memory.pipeline.ports.rereading import EncoderModel, RelevanceModel
 from speckit_memory.pipeline.ports.values import (
     FIELDS,
     Column,

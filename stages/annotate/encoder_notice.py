@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.config.settings import ENCODER_VARIABLE
+from speckit_memory.memory.store.tables.encoder_vectors import REST
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
@@ -15,7 +16,6 @@ MESSAGE = (
     f"this pipeline is weighted for a sentence encoder, and {ENCODER_VARIABLE} names none: name one "
     "(docs/embedders.md), or use the pipeline 'default'"
 )
-REST = "a running server makes the rest within minutes, `speckit-memory maintain` at once"
 
 
 class EncoderNoticeParams(Params):

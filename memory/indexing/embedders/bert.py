@@ -94,7 +94,7 @@ def read_tensors(file: Path) -> Tensors:
         if name == "__metadata__" or name.endswith("position_ids"):
             continue
         if about["dtype"] not in ("F32", "F16"):
-            raise ValueError(f"{name} holds {about['dtype']}; accepted: F32, F16")
+            raise ValueError(f"{name} holds {about['dtype']}; accepted: floating-point numbers of 32 or 16 bits")
         raw = content[8 + length + begin : 8 + length + end].view("<f4" if about["dtype"] == "F32" else "<f2")
         found[name.removeprefix("bert.")] = raw.reshape(about["shape"]).astype(np.float32)
     return found
@@ -129,7 +129,8 @@ def _attention(states: Vectors, name: str, tensors: Tensors, heads: int) -> Vect
     scores = query @ key.swapaxes(1, 2) / np.float32(np.sqrt(query.shape[2]))
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
-    return (weights @ value).swapaxes(0, 1).reshape(len(states), -1)
+    attended: Vectors = (weights @ value).swapaxes(0, 1).reshape(len(states), -1)
+    return attended
 
 
 def _normalised(states: Vectors, name: str, *, tensors: Tensors, epsilon: float) -> Vectors:

@@ -23,6 +23,9 @@ SHORT = 5
 """Passages up to which a memory is one text for the encoder: a vector of the whole, of which it reads the beginning. Of
 several chances the best one would be looked at, and memories with many would have an advantage."""
 
+REST = "a running server makes the rest within minutes, `speckit-memory maintain` at once"
+"""Who makes the vectors that are missing, in words: every door says the same."""
+
 _TEXTS = f"""
 WITH texts (id, memory, key) AS (
     SELECT id, id, content_hash || '/' FROM memories WHERE chunk_count BETWEEN 1 AND {SHORT}
@@ -71,7 +74,8 @@ def next_waiting(connection: apsw.Connection, model_id: str, now: float, limit: 
 def coverage(connection: apsw.Connection, model_id: str) -> tuple[int, int]:
     """How many texts have a vector of this model, and how many could have one."""
     facts = {"model": model_id}
-    return rows(connection, f"{_TEXTS} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
+    made, total = rows(connection, f"{_TEXTS} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
+    return made, total
 
 
 def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, tuple[Vectors, bool]]:
