@@ -298,6 +298,8 @@ def live(memory: Memory, now: float) -> None:
     ids = {key: memory.get(key).id for key in NOTES}
     gateways = [ids[f"docs/gateway/{name}.md"] for name in GATEWAYS]
     with memory.database.write() as txn:
+        key = "(SELECT content_hash || '/' FROM memories WHERE id = ?)"
+        txn.connection.execute(f"DELETE FROM embedding_cache WHERE content_hash = {key}", (gateways[2],))
         set_attribute(txn, "confidence", {gateways[2]: 0.9, gateways[5]: 0.1, ids["specs/auth/spec.md"]: 0.8})
         set_attribute(txn, "validation_count", {gateways[2]: 6, gateways[5]: 3, ids["specs/auth/spec.md"]: 2})
         set_attribute(txn, "access_count", {gateways[3]: 8, ids["docs/journal/week.md"]: 4})
