@@ -180,7 +180,7 @@ def test_an_encoder_that_cannot_be_had_is_told_and_changes_no_answer(workspace: 
 @pytest.mark.requirement("R1.encoder")
 @pytest.mark.usefixtures("processes")
 def test_a_server_makes_the_vectors_beside_its_answers(workspace: Path, encoder: dict[str, str]) -> None:
-    with raw_server(workspace, "--no-warm-up", spawned=True, env=encoder) as server:
+    with raw_server(workspace, spawned=True, env=encoder) as server:
         server.start()
         while stored(workspace, MADE) != [(TEXTS,)]:
             assert server.process.poll() is None
