@@ -19,6 +19,9 @@ PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
 """A model folder or an ONNX file (feature R1). Without it there is no cross-encoder."""
+ENCODER_VARIABLE = "SPECKIT_ENCODER"
+"""A sentence encoder on this machine, by name or by path, for a second look at the best rows (feature R1). Without it
+there is none."""
 EMBEDDER_VARIABLE = "SPECKIT_EMBEDDER"
 """The embedding model by name or by path (feature I6, docs/embedders.md). Without it the store says which, at first the
 bundled static vectors."""
@@ -63,6 +66,7 @@ VARIABLES = (
     PIPELINE_VARIABLE,
     ROOT_VARIABLE,
     CROSS_ENCODER_VARIABLE,
+    ENCODER_VARIABLE,
     EMBEDDER_VARIABLE,
     EMBEDDER_URL_VARIABLE,
     EMBEDDER_KEY_VARIABLE,

@@ -92,6 +92,7 @@ from speckit_memory.stages.rerank.collapse import Collapse
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut
 from speckit_memory.stages.rerank.context_diversity import ContextDiversity
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder
+from speckit_memory.stages.rerank.encoder import Encoder
 from speckit_memory.stages.rerank.maxsim import Maxsim
 from speckit_memory.stages.rerank.min_max import MinMax
 from speckit_memory.stages.rerank.mmr import Mmr
@@ -167,6 +168,7 @@ RERANKERS: tuple[Callable[[Any], Reranker], ...] = (
     ConfidenceCut,
     ContextDiversity,
     CrossEncoder,
+    Encoder,
     Maxsim,
     MinMax,
     Mmr,
@@ -253,6 +255,11 @@ class TextModels:
         """The model that the environment names, else the bundled one; read at first use (feature I6)."""
         return embedders.chosen(self._environ)
 
+    @Once
+    def encoder(self) -> embedders.Embedder | None:
+        """The encoder of the second look, if the environment names one (feature R1)."""
+        return embedders.encoder_of(self._environ)
+
     @property
     def named(self) -> str:
         """The model that the environment names, "" for none."""
@@ -323,6 +330,11 @@ class OpenStore:
         return self.models.now().embedder
 
     @property
+    def encoder(self) -> embedders.Embedder | None:
+        """The encoder of the second look, if one is named."""
+        return self._models.encoder
+
+    @property
     def counter(self) -> embedders.Embedder:
         """A model that counts tokens, whatever has become of the file."""
         return self._models.embedder
@@ -351,7 +363,12 @@ class OpenStore:
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
         models = QueryModels(
-            self.database, self.models.now, self.analyser, self._models.cross_encoder, self.vector_index
+            self.database,
+            self.models.now,
+            self.analyser,
+            self._models.cross_encoder,
+            self.vector_index,
+            self._models.encoder,
         )
         return ReadModel(self.database, models)
 

@@ -29,6 +29,7 @@ from speckit_memory.memory.store.file.file_system import file_system_of
 from speckit_memory.memory.store.file.opening import WITHOUT_SHARED_MEMORY
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.tables import encoder_vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.composition import Pipeline
@@ -253,7 +254,14 @@ def _model(seen: Examined) -> Check:
 
 def _vectors(seen: Examined) -> Check:
     detail, hint = told_vectors(seen.opened)
-    return Check("vectors", True, detail, hint)
+    encoder = seen.opened.encoder
+    if encoder is None:
+        return Check("vectors", True, detail, hint)
+    encoder.embed_query(EXAMPLE)
+    made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
+    detail = f"{detail}; {encoder.model_id} looks a second time, with {made:,} of {total:,} vectors made"
+    rest = "" if made == total else f"{encoder_vectors.REST.capitalize()}."
+    return Check("vectors", True, detail, f"{hint} {rest}".strip())
 
 
 def _words(seen: Examined) -> Check:

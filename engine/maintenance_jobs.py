@@ -11,7 +11,7 @@ from speckit_memory.config.absence import ABSENT_DAYS
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
-from speckit_memory.memory.indexing import interrupted, pending, summaries, suspicions
+from speckit_memory.memory.indexing import encoder_vectors, interrupted, pending, summaries, suspicions
 from speckit_memory.memory.lifecycle import absence, archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import embedding_cache
@@ -130,7 +130,8 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
     own = tuple(absent if job.name == ABSENT else job for job in JOBS)
     every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
     at = [job.name for job in every].index(_BEFORE)
-    return (*every[:at], _vectors(lambda: opened.embedder), *every[at:])
+    last = (_encoder(opened.encoder),) if opened.encoder else ()
+    return (*every[:at], _vectors(lambda: opened.embedder), *every[at:], *last)
 
 
 def _vectors(embedder: Callable[[], Embedder]) -> Job:
@@ -158,3 +159,15 @@ def _completed(embedder: Callable[[], Embedder], database: Database, now: float)
             embedding_cache.store(txn, model.model_id, vectors, now)
 
     return pending.completed(database, model, keep)
+
+
+def _encoder(encoder: Embedder) -> Job:
+    """Makes the vectors of the second look, after all other work: nothing waits for them."""
+    return Job(
+        "encoder",
+        HOUR,
+        "memories and passages encoded for the second look",
+        partial(encoder_vectors.waiting, encoder),
+        Prepared(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
+        at_once=True,
+    )

@@ -12,7 +12,7 @@ from speckit_memory.engine.serving_models import Serving
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
-from speckit_memory.memory.indexing.embedders import TokenModel, counted_tokens
+from speckit_memory.memory.indexing.embedders import Embedder, TokenModel, counted_tokens
 from speckit_memory.memory.indexing.embedding import weighted_query
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables import token_sets, vectors
@@ -35,10 +35,12 @@ class QueryModels:
         analyser: Analyser,
         relevance: NoCrossEncoder | GuardedCrossEncoder,
         vector_index: VectorIndexing,
+        encoder: Embedder | None = None,
     ) -> None:
         """`current` tells the model of the vectors in use."""
         self.vector_index = vector_index
         self.relevance = relevance
+        self.encoder = encoder
         self.analyse = analyser.tokens
         self._database = database
         self._current = current

@@ -185,6 +185,16 @@ class Remembering(ABC):
 
         return self._followed.run(lambda opened: rank_memories(opened.database))
 
+    def encode_memories(self) -> int:
+        """Makes the vectors of the second look now, and not when the background work comes to it (feature R1); returns
+        how many memories and passages had none. Nothing is done where no encoder is named.
+
+        Raises SpeckitError when the encoder fails or the store cannot be written.
+        """
+        from speckit_memory.memory.indexing.encoder_vectors import make_all
+
+        return self._followed.run(lambda opened: make_all(opened.encoder, opened.database) if opened.encoder else 0)
+
     def validate(
         self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
     ) -> validations.Validated:

@@ -66,6 +66,7 @@ def throwaway_store(
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
             first.rank_memories()  # nobody waits here until the background work comes to it
+            first.encode_memories()
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
 
 

@@ -7,6 +7,7 @@ from typing import final
 from speckit_memory.pipeline.ports import (
     Attributes,
     CausalGraph,
+    EncoderModel,
     Folders,
     FullText,
     Lexicon,
@@ -106,3 +107,8 @@ class StoreView:
     def relevance(self) -> RelevanceModel:
         """The cross-encoder."""
         return self._store.relevance
+
+    @property
+    def encoder(self) -> EncoderModel:
+        """The sentence encoder of the second look."""
+        return self._store.encoder

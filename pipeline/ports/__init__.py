@@ -9,7 +9,6 @@ from speckit_memory.pipeline.ports.protocols import (
     FullText,
     Lexicon,
     Passages,
-    RelevanceModel,
     Scope,
     Sessions,
     Store,
@@ -18,6 +17,7 @@ from speckit_memory.pipeline.ports.protocols import (
     Triggers,
     VectorSpace,
 )
+from speckit_memory.pipeline.ports.rereading import EncoderModel, RelevanceModel
 from speckit_memory.pipeline.ports.values import (
     FIELDS,
     Column,
@@ -42,6 +42,7 @@ __all__ = [
     "Bags",
     "CausalGraph",
     "Column",
+    "EncoderModel",
     "Field",
     "Filter",
     "FolderDescription",

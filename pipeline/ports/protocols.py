@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.ports.rereading import EncoderModel, RelevanceModel
 from speckit_memory.pipeline.ports.values import (
     Column,
     Field,
@@ -350,13 +351,6 @@ class TokenSpace(Protocol):
         """Inverse document frequency of each token over the passages of the store, > 0; near 0 for stop words."""
 
 
-class RelevanceModel(Protocol):
-    """A cross-encoder, when the user has configured one (feature R1)."""
-
-    def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
-        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
-
-
 class Store(Protocol):
     """One consistent, read-only view of everything remembered: see above for who may rely on it."""
 
@@ -403,3 +397,7 @@ class Store(Protocol):
     @property
     def relevance(self) -> RelevanceModel:
         """The cross-encoder."""
+
+    @property
+    def encoder(self) -> EncoderModel:
+        """The sentence encoder of the second look."""

@@ -50,6 +50,7 @@ def sample_store() -> FakeStore:
         attended={"s": {1: 0.9, 4: 0.2}},
         delivered={"s": {6}},
         relevance={text: 1.0 / (1 + len(text)) for memory in memories for text in memory.chunks},
+        closeness={id_: id_ % 7 / 7 for memory in memories for id_ in (memory.id, *memory.chunk_ids) if id_ % 5},
     )  # fmt: skip
 
 

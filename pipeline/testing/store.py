@@ -12,15 +12,16 @@ from speckit_memory.pipeline.testing.graph import FakeGraph
 from speckit_memory.pipeline.testing.lexicon import FakeFullText, FakeLexicon
 from speckit_memory.pipeline.testing.memories import Edge, Memory
 from speckit_memory.pipeline.testing.texts import FakeAttributes, FakePassages
-from speckit_memory.pipeline.testing.vectors import FakeRelevance, FakeTokens, FakeVectors
+from speckit_memory.pipeline.testing.vectors import FakeEncoder, FakeRelevance, FakeTokens, FakeVectors
 
 
 class FakeStore:
     """Implements `Store`. Words are runs of letters and digits, and every distinct word has an axis of its own.
 
     `attended` and `delivered` map a session to memories: with their attention [0, 1], and as a set. `relevance` maps
-    texts to what a cross-encoder says of them, None without one; `no_embedder` is why there is no model for vectors.
-    `holes` puts so many rows of removed entries into every inverted index.
+    texts to what a cross-encoder says of them, and `closeness` ids to cosines of a sentence encoder, None without one;
+    `no_embedder` is why there is no model for vectors. `holes` puts so many rows of removed entries into every inverted
+    index.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class FakeStore:
         attended: dict[str, dict[int, float]] | None = None,
         delivered: dict[str, set[int]] | None = None,
         relevance: dict[str, float] | None = None,
+        closeness: dict[int, float] | None = None,
         no_embedder: str = "",
         holes: int = 0,
     ) -> None:
@@ -47,6 +49,7 @@ class FakeStore:
         self.sessions = FakeSessions(attended or {}, delivered or {})
         self.tokens = FakeTokens(self)
         self.relevance = FakeRelevance(relevance)
+        self.encoder = FakeEncoder(self, closeness)
 
     def with_holes(self, holes: int) -> Self:
         """The same memories with rows of removed entries in every index, as a store has them after a while."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Unavailable, Vectors
 from speckit_memory.pipeline.testing.memories import words
@@ -121,3 +122,26 @@ class FakeRelevance:
         if self._scores is None:
             return Unavailable("no cross-encoder is configured")
         return np.array([self._scores.get(text, np.nan) for text in texts], np.float64)
+
+
+class FakeEncoder:
+    """Implements `ports.EncoderModel` by a table of ids, whatever the query; None is no encoder.
+
+    What it says of a memory of several passages is not of the whole.
+    """
+
+    def __init__(self, store: FakeStore, cosines: dict[int, float] | None) -> None:
+        self._store, self._cosines = store, cosines
+
+    @property
+    def named(self) -> bool:
+        """Whether there is a table."""
+        return self._cosines is not None
+
+    def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
+        """What the table says of each id, NaN of others."""
+        if self._cosines is None:
+            return Unavailable("no sentence encoder is named")
+        cosines = np.array([self._cosines.get(int(id_), np.nan) for id_ in ids], np.float64)
+        memories = (self._store.memories[self._store.parent[int(id_)]] for id_ in ids)
+        return cosines, np.array([len(memory.chunk_ids) == 1 for memory in memories], np.bool_)

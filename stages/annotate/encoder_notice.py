@@ -1,32 +1,49 @@
-"""Says that a pipeline made for a sentence encoder runs without one."""
+"""Says how far the vectors of a sentence encoder are, and that a pipeline made for one runs without."""
 
 from __future__ import annotations
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
-from speckit_memory.pipeline.contracts import About, NoParams
+import numpy as np
+from pydantic import Field
+
+from speckit_memory.config.settings import ENCODER_VARIABLE
+from speckit_memory.memory.store.tables.encoder_vectors import REST
+from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
 MESSAGE = (
-    "the bundled static vectors are in use, although this pipeline is weighted for a sentence encoder: name one in "
-    f"{EMBEDDER_VARIABLE} and index again, or use the pipeline 'default'"
+    f"this pipeline is weighted for a sentence encoder, and {ENCODER_VARIABLE} names none: name one "
+    "(docs/embedders.md), or use the pipeline 'default'"
 )
 
 
-class EncoderNotice:
-    """Warns when vectors are means of the bundled static token vectors.
+class EncoderNoticeParams(Params):
+    """What is worth a notice."""
 
-    For pipelines whose weights were measured with a sentence encoder: with the bundled vectors they still answer, but
-    less well than the default. Feature I6.
+    required: bool = Field(False, description="Warn when no sentence encoder is named.")
+
+
+class EncoderNotice:
+    """Warns when some of the best rows have no vector of the sentence encoder yet, which is named for the second look.
+
+    With `required` it warns as well when no encoder is named: for pipelines whose weights were measured with one.
+    Feature I6.
     """
 
     about = About(features=("I6",))
-    Params = NoParams
+    Params = EncoderNoticeParams
 
-    def __init__(self, _: NoParams) -> None:
-        """Takes no parameters."""
+    def __init__(self, params: EncoderNoticeParams) -> None:
+        self._required = params.required
 
-    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
-        """The warning, if it is due."""
-        return Notes(warnings=(MESSAGE,)) if store.vectors.static else Notes()
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """The warning, if it is due. An encoder that fails is told by the step that asks it."""
+        if not store.encoder.named:
+            return Notes(warnings=(MESSAGE,)) if self._required else Notes()
+        rows = ranking.matched[: query.limit]
+        found = store.encoder.closeness(query.reading, rows)
+        if isinstance(found, Unavailable) or not np.isnan(found[0]).any():
+            return Notes()
+        made = np.count_nonzero(~np.isnan(found[0]))
+        return Notes(warnings=(f"the encoder has vectors for {made} of these {len(rows)} memories so far; {REST}",))

@@ -19,7 +19,9 @@ class FittingParams(Params):
     """What fits."""
 
     naming: list[str] = Field([], description="Ids of channels; what they found was meant and always fits.")
-    similarity: str = Field("", description="Id of the channel whose scores are cosines; without one, words decide.")
+    similarity: str = Field(
+        "", description="Id of the channel whose scores are cosines of the bundled vectors; without them, words decide."
+    )
     min_evidence: float = Field(
         0.8,
         ge=0,
@@ -35,7 +37,8 @@ class Fitting:
 
     A row fits if a channel of `naming` found it, such as that of trigger phrases. Any other needs evidence on an
     absolute scale, the share of the question's information (Σ idf of its distinct words) that the memory holds plus the
-    cosine of its best passage, and a score near that of the best row that nothing names. Feature A4.
+    cosine of its best passage, and a score near that of the best row that nothing names. The cosines of another model
+    than the bundled one lie elsewhere on that scale: then words decide. Feature A4.
     """
 
     about = About(features=("A4",))

@@ -140,6 +140,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("TokenSpace", "of_passages"): lambda s: [(ids(s),), (ids(s)[:0],)],
     ("TokenSpace", "vectors"): lambda s: [(np.arange(300, 320),), (np.arange(0),)],
     ("TokenSpace", "weights"): lambda s: [(np.arange(300, 320),), (np.arange(0),)],
+    ("EncoderModel", "closeness"): lambda s: [("gateway", ids(s)), ("x", ids(s)[:0])],
     ("RelevanceModel", "score"): lambda s: [("gateway", ["payment gateway", "x"], None), ("x", [], None)],
 }
 """Arguments for every member of every port that takes some."""

@@ -136,7 +136,7 @@ WITHOUT = {
 OURS = {
     "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named", "phrase",
     "surface", "typed", "spelling", "duplicates", "acronyms", "encoder_notice", "learned_fallback", "fitting",
-    "times", "dated",
+    "encoder", "times", "dated",
 }  # fmt: skip
 """Steps that the catalogue does not know."""
 

@@ -114,7 +114,7 @@ def test_what_the_catalogue_holds_back_is_off_until_its_flag_is_opened() -> None
 
     assert held_back.isdisjoint(step.id for step in shipped)
     assert held_back <= {step.id for step in opened}
-    assert len(build("catalogue", registry(), OPEN).rerank) == 13
+    assert len(build("catalogue", registry(), OPEN).rerank) == 14
 
 
 @pytest.mark.requirement("I6")
@@ -124,13 +124,13 @@ def test_the_quality_preset_is_the_default_with_other_weights_and_a_notice() -> 
     def parameters(entry: Bound) -> dict[str, object]:
         return {} if entry.params is None else entry.params.model_dump()
 
-    assert [entry.step.use for entry in quality] == [*(entry.step.use for entry in default), "encoder_notice"]
+    assert [entry.step.use for entry in quality] == [entry.step.use for entry in default]
     changed = [
         (entry.step.use, *(key for key, value in parameters(entry).items() if parameters(same)[key] != value))
         for entry, same in zip(quality, default, strict=False)
         if parameters(entry) != parameters(same)
     ]
-    assert changed == [("z_score", "weights")]
+    assert changed == [("encoder", "weight"), ("encoder_notice", "required")]
 
 
 class Broken:

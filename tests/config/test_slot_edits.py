@@ -77,7 +77,8 @@ rerank: {change: [{id: maxsim, optional: false}]}
     assert params(whole, "z_score")["weights"] == WEIGHTS | {"bm25": 0.6}
     optional = {step.id: step.optional for step in whole.effective.slots["rerank"]}
     assert optional == {
-        "regularise": True, "maxsim": False, "typed": False, "named": False, "min_max": False, "pin": False,
+        "regularise": True, "maxsim": False, "encoder": True, "typed": False, "named": False, "min_max": False,
+        "pin": False,
     }  # fmt: skip
     shown = pipelines.show(str(tmp_path / "p.yaml"), {}, effective=True, origin=True).splitlines()
     assert f"      k1: 1.5  # {tmp_path}/p.yaml:1:49" in shown
@@ -126,7 +127,7 @@ def test_a_fuser_gives_way_to_another_in_its_place(tmp_path: Path) -> None:
     text = "fusion: {add: [{use: rrf, before: z_score}], remove: [z_score]}\nrerank: {remove: [regularise, maxsim]}\n"
     whole = checked(tmp_path, text)
     assert [step.id for step in whole.effective.slots["fusion"]] == ["rrf"]
-    assert [step.id for step in whole.effective.slots["rerank"]] == ["typed", "named", "min_max", "pin"]
+    assert [step.id for step in whole.effective.slots["rerank"]] == ["encoder", "typed", "named", "min_max", "pin"]
 
 
 @pytest.mark.requirement("P7")
@@ -160,8 +161,8 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "6:43: E114 'remove' of 'channels' must be a list of ids; found 3",
         "7:15: E114 'add' of 'rerank' must be a list; found 3",
         "8:45: E119 'annotate' has no other step 'duplicates' for 'duplicates' to go after; accepted: anchor_filter, "
-        "attribution, constitutional_guarantee, evidence_gap, fitting, session_dedup, state_filter, superseded, "
-        "trial_evidence_gap, trial_state_filter, trial_token_budget",
+        "attribution, constitutional_guarantee, encoder_notice, evidence_gap, fitting, session_dedup, state_filter, "
+        "superseded, trial_evidence_gap, trial_state_filter, trial_token_budget",
     ]
 
 

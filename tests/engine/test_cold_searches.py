@@ -162,7 +162,18 @@ def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_w
     [part] = result.notes.degraded
     assert (part.part, part.steps) == (
         "deadline",
-        ("spelling", "acronyms", "coverage", "vector", "graph", "phrase", "surface", "regularise", "maxsim"),
+        (
+            "spelling",
+            "acronyms",
+            "coverage",
+            "vector",
+            "graph",
+            "phrase",
+            "surface",
+            "regularise",
+            "maxsim",
+            "encoder",
+        ),
     )
     assert set(opened) == {"load", "of", "natural"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.config.settings import EMBEDDER_VARIABLE, ENCODER_VARIABLE
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE
 from tests.server.doors import DOCUMENTS, Ran, call
@@ -118,13 +118,15 @@ def test_an_encoder_that_cannot_run_leaves_the_store_as_it_is(workspace: Path, e
 
 
 @pytest.mark.requirement("I6")
-def test_the_quality_preset_says_when_the_bundled_vectors_are_in_use(workspace: Path, encoder: Path) -> None:
-    bundled = searched(workspace, None, "which ranks are fused?", "--pipeline", "quality")
-    assert bundled["results"][0]["key"] == "docs/fusion.md"
-    assert bundled["notes"]["warnings"] == [MESSAGE]
-    assert MESSAGE in run(workspace, None, "search", "which ranks are fused?", "--pipeline", "quality").out
+def test_the_quality_preset_says_that_it_is_made_for_an_encoder(workspace: Path, encoder: Path) -> None:
+    asked = ["search", "which ranks are fused?", "--pipeline", "quality"]
+    without = call(workspace, [*asked, "--json"]).ok().json
+    assert without["results"][0]["key"] == "docs/fusion.md"
+    assert without["notes"]["warnings"] == [MESSAGE]
+    assert MESSAGE in call(workspace, asked).out
 
-    run(workspace, encoder, "index", "docs")
-    named = searched(workspace, encoder, "which ranks are fused?", "--pipeline", "quality")
-    assert named["results"][0]["key"] == "docs/fusion.md"
-    assert named["notes"]["warnings"] == []
+    named = {ENCODER_VARIABLE: str(encoder)}
+    call(workspace, ["maintain"], named).ok()
+    answer = call(workspace, [*asked, "--json"], named).ok().json
+    assert answer["results"][0]["key"] == "docs/fusion.md"
+    assert answer["notes"]["warnings"] == []

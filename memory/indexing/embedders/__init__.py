@@ -1,8 +1,18 @@
 """Models that turn text into vectors (feature I6). Nothing is imported or read before the first text arrives."""
 
-from speckit_memory.memory.indexing.embedders.choice import chosen, of_setting
+from speckit_memory.memory.indexing.embedders.choice import chosen, encoder_of, of_setting
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, TokenModel
 from speckit_memory.memory.indexing.embedders.static import NAME, StaticEmbedder
 
-__all__ = ["NAME", "Embedder", "PoolingModel", "StaticEmbedder", "TokenModel", "chosen", "counted_tokens", "of_setting"]
+__all__ = [
+    "NAME",
+    "Embedder",
+    "PoolingModel",
+    "StaticEmbedder",
+    "TokenModel",
+    "chosen",
+    "counted_tokens",
+    "encoder_of",
+    "of_setting",
+]

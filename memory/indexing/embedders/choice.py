@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from speckit_memory.config.settings import (
+    DOCUMENT_PROMPT_VARIABLE,
+    EMBEDDER_VARIABLE,
+    ENCODER_VARIABLE,
+    QUERY_PROMPT_VARIABLE,
+)
 from speckit_memory.memory.indexing.embedders.static import NAME, StaticEmbedder
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+    from speckit_memory.memory.indexing.embedders.protocol import SentenceEncoder
     from speckit_memory.memory.indexing.embedders.remote.embedder import RemoteEmbedder
 
 
@@ -51,3 +57,34 @@ def of_setting(
     except SpeckitError as error:
         encoder = MissingEncoder(error)
     return EncoderEmbedder(encoder, bundled, query, document)
+
+
+def encoder_of(environ: Mapping[str, str]) -> EncoderEmbedder | None:
+    """The encoder of the second look that the environment names, if it names one: never a service.
+
+    What is wrong with it shows when the first text is embedded.
+    """
+    setting = environ.get(ENCODER_VARIABLE, "")
+    if not setting:
+        return None
+    from speckit_memory.errors import SpeckitError
+    from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+    from speckit_memory.memory.indexing.embedders.missing import MissingEncoder
+    from speckit_memory.memory.indexing.embedders.model_name import parsed
+    from speckit_memory.memory.indexing.embedders.named_encoder import named_encoder
+
+    encoder: SentenceEncoder
+    try:
+        name = parsed(setting, environ)
+        if name.kind not in ("path", "fastembed"):
+            raise SpeckitError(
+                "E001",
+                f"{ENCODER_VARIABLE} is '{setting}', which is no sentence encoder on this machine",
+                hint="Accepted: a path, or fastembed:MODEL.",
+                actions=("run `speckit-memory model list` for the names", "see docs/embedders.md"),
+            )
+        encoder = named_encoder(name, environ, ENCODER_VARIABLE)
+    except SpeckitError as error:
+        encoder = MissingEncoder(error)
+    query, document = environ.get(QUERY_PROMPT_VARIABLE), environ.get(DOCUMENT_PROMPT_VARIABLE)
+    return EncoderEmbedder(encoder, StaticEmbedder(), query, document)

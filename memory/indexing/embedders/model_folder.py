@@ -34,14 +34,14 @@ class Prompts(NamedTuple):
 
 def prompts(folder: Path) -> Prompts:
     """The prompts that a folder names."""
-    known = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    known = settings_of(folder / "config_sentence_transformers.json").get("prompts") or {}
     names = (_QUERY_PROMPTS, _DOCUMENT_PROMPTS)
     return Prompts(*(next((known[name] for name in some if name in known), "") for some in names))
 
 
 def longest(folder: Path) -> int:
     """How many tokens of a text the model reads."""
-    return int(_json(folder / "sentence_bert_config.json").get("max_seq_length") or LONGEST)
+    return int(settings_of(folder / "sentence_bert_config.json").get("max_seq_length") or LONGEST)
 
 
 def pooling(folder: Path) -> Pooling:
@@ -50,7 +50,7 @@ def pooling(folder: Path) -> Pooling:
     if foreign := [kind for kind, _ in modules if kind not in _MODULES]:
         raise ValueError(f"{folder} asks for the modules {', '.join(foreign)}; accepted: {', '.join(_MODULES)}")
     place = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
-    settings = _json(folder / place / "config.json")
+    settings = settings_of(folder / place / "config.json")
     wanted = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
     if "pooling_mode" in settings:
         wanted = [str(settings["pooling_mode"])]
@@ -71,8 +71,9 @@ def digest(files: Sequence[Path]) -> str:
 
 
 def _modules(folder: Path) -> list[dict[str, Any]]:
-    return _json(folder / "modules.json") or []
+    return settings_of(folder / "modules.json") or []
 
 
-def _json(path: Path) -> Any:
+def settings_of(path: Path) -> Any:
+    """What a JSON file holds; nothing where there is none."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

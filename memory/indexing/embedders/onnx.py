@@ -18,11 +18,12 @@ TOKENIZER = "tokenizer.json"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 """What a file may ask for."""
 
-_POOLED: dict[Pooling, Callable[[Vectors], Vectors]] = {
+POOLED: dict[Pooling, Callable[[Vectors], Vectors]] = {
     "mean": lambda rows: rows.mean(axis=0),
     "cls": lambda rows: rows[0],
     "max": lambda rows: rows.max(axis=0),
 }
+"""How the vectors of tokens become one."""
 _INTEGERS: dict[str, np.dtype[Any]] = {"tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32)}
 
 
@@ -87,7 +88,7 @@ class OnnxEncoder:
         tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER))
         tokenizer.no_padding()
         tokenizer.enable_truncation(model_folder.longest(self._folder))
-        pooled = _POOLED[model_folder.pooling(self._folder)]
+        pooled = POOLED[model_folder.pooling(self._folder)]
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(self._file), options, providers=["CPUExecutionProvider"])

@@ -19,6 +19,17 @@ class Relevance(Protocol):
         """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
 
 
+class QueryEncoder(Protocol):
+    """A sentence encoder: see `pipeline.ports.EncoderModel`. Failures are `SpeckitError` E001."""
+
+    @property
+    def model_id(self) -> str:
+        """Names the model, and whose vectors may be compared with its own."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector of a query, shape (dimensions,)."""
+
+
 class Models(Protocol):
     """All that turns texts into numbers while a query runs. Implementations are safe to share between threads."""
 
@@ -33,6 +44,10 @@ class Models(Protocol):
     @property
     def relevance(self) -> Relevance:
         """The cross-encoder."""
+
+    @property
+    def encoder(self) -> QueryEncoder | None:
+        """The sentence encoder of the second look, if one is named."""
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The words of a query in order, cut as those of documents were."""

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.models import Models, Relevance
 from speckit_memory.memory.store.read_model.moment import CONTENT, EDGES, Moment
 from speckit_memory.memory.store.read_model.sessions import Sessions
-from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, FullText, Passages
+from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, EncodedTexts, FullText, Passages
 from speckit_memory.memory.store.read_model.token_space import TokenSpace
 from speckit_memory.memory.store.read_model.token_table import TokenTable
 from speckit_memory.memory.store.read_model.trigger_index import Entry, TriggerIndex
@@ -58,6 +58,7 @@ class Snapshot:
     sessions: Sessions
     tokens: TokenSpace
     relevance: Relevance
+    encoder: EncodedTexts
     content: Moment
     """Since when memories say what they say, as far as parts of this state read it late."""
     edges: Moment
@@ -162,6 +163,7 @@ class Snapshot:
             sessions=Sessions(database, attributes),
             tokens=tokens,
             relevance=models.relevance,
+            encoder=EncodedTexts(database, models.encoder),
             content=content,
             edges=edges,
             segment=segment,
@@ -215,6 +217,7 @@ class Snapshot:
             sessions=Sessions(database, columns),
             tokens=tokens,
             relevance=self.relevance,
+            encoder=self.encoder,
             content=moment,
             edges=edges,
             segment=self.segment,

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.matrix import DECIMALS
+from speckit_memory.memory.store.read_model.models import QueryEncoder
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
-from speckit_memory.memory.store.tables import edges, fulltext, ranks, summaries, surface
+from speckit_memory.memory.store.tables import edges, encoder_vectors, fulltext, ranks, summaries, surface
 from speckit_memory.pipeline.clock import opening
-from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage
+from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage, Unavailable
 from speckit_memory.pipeline.ports.immutable import own
 
 ASKED_OF_FILE = 2
@@ -266,3 +269,38 @@ def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
     _, numbers = connected_components(links, directed=False)
     _, first = np.unique(numbers, return_index=True)  # nodes ascend, so the first of a component is its smallest
     return np.append(nodes, UNKNOWN), np.append(nodes[first[numbers]], UNKNOWN)
+
+
+class EncodedTexts:
+    """The vectors of a sentence encoder, as far as they are made. Implements `pipeline.ports.EncoderModel`."""
+
+    __slots__ = ("_database", "_encoder")
+
+    def __init__(self, database: Database, encoder: QueryEncoder | None) -> None:
+        self._database = database
+        self._encoder = encoder
+
+    @property
+    def named(self) -> bool:
+        """Whether the user has named an encoder."""
+        return self._encoder is not None
+
+    def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
+        """The cosine of a query and each of these memories and passages, NaN where there is no vector yet, and whether
+        it is that of a whole memory; both in order.
+
+        See `encoder_vectors.of`. Unavailable without an encoder, and when it fails.
+        """
+        if self._encoder is None:
+            return Unavailable("no sentence encoder is named")
+        try:
+            model_id, vector = self._encoder.model_id, self._encoder.embed_query(own(query))
+        except SpeckitError as error:
+            return Unavailable(error.problems[0].message)
+        with self._database.snapshot_read() as connection:
+            found = encoder_vectors.of(connection, model_id, ids)
+        cosines, whole = np.full(len(ids), np.nan), np.zeros(len(ids), np.bool_)
+        for place, id_ in enumerate(np.asarray(ids).tolist()):
+            if id_ in found and found[id_][0].shape == vector.shape:
+                cosines[place], whole[place] = np.dot(found[id_][0], vector), found[id_][1]
+        return cosines.round(DECIMALS), whole

@@ -29,10 +29,11 @@ def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) 
         "WHERE model_id = ? AND content_hash IN (SELECT value FROM carray(?))",
         (model_id, texts(hashes)),
     )
-    return {content_hash: np.frombuffer(vector, np.float32) for content_hash, vector in found if _is_usable(vector)}
+    return {content_hash: np.frombuffer(vector, np.float32) for content_hash, vector in found if is_usable(vector)}
 
 
-def _is_usable(vector: object) -> bool:
+def is_usable(vector: object) -> bool:
+    """Whether this is a vector: a damaged file can give back anything."""
     if not isinstance(vector, bytes) or not vector or len(vector) % 4:
         return False
     numbers = np.frombuffer(vector, np.float32)

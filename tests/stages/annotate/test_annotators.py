@@ -129,6 +129,17 @@ def test_rows_fit_that_are_named_or_hold_most_of_the_question_and_stand_near_the
     assert kept(telling.annotate(ask(text="quokka cache warm"), named, store), named.ids) == [1, 3]
 
 
+@pytest.mark.requirement("A4.fitting")
+def test_cosines_are_evidence_on_the_scale_of_the_bundled_vectors_alone() -> None:
+    store = FakeStore(Memory(1, title="quokka"), Memory(2, title="heron"))
+    ranking = ranking_of(store, {1: 1.0, 2: 0.9}, found={"vector": [1, 2]}, raw={"vector": {1: 0.7, 2: 0.1}})
+    step = Fitting(FittingParams(similarity="vector", min_evidence=0.8, min_coverage=0.4, min_share=0.0))
+
+    # each holds half of what the question tells; 1/2 + 0.7 is enough and 1/2 + 0.1 is not
+    assert kept(step.annotate(ask(text="quokka heron"), ranking, store), ranking.ids) == [1]
+    assert kept(step.annotate(ask(text="quokka heron"), ranking, store.encoded()), ranking.ids) == [1, 2]
+
+
 @pytest.mark.requirement("A2")
 def test_what_the_session_was_sent_is_told_of_the_rows_within_the_limit() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})

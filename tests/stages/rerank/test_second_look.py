@@ -16,6 +16,7 @@ from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
+from speckit_memory.stages.rerank.encoder import Encoder, EncoderParams
 from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
@@ -177,3 +178,28 @@ def test_rows_that_were_read_stand_above_the_others_in_order_of_relevance(rows: 
     scores = scores_of(after)
     assert {i: scores[i] for i in relevance} == pytest.approx(relevance)
     assert all(scores[i] <= min(relevance.values()) + 1e-12 for i in scores if i not in relevance)
+
+
+@pytest.mark.requirement("R1.encoder")
+def test_a_row_gains_by_how_near_an_encoder_takes_it_to_be_among_the_rows_looked_at() -> None:
+    memories = [Memory(1, chunks=("a", "b")), *(Memory(id_, chunks=("c",)) for id_ in (2, 3, 4, 5))]
+    store = FakeStore(*memories, closeness={1: 0.4, 2: 0.8, 4: 0.6, 5: 1.0})
+    pool = z_pool(store, {1: 0.9, 2: 0.5, 3: 0.5, 4: 0.1, 5: 0.0})
+
+    step = Encoder(EncoderParams(pool=4, weight=0.5, passage_weight=0.2))
+    after = scores_of(rerank(step, ask("a"), pool, store))
+
+    # 0.4, 0.8 and 0.6 have the mean 0.6 and the deviation √(0.08/3): z is -√1.5, √1.5 and 0, and 0 for 3, which has no
+    # vector. The scores deviate by √(0.32/4). 1 is long and would fall by 0.2 · √0.08 · √1.5, which lifts all four; 5
+    # was not looked at
+    one = math.sqrt(0.08) * math.sqrt(1.5)
+    assert after == pytest.approx({1: 0.9, 2: 0.5 + 0.7 * one, 3: 0.5 + 0.2 * one, 4: 0.1 + 0.2 * one, 5: 0.0})
+
+
+@pytest.mark.requirement("R1.encoder")
+@pytest.mark.parametrize("closeness", [None, {}])
+def test_without_an_encoder_or_a_vector_nothing_changes(closeness: dict[int, float] | None) -> None:
+    store = store_of("a", "b", closeness=closeness)
+    pool = z_pool(store, {1: 0.9, 2: 0.4})
+
+    assert scores_of(rerank(Encoder(EncoderParams()), ask("a"), pool, store)) == scores_of(pool)

@@ -22,6 +22,7 @@ class WordModels:
     def __init__(self, relevance: Relevance | None = None) -> None:
         self.relevance = relevance or NoRelevance()
         self.static = True
+        self.encoder = None
         self.vector_index = SHIPPED
 
     def analyse(self, text: str) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.graph.ranking import of_edges
+from speckit_memory.memory.indexing import encoder_vectors
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model import sessions
@@ -244,14 +245,15 @@ class WordsInCommon:
 
 
 class Store(OpenStore):
-    """The open store of the product, with a cross-encoder."""
+    """The open store of the product, with a cross-encoder, and the bundled model as the encoder of the second look."""
 
     @cached_property
     def read_model(self) -> ReadModel:
         relevance = GuardedCrossEncoder(WordsInCommon())
-        return ReadModel(
-            self.database, QueryModels(self.database, self.models.now, self.analyser, relevance, self.vector_index)
+        models = QueryModels(
+            self.database, self.models.now, self.analyser, relevance, self.vector_index, self.models.wanted()
         )
+        return ReadModel(self.database, models)
 
 
 class Project(Memory):
@@ -293,9 +295,12 @@ def write(root: Path, now: float, keys: Sequence[str] = tuple(NOTES)) -> None:
 
 def live(memory: Memory, now: float) -> None:
     """What the life of the memories leaves behind, which later features of the product write."""
+    encoder_vectors.make_all(memory.embedder, memory.database)
     ids = {key: memory.get(key).id for key in NOTES}
     gateways = [ids[f"docs/gateway/{name}.md"] for name in GATEWAYS]
     with memory.database.write() as txn:
+        key = "(SELECT content_hash || '/' FROM memories WHERE id = ?)"
+        txn.connection.execute(f"DELETE FROM embedding_cache WHERE content_hash = {key}", (gateways[2],))
         set_attribute(txn, "confidence", {gateways[2]: 0.9, gateways[5]: 0.1, ids["specs/auth/spec.md"]: 0.8})
         set_attribute(txn, "validation_count", {gateways[2]: 6, gateways[5]: 3, ids["specs/auth/spec.md"]: 2})
         set_attribute(txn, "access_count", {gateways[3]: 8, ids["docs/journal/week.md"]: 4})

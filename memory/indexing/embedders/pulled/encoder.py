@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 from speckit_memory.memory.indexing.embedders.pulled.shelf import Manifest, damaged, manifest_of, place_of
@@ -18,8 +19,10 @@ from speckit_memory.pipeline.ports import Vectors
 class FastembedEncoder:
     """Runs on one processor, one text at a time. Nothing is fetched: what is not there says how to fetch it."""
 
-    def __init__(self, model: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, model: str, environ: Mapping[str, str], variable: str = EMBEDDER_VARIABLE) -> None:
+        """`variable` is where it is named, for messages."""
         self._asked = model
+        self._variable = variable
         self._environ = environ
         self._found: tuple[Path, Manifest] | None = None
         self._model: Any = None
@@ -37,7 +40,7 @@ class FastembedEncoder:
                 "E001",
                 f"the files of {self.name} are not those that were fetched: {', '.join(wrong)} in {folder}",
                 hint="Something changed or removed them.",
-                actions=(f"run `speckit-memory model pull {self.name}`", "unset SPECKIT_EMBEDDER"),
+                actions=(f"run `speckit-memory model pull {self.name}`", f"unset {self._variable}"),
             )
         content = sha256(repr(sorted(manifest.files.items())).encode()).hexdigest()
         return f"{content} {manifest.pooling}"
@@ -76,7 +79,7 @@ class FastembedEncoder:
                     "E001",
                     f"{self.name} has not been fetched: it is not in {folder}",
                     hint="Nothing is fetched unless it is asked for. Words find everything meanwhile.",
-                    actions=(f"run `speckit-memory model pull {self.name}`", "unset SPECKIT_EMBEDDER"),
+                    actions=(f"run `speckit-memory model pull {self.name}`", f"unset {self._variable}"),
                 )
             self._found = folder, manifest
         return self._found

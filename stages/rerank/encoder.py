@@ -1,0 +1,69 @@
+"""A second look at the best rows by the vectors of a sentence encoder."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from speckit_memory.pipeline.arithmetic import standardise
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.costs import Cost
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.ports import Store, Unavailable
+
+
+class EncoderParams(Params):
+    """How many rows get the second look, and how much it counts."""
+
+    pool: int = Field(
+        20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
+    )
+    weight: float = Field(
+        0.5, ge=0, le=10,
+        description="Weight of the cosine of a short memory against the score, both in standard deviations.",
+        json_schema_extra={"tunable": [0.0, 2.0]},
+    )  # fmt: skip
+    passage_weight: float = Field(
+        0.3, ge=0, le=10, description="The same for the matched passage of a long memory.",
+        json_schema_extra={"tunable": [0.0, 2.0]},
+    )  # fmt: skip
+
+
+class Encoder:
+    """Adds to the score of the best 20 rows how near they are to the query by a sentence encoder.
+
+    score + weight · deviation of the scores · z, z being the standardised cosine of these rows: of a short memory as
+    one text, of a long one that of the passage that matched best. No row has more chances than another for being long.
+    All of them are lifted by as much as the last one would fall, so that they stay above the rest.
+
+    The vectors are made in the background: a row without one yet stands as a row of the mean cosine would. Where no
+    encoder is named nothing changes. Feature R1.
+    """
+
+    about = About(features=("R1",), widens=True)
+    Params = EncoderParams
+
+    def __init__(self, params: EncoderParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
+        """The scores after the second look."""
+        top, scores = min(self._params.pool, len(pool)), pool.score
+        if not store.encoder.named or not top:
+            return Rescored.by(scores, "before")
+        found = store.encoder.closeness(query.reading, pool.candidates.matched[:top])
+        if isinstance(found, Unavailable):
+            return found
+        cosines, whole = found
+        z, weight = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
+        z[:top] = np.nan_to_num(standardise(cosines))
+        weight[:top] = np.where(whole, self._params.weight, self._params.passage_weight)
+        spread = scores[:top].std()
+        return Rescored.by(
+            scores, "before + weight * spread * z + lift", "before",
+            weight=weight, spread=spread, z=z, lift=-(weight[:top] * spread * z[:top]).min(),
+        )  # fmt: skip
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The vectors of the rows that get the second look, if there is an encoder."""
+        return Cost(vectors=min(self._params.pool, rows)) if store.encoder.named else Cost()
