@@ -57,7 +57,7 @@ def with_values(whole: Effective, overrides: Mapping[str, str]) -> Effective:
 def without(whole: Effective, step: str, *, forgotten: bool = False) -> Effective:
     """The pipeline without the step of this id.
 
-    `forgotten`: also without the keys, list items and values by which other steps name it, such as the weight of a channel.
+    `forgotten`: also without the keys, list items and values by which others name it, such as the weight of a channel.
     """
     return replace(whole, changes=(*whole.changes, LeftOut(step, forgotten)))
 

@@ -65,7 +65,7 @@ class Acronyms:
     def _spelt_out(self, words: Sequence[str], scope: Scope, store: Store) -> Iterator[tuple[str, str]]:
         """Acronyms of the query, each with its long form. In small letters a query is one by itself alone."""
         index = store.lexicon.index("body", "chunk")
-        for word in words:
+        for word in (word.strip(".,;:!?\"'()") for word in words):
             if not _ACRONYM.fullmatch(word) or not (word.isupper() or len(words) == 1):
                 continue
             tokens = store.lexicon.analyse(word)

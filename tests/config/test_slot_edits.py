@@ -156,7 +156,7 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "5:97: E114 a step of 'channels' needs the key 'id'; found k",
         "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found 'foo'",
         "6:30: E119 'phrase' is removed twice; once is enough",
-        "6:38: E119 there is no step 'nix' to remove from 'channels'; accepted: bm25, constitutional, graph, "
+        "6:38: E119 there is no step 'nix' to remove from 'channels'; accepted: bm25, constitutional, dated, graph, "
         "identifier, phrase, surface, trial_community, trial_degree, trial_learned_trigger, trigger, vector",
         "6:43: E114 'remove' of 'channels' must be a list of ids; found 3",
         "7:15: E114 'add' of 'rerank' must be a list; found 3",

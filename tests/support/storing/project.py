@@ -100,7 +100,8 @@ NOTES: dict[str, Note] = {
         kind="decision", links=("enabled: [docs/decisions/score-fusion.md]", "caused: [docs/decisions/storage.md]"),
     ),
     "docs/decisions/storage.md": Note(
-        "One SQLite file", "The store is one file in WAL mode, as REQ-006 demands. Every index lives inside it.",
+        "One SQLite file",
+        "The store is one file with a write-ahead log (WAL), as REQ-006 demands. Every index lives inside it.",
         kind="decision", triggers=("wal mode",), age=35,
     ),
     "docs/decisions/vectors.md": Note(
@@ -215,6 +216,7 @@ QUESTIONS = (
     asked("computeMPAB"),
     asked("which payment gateway retries the requests that fail, and what has computeMPAB to do with them"),
     asked("zebra"),
+    asked("write-ahead log"),
     asked("the latest note about the quokka cache"),
     asked("importr crash"),
     asked("multiplied"),  # found by relaxing the similarity
