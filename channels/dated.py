@@ -27,8 +27,8 @@ class Dated:
 
     Where the question asks for nothing but the time, all of them score 1. Where it has a topic, they score `topical`,
     and those come first that hold the largest share of the topic's information. The newest, or oldest, are looked for
-    among the memories that hold every word of the topic, in their titles if there are such; they score from 1 down to
-    0.5. What times a question names is read by the step `times`. Feature C2.
+    among the memories that hold every word of the topic, in their titles if there are such; they score 1, 1/2,
+    1/3 and so on. What times a question names is read by the step `times`. Feature C2.
     """
 
     about = About(features=("C2",), gives=Scale.UNIT)
@@ -47,7 +47,7 @@ class Dated:
         if plan.order:
             ids = _about(topic, ids, store)
             ids = (ids[::-1] if plan.order == "newest" else ids)[: self._params.ordered]
-            return Hits.ordered(ids, 1.0 - 0.5 * np.arange(len(ids)) / self._params.ordered, Scale.UNIT, limit=limit)
+            return Hits.ordered(ids, 1.0 / np.arange(1, len(ids) + 1), Scale.UNIT, limit=limit)
         ids = ids[_inside(plan.times, store.attributes.number("created_at", ids))]
         if not topic or not len(ids):
             return Hits.ordered(ids, np.ones(len(ids)), Scale.UNIT, limit=limit)
