@@ -34,10 +34,11 @@ from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
-from speckit_memory.engine.shadowing.beginning import beside_searches
+from speckit_memory.engine.shadowing.beginning import beside_searches, replays_of
 from speckit_memory.engine.shadowing.gate import SERVING
-from speckit_memory.engine.shadowing.shadowed import Shadowed
+from speckit_memory.engine.shadowing.replays import OnReplays, Pause, Replays
 from speckit_memory.engine.shadowing.shadows import Shadows
+from speckit_memory.engine.shadowing.variant import ShadowState
 from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
@@ -68,7 +69,6 @@ class Memory(
     MatchingTriggers,
     Connecting,
     Learning,
-    Shadowed,
     Telling,
     Inventory,
 ):
@@ -77,10 +77,17 @@ class Memory(
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(self, share: Share, config: Settings, searching: Searching, shadows: Shadows | None = None) -> None:
+    def __init__(
+        self,
+        share: Share,
+        config: Settings,
+        searching: Searching,
+        shadows: Shadows | None = None,
+        replays: Replays | None = None,
+    ) -> None:
         """`Memory.open` is the usual way."""
         self._share = share
-        self._in_force = Served(Serving(config, searching, shadows))
+        self._in_force = Served(Serving(config, searching, shadows, replays))
 
     @classmethod
     def open(
@@ -129,7 +136,10 @@ class Memory(
             return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
-        return cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)
+        if not shadows:
+            return cls(share, config, searching)
+        live, replays = beside_searches(searching, config, recorder), replays_of(searching, config, recorder)
+        return cls(share, config, searching, live, replays)
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -163,7 +173,7 @@ class Memory(
     def close(self) -> None:
         """Ends this use of the store; whatever is asked after that raises E027. It may be repeated.
 
-        Pipelines beside this one that have not run yet are waited for a moment, and counted where they do not.
+        Dark runs that have not ended are waited for a moment, and counted where they do not end.
         """
         self.end_shadows()
         self._share.end()
@@ -223,8 +233,35 @@ class Memory(
         self._followed.upkeep.begin()
 
     def keep_maintained(self) -> None:
-        """Has that thread do the background work too, whenever some is due: see `maintain`. For a server."""
-        self._followed.upkeep.begin(jobs=True)
+        """Has that thread do the background work too, whenever some is due: see `maintain`; and replay what waits for
+        the shadows of this pipeline, in moments in which nothing is asked. For a server."""
+        self._followed.upkeep.begin(jobs=True, replay=self._replay)
+
+    def _replay(self, opened: assembly.OpenStore, pause: Pause) -> None:
+        if (replays := self._in_force.now.replays) is not None:
+            replays.run(opened, pause=pause)
+
+    @property
+    def shadows(self) -> tuple[ShadowState, ...]:
+        """How the pipelines fare that are compared with this one or measured beside it (docs/shadows.md)."""
+        now = self._in_force.now
+        replayed = self._followed.run(now.replays.states) if now.replays else ()
+        return (*replayed, *(now.shadows.states() if now.shadows else ()))
+
+    def finish_shadows(self, timeout: float | None = 10.0, progress: OnReplays = lambda _done, _total: None) -> bool:
+        """Replays what waits for the shadows of this pipeline, and waits for its dark runs, so many seconds at most;
+        whether nothing is left. `progress` is told how many of how many queries were replayed.
+
+        Raises SpeckitError where nothing can be replayed.
+        """
+        now = self._in_force.now
+        done = now.shadows is None or now.shadows.finish(10.0 if timeout is None else timeout)
+        replays = now.replays
+        return (replays is None or self._followed.run(lambda opened: replays.run(opened, timeout, progress))) and done
+
+    def end_shadows(self) -> None:
+        """Waits a moment for dark runs, for who ends this process; what has not run then is dropped, and counted."""
+        self._in_force.end()
 
     def write_segment(self) -> None:
         """Writes the store's segment now, due or not: the file that searches are answered from without a wait.
@@ -297,12 +334,13 @@ class Memory(
                 opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched,
                 wished=wished,
             )  # fmt: skip
-            return replace(result, origin=opened.name, query_id=query_id)
+            return replace(result, origin=opened.name, query_id=query_id, watched=noted)
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:
             wished = serving.searching.wished(wanted_of(adjust), session)
             watched = serving.watched(query_id) if wished.searching is serving.searching else None
+            noted = serving.shadows is not None or serving.replays is not None
             try:
                 return self._followed.run(found).warned(after=self._amiss)
             finally:

@@ -107,6 +107,11 @@ class Recorder:
         return self.wanted.record != "off"
 
     @property
+    def keeps_texts(self) -> bool:
+        """Whether the words of what is recorded are kept, so that it can be replayed."""
+        return self.on and self.wanted.texts
+
+    @property
     def only_read(self) -> bool:
         """Whether nothing can be recorded, as nothing can be written to the store either."""
         return may_only_be_read(self._store)
@@ -237,7 +242,8 @@ class Recorder:
             database.record((), signs=signs)
         if time.monotonic() - self._pruned_at > PRUNE_SECONDS or not self._pruned_at:
             before, most = now - self.wanted.keep_days * _DAY, self.wanted.max_mb * _MB
-            if not database.prune(before=before, max_bytes=most, texts=self.wanted.texts):
+            words = now - self.wanted.keep_texts * _DAY if self.wanted.texts else float("inf")
+            if not database.prune(before=before, max_bytes=most, texts_before=words):
                 self._pruned_at = time.monotonic()
 
     def _make(self, waiting: _Waiting) -> SpeckitError | None:

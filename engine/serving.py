@@ -13,6 +13,7 @@ from uuid import uuid4
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.shadows import LEAVING_SECONDS, Shadows
 
@@ -25,11 +26,13 @@ KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """One state of the configuration, ready to answer. `shadows` is what runs beside the pipeline, None for nothing."""
+    """One state of the configuration, ready to answer. `shadows` is what runs beside the pipeline, and `replays` what
+    is asked its kept queries; None for nothing."""
 
     settings: Settings
     searching: Searching
     shadows: Shadows | None = None
+    replays: Replays | None = None
     name: str = field(default_factory=lambda: uuid4().hex, init=False, compare=False)
     """Tells it from every other state."""
 
