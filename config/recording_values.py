@@ -63,7 +63,7 @@ def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
         else:
             problems.append(form(written.value, f"'{key}'", expected))
     if _EARLIER in said:
-        said.setdefault("keep_texts", said.get("keep_days", Recording.keep_days) if said[_EARLIER] else NEVER)
+        said.setdefault("keep_texts", said.get("keep_days", Recording().keep_days) if said[_EARLIER] else NEVER)
         del said[_EARLIER]
     if said.get("keep_texts") == NEVER:
         said["keep_texts"] = 0

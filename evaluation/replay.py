@@ -231,6 +231,9 @@ def _nothing_to_ask(why: str) -> SpeckitError:
     return SpeckitError(
         "E030",
         f"there is nothing to ask again: {why}",
-        hint="What was asked is kept only where the workspace says so, from then on.",
-        actions=("write `evaluation: {texts: true}` into .speckit/config.yaml and go on asking", "leave out --since"),
+        hint="The words of queries are kept for seven days unless the workspace says otherwise.",
+        actions=(
+            "write `evaluation: {keep_texts: 30}` into .speckit/config.yaml and go on asking",
+            "leave out --since",
+        ),
     )

@@ -14,7 +14,6 @@ from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.engine.shadowing.records import Named, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
 from speckit_memory.engine.timers import begun
-from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.shadow import Beside
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class DarkRuns:
                     continue
                 turn.begun = perf_counter()
                 felt = SERVING.busy()
-                with opening(), opened.read_model.reading() as snapshot:
+                with opened.read_model.reading() as snapshot:
                     run = before.alone(turn.at.runner, snapshot, turn.begins)
                 felt = SERVING.busy() - felt
                 if not turn.over:

@@ -27,6 +27,7 @@ from speckit_memory.memory.store.evaluation.records import (
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.sessions import SessionState
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.working_memory import Attended
 from speckit_memory.pipeline.boundary import Pause
 from speckit_memory.pipeline.builder import assemble, examined
@@ -87,9 +88,16 @@ class Replayer:
                 variant = VariantRecord("shadow", AnswerRecord(task.arm.variant), task.flag)
                 return Replay(asked.id, task.arm, "gone", store.sequence, nothing, variant)
             control, run = self._runs(asked, store, pause)
+            unchanged = self._unchanged(asked.state)
         answer = run_record(control)
         variant = VariantRecord("shadow", run_record(run), task.flag, run.parted_at, run.spent_ns / 1e6)
-        return Replay(asked.id, task.arm, _basis(seen, store, answer), store.sequence, answer, variant)
+        return Replay(asked.id, task.arm, _basis(seen, answer, unchanged=unchanged), store.sequence, answer, variant)
+
+    def _unchanged(self, state: int) -> bool:
+        """Whether no memory and no edge came, went or changed since this state; that memories were used counts not."""
+        with self._opened.database.snapshot_read() as connection:
+            log = changes.content_since(connection, state)
+        return log is not None and all(kind == "attributes" for _, kind in log[1])
 
     def _runs(self, asked: QueryRecord, store: Snapshot, pause: Pause | None) -> Any:
         question = Question(**_arguments(asked))
@@ -117,8 +125,8 @@ def _session_state(asked: QueryRecord) -> SessionState:
     )
 
 
-def _basis(seen: Observation, store: Snapshot, answer: AnswerRecord) -> Basis:
-    """Whether the control has answered as it did when the query was served, over the same state of the store."""
+def _basis(seen: Observation, answer: AnswerRecord, *, unchanged: bool) -> Basis:
+    """Whether the control has answered, bit by bit, what was served, over the same memories."""
     served, count = seen.control, len(seen.control.memories)
-    same = seen.query.state == store.sequence and served.pipeline == answer.pipeline
-    return "served" if same and served.memories == answer.memories[:count] else "present"
+    now = answer.pipeline, answer.memories[:count], answer.scores[:count]
+    return "served" if unchanged and now == (served.pipeline, served.memories, served.scores) else "present"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
@@ -45,6 +45,7 @@ ALWAYS_FAILED = 10
 MOST_ENDED = 3
 """So is one for which so many processes had to end."""
 OnReplays = Callable[[int, int], None]
+OnCount = Callable[[int], None]
 Pause = Callable[[], None]
 
 
@@ -124,26 +125,31 @@ class Replays:
         with EvaluationDatabase.open(self._recorder.path, create=False) as database:
             found = self._found(database, opened)
             total, done = sum(one.left for one in found), 0
+
+            def tell(count: int) -> None:
+                nonlocal done
+                done += count
+                progress(min(done, total), total)
+
             while (left := sum(one.left for one in found)) and time.monotonic() < until:
                 for shadow in found:
                     if shadow.left:
                         end = min(until, time.monotonic() + TURN_SECONDS)
-                        for count in self._turn(database, shadow, end, pause):
-                            done += count
-                            progress(min(done, total), total)
+                        self._turn(database, shadow, end, pause, tell)
                 found = self._found(database, opened)
                 if sum(one.left for one in found) >= left:
                     break  # other processes ask more than this one can replay
             return not sum(one.left for one in found)
 
-    def _turn(self, database: EvaluationDatabase, shadow: _Shadow, end: float, pause: Pause) -> Iterator[int]:
-        """Replays for one variant until it is given up, nothing waits or its turn is over; how many, batch by batch."""
+    def _turn(self, database: EvaluationDatabase, shadow: _Shadow, end: float, pause: Pause, tell: OnCount) -> None:
+        """Replays for one variant until it is given up, nothing waits or its turn is over; `tell` gets the size of each
+        batch."""
         # imported by who replays: searches start without it
         from speckit_memory.engine.shadowing.replay_process import ReplayEnded, ReplayProcess
 
         variant = shadow.one.variant
         task = ReplayTask(
-            self._config.db, self._config.root, self._config.environ, self._searching.extensions,
+            self._config.db, self._config.root, dict(self._config.environ), self._searching.extensions,
             self._config.vector_index, shadow.arm, self._control, variant.effective, variant.flag,
         )  # fmt: skip
         pipeline = self._searching.runner.pipeline
@@ -153,6 +159,12 @@ class Replays:
         )
         process: ReplayProcess | None = None
         batch: list[Replay] = []
+
+        def write() -> None:
+            database.replayed(batch, records)
+            tell(len(batch))
+            batch.clear()
+
         try:
             for number in shadow.waiting:
                 pause()
@@ -167,15 +179,15 @@ class Replays:
                     process = None
                     batch.append(_failed(seen, shadow.arm, variant.flag, str(ended)))
                     LOGGER.warning("the variant '%s' was ended: %s", variant.name, ended)
-                if len(batch) >= BATCH or process is None or batch[-1].variant.answer.failure:
-                    yield _written(database, batch, records)
+                if len(batch) >= BATCH or batch[-1].variant.answer.failure:
+                    write()
                     if self._kept(database, shadow.one, shadow.arm).given_up:
                         return
         finally:
             if process is not None:
                 process.end()
             if batch:
-                _written(database, batch, records)
+                write()
 
     @property
     def _control(self) -> Effective:
@@ -209,13 +221,6 @@ def epoch_of(opened: OpenStore) -> str:
         begun = value(connection, "SELECT min(applied_at) FROM migrations")
         model = get_meta(connection, MODEL)
     return sha256(f"{version('speckit-memory')}:{model}:{begun}".encode()).hexdigest()[:12]
-
-
-def _written(database: EvaluationDatabase, batch: list[Replay], pipelines: tuple[PipelineRecord, ...]) -> int:
-    database.replayed(batch, pipelines)
-    count = len(batch)
-    batch.clear()
-    return count
 
 
 def _failed(seen: Observation, arm: Arm, flag: str, failure: str) -> Replay:

@@ -117,8 +117,9 @@ class Observation:
 
 Basis = Literal["live", "served", "present", "gone"]
 """The state of the store that both answers of a pair rest on: "live", that of the search, in which the variant ran;
-"served", a replay in the state that the served answer came from, with the same answer; "present", a replay of both over
-the state at the time of the replay; "gone", no answers, as the folder of the query is not in the store any more."""
+"served", a replay over the memories that the served answer came from, with the very same answer; "present", a replay of
+both over the state at the time of the replay; "gone", no answers, as the folder of the query is in the store no
+more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+"""Shadows of a server that is asked without a pause: nothing is lost or felt, and each variant has its verdict."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from isolated.distributions import installed
+from mcp import Client
+
+from speckit_memory.engine import Memory
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import Pair
+from tests.server.doors import call, with_client
+
+pytestmark = pytest.mark.usefixtures("processes")
+
+SOURCE = '''\
+"""An extension with a reranker that does what its parameter says."""
+
+import time
+
+import numpy as np
+
+from speckit_memory.pipeline import About, Params, Role, Selected
+
+
+KEPT = []
+
+
+class Odd:
+    """Does what it should not."""
+
+    class Params(Params):
+        act: str = "nothing"
+
+    about = About()
+
+    def __init__(self, params):
+        self.act = params.act
+
+    def rerank(self, query, pool, store):
+        if self.act == "sleep":
+            time.sleep(0.02)
+        elif self.act == "hang":
+            time.sleep(600)
+        elif self.act == "eat":
+            while True:
+                KEPT.append(np.ones(25_000_000))
+        elif self.act == "fail":
+            raise ValueError("secret")
+        elif self.act == "end":
+            import os
+            os._exit(3)
+        return Selected(np.ones(len(pool), bool))
+
+
+def register(registry):
+    registry.add(Role.RERANKER, Odd, "odd")
+'''
+ACTS = ("sleep", "hang", "eat", "fail")
+WELL = ("default", "bm25", "rrf", "sleep")
+"""Variants that answer."""
+QUERIES = 40
+
+
+@pytest.fixture
+def shadowed(workspace: Path, tmp_path: Path) -> Path:
+    """A workspace with eight shadows, of which one sleeps, one hangs, one eats memory, one fails and one ends."""
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}, create=False) as memory:
+        memory.maintain()  # or background work would come between the answers
+    installed(tmp_path / "path", "odd", SOURCE)
+    entries = ["default", "bm25", "rrf"]
+    for act in (*ACTS, "end"):
+        (workspace / f"{act}.yaml").write_text(
+            f"pipeline: {act}\nextends: default\nrerank: {{add: [{{use: odd, act: {act}}}]}}\n"
+        )
+        entries.append(f"../{act}.yaml")
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "pipeline.yaml").write_text(f"extends: default\nshadows: [{', '.join(entries)}]\n")
+    return workspace
+
+
+def extended(root: Path) -> dict[str, str]:
+    return {"PYTHONPATH": str(root.parent / "path"), "SPECKIT_EXTENSIONS": "trusted"}
+
+
+def asked(root: Path, queries: int, at_once: int) -> list[Any]:
+    """What so many queries are answered over MCP, back to back or `at_once` at a time, in the order of the queries."""
+    answers: dict[int, Any] = {}
+
+    async def work(client: Client) -> list[Any]:
+        async def one_of(first: int) -> None:
+            for number in range(first, queries, at_once):
+                arguments = {"query": f"why rank fusion {number}", "deadlineMs": 0}
+                result = await client.call_tool("memory_search", arguments)
+                document = result.structured_content
+                assert isinstance(document, dict)
+                answers[number] = document["data"], document["summary"], document["hints"]
+
+        async with anyio.create_task_group() as group:
+            for first in range(at_once):
+                group.start_soon(one_of, first)
+        return [answers[number] for number in range(queries)]
+
+    return with_client(root, work, **extended(root))
+
+
+def pairs(root: Path) -> tuple[int, dict[str, list[Pair]]]:
+    """How many queries are recorded, and the pairs by the name of the variant."""
+    with EvaluationDatabase.open(root / "memory.evaluation.db", create=False) as database:
+        names = {one.id: one.variant.name for one in database.experiments()}
+        found = {name: database.pairs(experiment=key) for key, name in names.items()}
+        return len(database.served()), found
+
+
+@pytest.mark.requirement("P4.recorded", "P4.hanging", "P4.served", "P4.failed")
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_every_query_is_compared_for_every_variant_that_answers_and_the_others_have_failed(
+    shadowed: Path, tmp_path: Path, at_once: int
+) -> None:
+    plain = Path(shutil.copytree(shadowed, tmp_path / "plain"))
+    (plain / ".speckit" / "pipeline.yaml").write_text("extends: default\n")
+
+    assert asked(shadowed, QUERIES, at_once) == asked(plain, QUERIES, at_once)
+    report = call(shadowed, ["shadow", "report", "--json"], extended(shadowed)).ok().json
+
+    recorded, found = pairs(shadowed)
+    assert recorded == QUERIES
+    names = {name: name.rpartition("/")[2] for name in found}
+    counts = {names[name]: len(one) for name, one in found.items()}
+    # the control shadows itself under its own name
+    assert sorted(counts.values()) == [3, 3, 10, 10, *[QUERIES] * 4]
+    kinds = {names[name]: Counter(pair.variant.answer.failure for pair in one) for name, one in found.items()}
+    assert (kinds["hang"], kinds["end"]) == ({"ReplayTimeout in odd": 3}, {"ReplayStatus3 in odd": 3})
+    assert (kinds["fail"], kinds["eat"]) == ({"ValueError in odd": 10}, {"MemoryError in odd": 10})
+    assert all(kinds[name] == {"": QUERIES} for name in ("bm25", "rrf", "sleep"))
+    verdicts = {one["variant"]["name"]: one["verdict"] for one in report["comparisons"]}
+    assert {name for name, verdict in verdicts.items() if verdict == "failed"} == {"hang", "eat", "fail", "end"}
+    assert all(sum(one["basis"].values()) == one["queries"] for one in report["comparisons"])
+    again = call(shadowed, ["shadow", "report"], extended(shadowed))
+    assert "4 failed" in again.out
+    assert pairs(shadowed)[1] == found
