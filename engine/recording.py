@@ -26,7 +26,7 @@ from speckit_memory.memory.store.evaluation.records import (
 from speckit_memory.memory.store.file.store_file import may_only_be_read
 
 LOGGER = logging.getLogger(__name__)
-SECONDS = 1.0
+SECONDS = 0.1
 """What was noted is written this long after the first of it, many queries in one transaction."""
 MOST_WAITING = 1_024
 """So many notes wait to be written, at most; what comes on top is counted as dropped."""

@@ -182,10 +182,10 @@ class ExperimentReport:
     longer kept.
     `agreement` is None for a dark run, whose results are not kept, and for mixed answers, which are not the control's.
     The verdict is about the quality of the variant, and undecided without evidence of it, unless nothing differs at
-    all; a variant that has answered nothing has failed. `queries_needed` says how many queries with evidence would probably settle it. `duels` is None where no
-    answers were interleaved, `noise` where the control never ran against itself. `differing`: the queries that
-    differ most, the lowest rank-biased overlap first; `parted_at`: at which step how many queries part. `keys` are the
-    names of memories for people.
+    all; a variant that has answered nothing has failed. `queries_needed` says how many queries with evidence would
+    probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran against
+    itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at which step
+    how many queries part. `keys` are the names of memories for people.
     """
 
     id: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -16,7 +17,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from signal import Signals
 from typing import Any, BinaryIO
 
 from speckit_memory.engine.shadowing.replayer import ENDED, Replayer, ReplayTask
@@ -37,6 +37,8 @@ ANSWER_SECONDS = 10.0
 """A step that takes longer is given up, and its process with it."""
 MEMORY_BYTES = 1 << 30
 """So much more address space than the open store takes a process may have, where the platform can say so."""
+ORPHAN_SECONDS = 2.0
+"""So long after it was given up a process ends by itself, should the one that started it be gone."""
 NICENESS = 10
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[1:]; from speckit_memory.engine.shadowing.replay_process import main; main()"
@@ -119,7 +121,7 @@ class ReplayProcess:
             if not message:
                 self.end()
                 status = self._process.returncode
-                why = Signals(-status).name if status < 0 else f"Status{status}"
+                why = signal.Signals(-status).name if status < 0 else f"Status{status}"
                 raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}")
             if "step" not in message:
                 return message
@@ -143,9 +145,22 @@ def main() -> None:
     while message := _message(given):
         query, control = json.loads(message)
         seen = Observation(QueryRecord(**query), _answer_of(control))
-        found = replayer.replay(seen, lambda step: _tell(out, {"step": step}))
+        found = replayer.replay(seen, lambda step: _begin(step, out))
+        _expect(None)
         _tell(out, asdict(found))
     os._exit(0)  # threads of components must not hold the process
+
+
+def _begin(step: str, out: BinaryIO) -> None:
+    _expect(ANSWER_SECONDS + ORPHAN_SECONDS)
+    _tell(out, {"step": step})
+
+
+def _expect(seconds: float | None) -> None:
+    """Has the system end this process unless it is called again within so many seconds, whatever a component does."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds or 0.0)
 
 
 def _bound() -> None:

@@ -27,8 +27,8 @@ from speckit_memory.memory.store.evaluation.records import (
 from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
+from speckit_memory.pipeline.builder import Checked
 from speckit_memory.pipeline.checked_variants import CheckedVariant
-from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.shadow import sampled
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Replays:
             return True
         until = float("inf") if seconds is None else time.monotonic() + seconds
         with EvaluationDatabase.open(self._recorder.path, create=False) as database:
+            self._begin(database, opened)
             found = self._found(database, opened)
             total, done = sum(one.left for one in found), 0
 
@@ -150,18 +151,13 @@ class Replays:
         variant = shadow.one.variant
         task = ReplayTask(
             self._config.db, self._config.root, dict(self._config.environ), self._searching.extensions,
-            self._config.vector_index, shadow.arm, self._control, variant.effective, variant.flag,
+            self._config.vector_index, shadow.arm, self._control.effective, variant.effective, variant.flag,
         )  # fmt: skip
-        pipeline = self._searching.runner.pipeline
-        records = (
-            PipelineRecord(pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"]),
-            PipelineRecord(shadow.arm.variant, variant.name, shadow.one.checked.effective.budgets_ms["shadow"]),
-        )
         process: ReplayProcess | None = None
         batch: list[Replay] = []
 
         def write() -> None:
-            database.replayed(batch, records)
+            database.replayed(batch)
             tell(len(batch))
             batch.clear()
 
@@ -190,13 +186,24 @@ class Replays:
                 write()
 
     @property
-    def _control(self) -> Effective:
+    def _control(self) -> Checked:
         checked = self._searching.checked
         assert checked is not None  # a pipeline that was put together of objects has no variants
-        return checked.effective
+        return checked
 
     def _arm(self, one: CheckedVariant, epoch: str) -> Arm:
         return Arm(self._searching.runner.pipeline.hash, one.checked.hash, epoch)
+
+    def _begin(self, database: EvaluationDatabase, opened: OpenStore) -> None:
+        epoch, pipeline = epoch_of(opened), self._searching.runner.pipeline
+        control = PipelineRecord(
+            pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"], self._control.ordering
+        )  # fmt: skip
+        for one in self._shadows:
+            other = one.checked
+            budget = other.effective.budgets_ms["shadow"]
+            variant = PipelineRecord(other.hash, one.variant.name, budget, other.ordering)
+            database.begin(self._arm(one, epoch), (control, variant))
 
     def _found(self, database: EvaluationDatabase, opened: OpenStore) -> list[_Shadow]:
         epoch = epoch_of(opened)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import sqlite3
+import subprocess
+import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +16,12 @@ import anyio
 import pytest
 from isolated.distributions import installed
 from mcp import Client
+from raw_server import raw_server
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Pair
-from tests.server.doors import call, with_client
+from tests.server.doors import COMMAND, call, environment, with_client
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -66,6 +72,8 @@ ACTS = ("sleep", "hang", "eat", "fail")
 WELL = ("default", "bm25", "rrf", "sleep")
 """Variants that answer."""
 QUERIES = 40
+AT_ONCE = 4
+"""Docs/decisions/0100 tells of 300 queries, one by one and four at a time."""
 
 
 @pytest.fixture
@@ -119,14 +127,13 @@ def pairs(root: Path) -> tuple[int, dict[str, list[Pair]]]:
 
 
 @pytest.mark.requirement("P4.recorded", "P4.hanging", "P4.served", "P4.failed")
-@pytest.mark.parametrize("at_once", [1, 4])
 def test_every_query_is_compared_for_every_variant_that_answers_and_the_others_have_failed(
-    shadowed: Path, tmp_path: Path, at_once: int
+    shadowed: Path, tmp_path: Path
 ) -> None:
     plain = Path(shutil.copytree(shadowed, tmp_path / "plain"))
     (plain / ".speckit" / "pipeline.yaml").write_text("extends: default\n")
 
-    assert asked(shadowed, QUERIES, at_once) == asked(plain, QUERIES, at_once)
+    assert asked(shadowed, QUERIES, AT_ONCE) == asked(plain, QUERIES, AT_ONCE)
     report = call(shadowed, ["shadow", "report", "--json"], extended(shadowed)).ok().json
 
     recorded, found = pairs(shadowed)
@@ -145,3 +152,38 @@ def test_every_query_is_compared_for_every_variant_that_answers_and_the_others_h
     again = call(shadowed, ["shadow", "report"], extended(shadowed))
     assert "4 failed" in again.out
     assert pairs(shadowed)[1] == found
+
+
+KILLS = 4
+"""Of servers and of reports each; the figures of docs/decisions/0100 come of thirty."""
+
+
+@pytest.mark.requirement("P4.recorded")
+def test_servers_and_reports_that_are_killed_lose_no_record_and_no_verdict(workspace: Path, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "pipeline.yaml").write_text("extends: default\nshadows: [bm25, default]\n")
+    for turn in range(KILLS):
+        with raw_server(workspace, spawned=True) as server:
+            server.start()
+            for number in range(1, 4):
+                server.call(number, "memory_search", {"query": f"why rank fusion {turn} {number}"})
+            time.sleep(0.5)  # what was noted is written a tenth of a second later
+            server.process.kill()
+        report = subprocess.Popen(
+            [COMMAND, "shadow", "report"], env=environment(workspace), cwd=workspace,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(chance.uniform(0.3, 4.0))
+        report.kill()
+        report.wait()
+    recorded, _ = pairs(workspace)
+    whole = Path(shutil.copytree(workspace, tmp_path / "whole"))
+    with closing(sqlite3.connect(whole / "memory.evaluation.db")) as database, database:
+        database.execute("DELETE FROM replays")
+    reports = [call(root, ["shadow", "report", "--json"]).ok().json for root in (workspace, whole)]
+
+    assert recorded == 3 * KILLS
+    first, second = ([(one["id"], one["queries"], one["verdict"]) for one in made["comparisons"]] for made in reports)
+    assert first == second
+    assert [one["queries"] for one in reports[0]["comparisons"]] == [recorded] * 2

@@ -125,6 +125,12 @@ class EvaluationDatabase:
             key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
             return observations.pairs_of(connection, *key, since or 0.0)
 
+    def begin(self, arm: Arm, pipelines: Iterable[PipelineRecord]) -> None:
+        """Notes the pipelines of an arm. What is known of others that answer like its own holds for it as well."""
+        with self._file.writing() as connection:
+            observations.put_pipelines(connection, pipelines)
+            observations.carry_over(connection, arm)
+
     def waiting(self, arm: Arm) -> list[tuple[int, str]]:
         """The numbers and ids of the queries that can be replayed and that this arm has not answered."""
         with self._file.reading() as connection:
@@ -135,10 +141,9 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.observation(connection, number)
 
-    def replayed(self, replays: Iterable[Replay], pipelines: Iterable[PipelineRecord] = ()) -> None:
+    def replayed(self, replays: Iterable[Replay]) -> None:
         """Keeps replays, in one transaction. What is known of a query and an arm stays."""
         with self._file.writing() as connection:
-            observations.put_pipelines(connection, pipelines)
             for replay in replays:
                 observations.put_replay(connection, replay)
 

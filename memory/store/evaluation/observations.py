@@ -66,6 +66,15 @@ SELECT q.number, q.id FROM queries q WHERE q.question IS NOT NULL AND q.read_poi
 AND NOT EXISTS (SELECT 1 FROM replays r WHERE r.query = q.number AND (r.control, r.variant, r.epoch) = (?, ?, ?))
 ORDER BY q.number
 """
+_CARRY_OVER = """
+INSERT INTO replays SELECT NULL, r.query, ?1, ?2, r.epoch, r.basis, r.state, r.flag, r.parted_at, r.spent_ms,
+    r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs, r.control_failure,
+    r.memories, r.scores, r.total_ms, r.layout, r.costs, r.failure
+FROM replays r JOIN pipelines c ON c.hash = r.control JOIN pipelines v ON v.hash = r.variant
+JOIN pipelines mine ON mine.hash = ?1 AND mine.ordering = c.ordering AND mine.ordering <> ''
+JOIN pipelines other ON other.hash = ?2 AND other.ordering = v.ordering AND other.ordering <> ''
+WHERE r.epoch = ?3 AND (r.control, r.variant) <> (?1, ?2) ON CONFLICT DO NOTHING
+"""
 _KEPT = """
 SELECT count(*), coalesce(sum(failure <> ''), 0), coalesce(sum(substr(failure, 1, ?4) = ?5), 0) FROM replays
 WHERE (control, variant, epoch) = (?1, ?2, ?3) AND basis <> 'gone'
@@ -103,11 +112,11 @@ _ANSWER_COLUMNS = 7
 
 
 def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecord]) -> None:
-    """What the hashes of pipelines stand for; one that is known keeps its name, and gets a budget if it has none."""
+    """What the hashes of pipelines stand for; one that is known keeps its name, and gets what was not known of it."""
     connection.executemany(
-        "INSERT INTO pipelines (hash, name, budget_ms) VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE "
-        "SET budget_ms = excluded.budget_ms WHERE budget_ms IS NULL AND excluded.budget_ms IS NOT NULL",
-        ((pipeline.hash, pipeline.name, pipeline.budget_ms) for pipeline in pipelines),
+        "INSERT INTO pipelines (hash, name, budget_ms, ordering) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE "
+        "SET budget_ms = coalesce(budget_ms, excluded.budget_ms), ordering = max(ordering, excluded.ordering)",
+        ((one.hash, one.name, one.budget_ms, one.ordering) for one in pipelines),
     )
 
 
@@ -178,6 +187,11 @@ def put_replay(connection: apsw.Connection, replay: Replay) -> None:
         (arm.control, arm.variant, arm.epoch, replay.basis, replay.state, variant.flag, variant.parted_at,
          variant.spent_ms, *_packed(connection, replay.control), *_packed(connection, variant.answer), replay.query),
     )  # fmt: skip
+
+
+def carry_over(connection: apsw.Connection, arm: Arm) -> None:
+    """Gives an arm the replays of those whose two pipelines answer like its own; see `PipelineRecord.ordering`."""
+    connection.execute(_CARRY_OVER, (arm.control, arm.variant, arm.epoch))
 
 
 def waiting(connection: apsw.Connection, arm: Arm) -> list[tuple[int, str]]:

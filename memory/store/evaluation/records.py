@@ -23,11 +23,13 @@ USE_GRADES: Mapping[Use, float] = {"opened": 1.0, "cited": 2.0, "linked": 2.0, "
 @dataclass(frozen=True, slots=True)
 class PipelineRecord:
     """A pipeline that answered. `budget_ms` is what it lets a variant take beside it (`budgets_ms.shadow`), None where
-    nobody noted it. It is part of the hash."""
+    nobody noted it. It is part of the hash, and not of `ordering`, which is the same for pipelines that answer alike;
+    "" where it is not known."""
 
     hash: str
     name: str
     budget_ms: float | None = None
+    ordering: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

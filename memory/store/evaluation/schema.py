@@ -239,8 +239,10 @@ CREATE TABLE replays (
     UNIQUE (control, variant, epoch, query)
 ) STRICT;
 CREATE INDEX replays_by_query ON replays (query);
+ALTER TABLE pipelines ADD COLUMN ordering TEXT NOT NULL DEFAULT '';
 """
-"""Both answers to a kept query, asked again, and what decided on the answer that was served besides the question."""
+"""Both answers to a kept query, asked again; what decided on the answer that was served besides the question; and which
+pipelines answer alike."""
 
 EVALUATION = Kind(
     APPLICATION_ID,

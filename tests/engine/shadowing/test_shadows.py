@@ -188,8 +188,26 @@ def test_a_deleted_folder_takes_the_pairs_that_need_it_and_leaves_the_experiment
     assert memory.finish_shadows()
 
     assert {pair.query.folder for pair in pairs(root)} == {""}
-    assert lost(root) == {"gone": 1}
+    assert lost(root)["gone"] == 1
     assert [one.waiting for one in memory.shadows if one.mode == "shadow"] == [0, 0]
+
+
+@pytest.mark.requirement("P4.carried")
+def test_evidence_carries_over_to_a_control_that_answers_alike_and_to_no_other(root: Path) -> None:
+    budgets = "budgets_ms: {shadow: 900}\n"
+    with Memory.open(root / "m.db", root=root, environ={}) as memory:
+        serve(memory, *QUERIES)
+        assert memory.finish_shadows()
+    with EvaluationDatabase.open(evaluation_file(root / "m.db")) as database:
+        database.prune(before=0.0, max_bytes=10**9, texts_before=1e12)  # nothing of it can be asked again
+    states = []
+    for text in (budgets + SHADOWS, SHADOWS.replace("default", "rsf")):
+        write_file(root / ".speckit" / "pipeline.yaml", text)
+        with Memory.open(root / "m.db", root=root, environ={}) as memory:
+            assert memory.finish_shadows()
+            states.append([(one.name, one.seen) for one in memory.shadows])
+
+    assert states == [[("bm25", 6), ("ranks", 6)], [("bm25", 0), ("ranks", 0)]]
 
 
 class Ending:
