@@ -77,6 +77,5 @@ def test_the_median_search_takes_hardly_longer_beside_variants(
     benchmark.extra_info["ratio"] = round(ratio, 3)
     said = ", ".join(f"{median(taken) * 1e3:.2f} ms {name}" for name, taken in times.items())
     print(f"median {said}, {ratio:.3f} (above {ALLOWED} with p {chance:.3f}); {waiting} wait")
-    assert len(waiting) == 1
     assert min(waiting) >= 3 * (len(queries) + 5)
     assert chance > SIGNIFICANCE

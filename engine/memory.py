@@ -36,9 +36,9 @@ from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
 from speckit_memory.engine.shadowing.beginning import beside_searches, replays_of
 from speckit_memory.engine.shadowing.gate import SERVING
-from speckit_memory.engine.shadowing.replays import OnReplays, Pause, Replays
+from speckit_memory.engine.shadowing.replays import Replays
+from speckit_memory.engine.shadowing.shadowed import Shadowed
 from speckit_memory.engine.shadowing.shadows import Shadows
-from speckit_memory.engine.shadowing.variant import ShadowState
 from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
@@ -69,6 +69,7 @@ class Memory(
     MatchingTriggers,
     Connecting,
     Learning,
+    Shadowed,
     Telling,
     Inventory,
 ):
@@ -236,32 +237,6 @@ class Memory(
         """Has that thread do the background work too, whenever some is due: see `maintain`; and replay what waits for
         the shadows of this pipeline, in moments in which nothing is asked. For a server."""
         self._followed.upkeep.begin(jobs=True, replay=self._replay)
-
-    def _replay(self, opened: assembly.OpenStore, pause: Pause) -> None:
-        if (replays := self._in_force.now.replays) is not None:
-            replays.run(opened, pause=pause)
-
-    @property
-    def shadows(self) -> tuple[ShadowState, ...]:
-        """How the pipelines fare that are compared with this one or measured beside it (docs/shadows.md)."""
-        now = self._in_force.now
-        replayed = self._followed.run(now.replays.states) if now.replays else ()
-        return (*replayed, *(now.shadows.states() if now.shadows else ()))
-
-    def finish_shadows(self, timeout: float | None = 10.0, progress: OnReplays = lambda _done, _total: None) -> bool:
-        """Replays what waits for the shadows of this pipeline, and waits for its dark runs, so many seconds at most;
-        whether nothing is left. `progress` is told how many of how many queries were replayed.
-
-        Raises SpeckitError where nothing can be replayed.
-        """
-        now = self._in_force.now
-        done = now.shadows is None or now.shadows.finish(10.0 if timeout is None else timeout)
-        replays = now.replays
-        return (replays is None or self._followed.run(lambda opened: replays.run(opened, timeout, progress))) and done
-
-    def end_shadows(self) -> None:
-        """Waits a moment for dark runs, for who ends this process; what has not run then is dropped, and counted."""
-        self._in_force.end()
 
     def write_segment(self) -> None:
         """Writes the store's segment now, due or not: the file that searches are answered from without a wait.

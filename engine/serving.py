@@ -78,6 +78,8 @@ class Served:
             if before.searching is not serving.searching:
                 self._earlier.appendleft(before.searching)
             self._retire(before.shadows)
+        if before.replays is not None and before.replays is not serving.replays:
+            before.replays.end()
 
     def answered(self, result: SearchResult) -> Searching:
         """The pipeline that gave an answer; the one in force, where that is too long ago."""
@@ -99,7 +101,9 @@ class Served:
             self._leaving = [*(one for one in self._leaving if one.is_alive()), thread]
 
     def end(self) -> None:
-        """Waits a moment for what runs beside, and ends it. It may be repeated."""
+        """Ends replays; waits a moment for what runs beside, and ends it. It may be repeated."""
+        if self._now.replays is not None:
+            self._now.replays.end()
         if self._now.shadows is not None:
             self._now.shadows.finish(LEAVING_SECONDS, leaving=True)
         for thread in self._leaving:

@@ -34,6 +34,7 @@ from speckit_memory.pipeline.shadow import sampled
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
     from speckit_memory.engine.searching import Searching
+    from speckit_memory.engine.shadowing.replay_process import ReplayProcess
 
 LOGGER = logging.getLogger(__name__)
 BATCH = 20
@@ -84,6 +85,14 @@ class Replays:
         self._config = config
         self._recorder = recorder
         self._shadows = shadows_of(searching)
+        self._process: ReplayProcess | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Ends what is being replayed, for good: another thread may wait for it."""
+        self._ended = True
+        if (process := self._process) is not None:
+            process.end()
 
     def states(self, opened: OpenStore) -> tuple[ShadowState, ...]:
         """How each shadow fares, by what is kept."""
@@ -132,7 +141,7 @@ class Replays:
                 done += count
                 progress(min(done, total), total)
 
-            while (left := sum(one.left for one in found)) and time.monotonic() < until:
+            while (left := sum(one.left for one in found)) and not self._ended and time.monotonic() < until:
                 for shadow in found:
                     if shadow.left:
                         end = min(until, time.monotonic() + TURN_SECONDS)
@@ -153,7 +162,6 @@ class Replays:
             self._config.db, self._config.root, dict(self._config.environ), self._searching.extensions,
             self._config.vector_index, shadow.arm, self._control.effective, variant.effective, variant.flag,
         )  # fmt: skip
-        process: ReplayProcess | None = None
         batch: list[Replay] = []
 
         def write() -> None:
@@ -164,15 +172,17 @@ class Replays:
         try:
             for number in shadow.waiting:
                 pause()
-                if time.monotonic() > end:
+                if self._ended or time.monotonic() > end:
                     return
                 if (seen := database.observation(number)) is None or seen.query.question is None:
                     continue
-                process = process or ReplayProcess(task)
+                process = self._process = self._process or ReplayProcess(task)
                 try:
                     batch.append(process.replay(seen))
                 except ReplayEnded as ended:
-                    process = None
+                    self._process = None
+                    if self._ended:
+                        return
                     batch.append(_failed(seen, shadow.arm, variant.flag, str(ended)))
                     LOGGER.warning("the variant '%s' was ended: %s", variant.name, ended)
                 if len(batch) >= BATCH or batch[-1].variant.answer.failure:
@@ -180,6 +190,7 @@ class Replays:
                     if self._kept(database, shadow.one, shadow.arm).given_up:
                         return
         finally:
+            process, self._process = self._process, None
             if process is not None:
                 process.end()
             if batch:

@@ -249,7 +249,7 @@ def test_what_was_answered_by_both_is_replayed_for_others_unmixed(root: Path) ->
 
     assert (mixed.basis, replayed.basis) == ("live", "present")
     assert [pair.variant.mode for pair in (mixed, replayed)] == ["interleaved", "shadow"]
-    assert mixed.control.memories != replayed.control.memories
+    assert mixed.control.scores != replayed.control.scores
 
 
 @pytest.mark.parametrize("why", ["queue", "busy", "state", "off", "late", "end", "mixed"])
