@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.recording import Recorder
-from speckit_memory.engine.shadowing.recorder import earlier
+from speckit_memory.engine.shadowing.earlier import earlier
 from speckit_memory.engine.shadowing.replays import Replays, shadows_of
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import RunningVariant

@@ -31,6 +31,7 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.working_memory import Attended
 from speckit_memory.pipeline.boundary import Pause
 from speckit_memory.pipeline.builder import assemble, examined
+from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.runner import Runner
@@ -72,6 +73,11 @@ class Replayer:
         unrecorded = Recorder(task.store, Recording(record="off"))
         models = assembly.TextModels(task.environ)
         self._opened = assembly.OpenStore(database, task.root, models, unrecorded, task.vector_index)
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, Pipeline]:
+        """The control and the variant."""
+        return self._control.pipeline, self._variant.pipeline
 
     def close(self) -> None:
         """Closes the store."""

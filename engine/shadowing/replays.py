@@ -190,9 +190,9 @@ class Replays:
                     if self._kept(database, shadow.one, shadow.arm).given_up:
                         return
         finally:
-            process, self._process = self._process, None
-            if process is not None:
-                process.end()
+            if self._process is not None:
+                self._process.end()
+            self._process = None
             if batch:
                 write()
 

@@ -10,9 +10,10 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.observed import pipeline_record
+from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed
+from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.harmless import harmless
-from speckit_memory.engine.shadowing.recorder import Earlier, Recorder
 from speckit_memory.engine.shadowing.records import Named, RunBeside, observation
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
+from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.placement import REST_SECONDS, Place, Placement
-from speckit_memory.engine.shadowing.recorder import Earlier
 from speckit_memory.memory.store.evaluation.records import Mode
 from speckit_memory.pipeline.checked_variants import CheckedVariant
 from speckit_memory.pipeline.runner import Runner

@@ -208,7 +208,8 @@ def observation(connection: apsw.Connection, number: int) -> Observation | None:
 def replayed(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
     """How many queries an arm was asked, on how many its variant failed, and on how many of these with a failure that
     begins with `ended`."""
-    return rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
+    found: tuple[int, int, int] = rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
+    return found
 
 
 def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Pair]:
@@ -312,7 +313,8 @@ def _pair(row: Sequence[Any]) -> Pair:
 def _query(row: Sequence[Any]) -> QueryRecord:
     *known, digest, question, read_point = row
     known += [None if text is None else json.loads(text) for text in (question, read_point)]
-    return QueryRecord(*known, digest)
+    known.append(digest)
+    return QueryRecord(*known)
 
 
 def _answer(row: Sequence[Any]) -> AnswerRecord:

@@ -29,6 +29,7 @@ from speckit_memory.pipeline.contracts import About, NoParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.shadow import sampled
 
 QUERIES = [f"gateway retries {number}" for number in range(6)]
 SHADOWS = "extends: default\nshadows: [bm25, {use: rrf, name: ranks}]\n"
@@ -311,7 +312,7 @@ def test_a_share_of_the_queries_is_replayed_the_same_ones_each_time(tmp_path: Pa
     seen = {int(pair.query.id, 16) for pair in pairs(root)}
 
     assert 8 < len(seen) < 32
-    assert seen == {number for number in range(40) if replays.sampled(f"{number:016x}", hashed, 0.5)}
+    assert seen == {number for number in range(40) if sampled(f"{number:016x}", hashed, 0.5)}
 
 
 @pytest.mark.requirement("P4.dark")
