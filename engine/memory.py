@@ -337,6 +337,8 @@ class Memory(
         opened.usage.note(memories, outcome.query.now, result.opened(count))
         pipeline = self._in_force.answered(result).runner.pipeline
         consumption.note_answer(opened, pipeline, result, count)
+        if self._in_force.now.replays is not None:
+            self._followed.upkeep.saved()
         remembered = any(step.about.looks_back for step in pipeline.annotate)
         shown = len(result.results) if count is None else count
         try:

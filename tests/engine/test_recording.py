@@ -156,6 +156,27 @@ def test_words_are_forgotten_where_the_workspace_has_them_kept_no_more(saying: S
     assert all(b"zebrafish" not in file.read_bytes() for file in root.glob("memory.evaluation.db*"))
 
 
+def test_words_are_kept_for_as_many_days_as_the_workspace_says(saying: Said, path: Path) -> None:
+    day = 86_400.0
+    with EvaluationDatabase.open(path) as database:
+        for number, days in enumerate((1, 6, 8, 40)):
+            seen = asked(number, time.time() - days * day)
+            words = replace(seen.query, question={"text": f"zebrafish {number}"}, read_point={"now": 1.0})
+            database.record([replace(seen, query=words)])
+    kept = []
+    for evaluation in ("{keep_texts: 30}", "{}"):
+        with saying(evaluation) as memory:
+            memory.served(memory.search("rank fusion"))
+            memory.write_notes()
+        with EvaluationDatabase.open(path) as database:
+            kept.append(
+                [query.read_point is not None for query in database.queries() if query.at < time.time() - day / 2]
+            )
+    assert kept == [[False, True, True, True], [False, False, True, True]]
+    assert b"zebrafish 2" not in path.read_bytes()
+    assert b"zebrafish 1" in path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("evaluation", "environ", "noted"),
     [

@@ -187,3 +187,26 @@ def test_servers_and_reports_that_are_killed_lose_no_record_and_no_verdict(works
     first, second = ([(one["id"], one["queries"], one["verdict"]) for one in made["comparisons"]] for made in reports)
     assert first == second
     assert [one["queries"] for one in reports[0]["comparisons"]] == [recorded] * 2
+
+
+@pytest.mark.requirement("P4.recorded", "P4.order")
+def test_a_server_replays_by_itself_when_nothing_is_asked(workspace: Path) -> None:
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "pipeline.yaml").write_text("extends: default\nshadows: [bm25, rrf]\n")
+    with raw_server(workspace) as server:
+        server.start()
+        for number in range(1, 4):
+            server.call(number, "memory_search", {"query": f"why rank fusion {number}"})
+        until, number = time.monotonic() + 120, 4
+        detail = ""
+        while detail.count("3 seen") < 2 and time.monotonic() < until:
+            time.sleep(2.0)
+            checks = server.call(number, "memory_health")["structuredContent"]["data"]["checks"]
+            detail = next(check["detail"] for check in checks if check["name"] == "shadows")
+            number += 1
+        begun = time.monotonic()
+        server.close()
+        seconds = time.monotonic() - begun
+
+    assert detail == "'bm25' in shadow, by replay, 3 seen; 'rrf' in shadow, by replay, 3 seen"
+    assert seconds < 30
