@@ -34,11 +34,9 @@ from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
-from speckit_memory.engine.shadowing.beginning import beside_searches, replays_of
+from speckit_memory.engine.shadowing.beginning import beside_searches, serving_of
 from speckit_memory.engine.shadowing.gate import SERVING
-from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.shadowed import Shadowed
-from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
@@ -78,17 +76,10 @@ class Memory(
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(
-        self,
-        share: Share,
-        config: Settings,
-        searching: Searching,
-        shadows: Shadows | None = None,
-        replays: Replays | None = None,
-    ) -> None:
+    def __init__(self, share: Share, serving: Serving) -> None:
         """`Memory.open` is the usual way."""
         self._share = share
-        self._in_force = Served(Serving(config, searching, shadows, replays))
+        self._in_force = Served(serving)
 
     @classmethod
     def open(
@@ -137,10 +128,7 @@ class Memory(
             return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
-        if not shadows:
-            return cls(share, config, searching)
-        live, replays = beside_searches(searching, config, recorder), replays_of(searching, config, recorder)
-        return cls(share, config, searching, live, replays)
+        return cls(share, serving_of(config, searching, recorder) if shadows else Serving(config, searching))
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -150,7 +138,7 @@ class Memory(
         """
         config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
         searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
-        return Memory(self._share.another(), config, searching)
+        return Memory(self._share.another(), Serving(config, searching))
 
     def beside(self, *pipelines: PipelineSource) -> Memory:
         """The same open store and pipeline, whose searches bring the answers of other pipelines as well, each to the
@@ -161,7 +149,7 @@ class Memory(
         """
         now = self._in_force.now
         shadows = beside_searches(now.searching, now.settings, self._open.recorder, inline=pipelines)
-        return Memory(self._share.another(), now.settings, now.searching, shadows)
+        return Memory(self._share.another(), Serving(now.settings, now.searching, shadows))
 
     def __enter__(self) -> Self:
         return self
@@ -383,7 +371,8 @@ class Memory(
         from speckit_memory.engine.health import Examined, health
 
         self._followed.run(lambda opened: opened.database.latest())
-        unwatched = Memory(self._share, self.settings, self._searching)  # nobody asks this for the sake of the answer
+        # nobody asks this for the sake of the answer
+        unwatched = Memory(self._share, Serving(self.settings, self._searching))
         ask = partial(unwatched.search, limit=3, deadline_ms=None)
         files = self.look_at_files()
         return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))

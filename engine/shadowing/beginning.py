@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.shadowing.earlier import earlier
 from speckit_memory.engine.shadowing.replays import Replays, shadows_of
 from speckit_memory.engine.shadowing.shadows import Shadows
@@ -46,9 +47,10 @@ def beside_searches(
     return Shadows(control, running, recorder, earlier=partial(earlier, recorder.path, control.hash))
 
 
-def replays_of(searching: Searching, config: Settings, recorder: Recorder) -> Replays | None:
-    """What asks the shadows of a pipeline kept queries; None where there is no shadow, or nothing is recorded."""
-    return Replays(searching, config, recorder) if recorder.on and shadows_of(searching) else None
+def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
+    """A state of the configuration with what runs beside its pipeline and what is asked the kept queries."""
+    replays = Replays(searching, config, recorder) if recorder.on and shadows_of(searching) else None
+    return Serving(config, searching, beside_searches(searching, config, recorder), replays)
 
 
 def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Registry) -> list[CheckedVariant]:
