@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -158,8 +157,12 @@ class Upkeep:
             self._look()
             self._work()
             if self._replay is not None and not self._current().database.only_read:
-                with suppress(GivenUpError):
+                try:
                     self._replay(self._current(), self._idle)
+                except GivenUpError:
+                    return
+                except SpeckitError as error:
+                    LOGGER.info("kept queries are replayed later: %s", error)
             self._failure = ""
         except SpeckitError as error:
             self._not_before = perf_counter() + AGAIN_SECONDS

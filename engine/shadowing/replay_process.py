@@ -53,7 +53,8 @@ class ReplayProcess:
     """Started by its constructor, at low priority. One thread asks it. A question that raises has ended it."""
 
     def __init__(self, task: ReplayTask) -> None:
-        """Raises SpeckitError when it cannot be started or cannot open the store."""
+        """Raises SpeckitError when it cannot be started or cannot open the store, and ReplayEnded when it ends before
+        anything is asked."""
         path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
             self._process = subprocess.Popen(
@@ -68,16 +69,13 @@ class ReplayProcess:
         threading.Thread(target=self._read, name="replays", daemon=True).start()
         try:
             self._send(pickle.dumps(task))
-            if wrong := self._received(STARTING_SECONDS).get("wrong"):
-                raise SpeckitError("E040", f"kept queries cannot be replayed: {wrong}")
-        except ReplayEnded as ended:
-            raise SpeckitError("E040", f"kept queries cannot be replayed: {ended}") from None
+            self._received(STARTING_SECONDS)
         except BaseException:
             self.end()
             raise
 
     def replay(self, seen: Observation) -> Replay:
-        """Both answers to a kept query. Raises ReplayEnded."""
+        """Both answers to a kept query. Raises ReplayEnded, and SpeckitError for a store that cannot be read."""
         self._send(json.dumps([asdict(seen.query), asdict(seen.control)]).encode())
         return _replay_of(self._received(ANSWER_SECONDS))
 
@@ -123,6 +121,9 @@ class ReplayProcess:
                 status = self._process.returncode
                 why = signal.Signals(-status).name if status < 0 else f"Status{status}"
                 raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}")
+            if "wrong" in message:
+                self.end()
+                raise SpeckitError("E040", f"kept queries cannot be replayed: {message['wrong']}")
             if "step" not in message:
                 return message
             step = message["step"]
@@ -135,11 +136,15 @@ def main() -> None:
     given = sys.stdin.buffer
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
-    try:
-        replayer = Replayer(pickle.loads(_message(given)))
-    except SpeckitError as error:
-        _tell(out, {"wrong": str(error)})
-        return
+    with suppress(BrokenPipeError):
+        try:
+            _serve(Replayer(pickle.loads(_message(given))), given, out)
+        except SpeckitError as error:
+            _tell(out, {"wrong": str(error)})
+    os._exit(0)  # threads of components must not hold the process
+
+
+def _serve(replayer: Replayer, given: BinaryIO, out: BinaryIO) -> None:
     _bound()
     _tell(out, {"ready": True})
     while message := _message(given):
@@ -148,7 +153,6 @@ def main() -> None:
         found = replayer.replay(seen, lambda step: _begin(step, out))
         _expect(None)
         _tell(out, asdict(found))
-    os._exit(0)  # threads of components must not hold the process
 
 
 def _begin(step: str, out: BinaryIO) -> None:

@@ -176,8 +176,8 @@ class Replays:
                     return
                 if (seen := database.observation(number)) is None or seen.query.question is None:
                     continue
-                process = self._process = self._process or ReplayProcess(task)
                 try:
+                    process = self._process = self._process or ReplayProcess(task)
                     batch.append(process.replay(seen))
                 except ReplayEnded as ended:
                     self._process = None

@@ -85,8 +85,10 @@ def test_what_the_command_line_was_asked_is_replayed_by_the_report(workspace: Pa
 
     ran = call(workspace, ["search", "rank", "fusion", "--json"])
     assert pairs(workspace) == []
-    call(workspace, ["shadow", "report"]).ok()
+    [compared] = call(workspace, ["shadow", "report", "--json"]).ok().json["comparisons"]
+    refused = call(workspace, ["flags", "promote", FLAG, "--evidence", compared["id"]])
 
+    assert "has 1" in refused.err
     [pair] = pairs(workspace)
     assert pair.query.id == ran.json["query_id"]
     assert (pair.variant.flag, pair.basis) == (FLAG, "served")

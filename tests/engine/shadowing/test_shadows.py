@@ -224,11 +224,19 @@ class Ending:
         pass
 
 
+class NeverBegun(Ending):
+    """A process that ends before it is asked."""
+
+    def __init__(self, task: ReplayTask) -> None:
+        raise ReplayEnded("ReplayTimeout in odd")
+
+
 @pytest.mark.requirement("P4.hanging", "P4.failed")
+@pytest.mark.parametrize("process", [Ending, NeverBegun])
 def test_a_variant_whose_process_has_to_end_again_and_again_is_given_up(
-    root: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    root: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, process: type[Ending]
 ) -> None:
-    monkeypatch.setattr(replay_process, "ReplayProcess", Ending)
+    monkeypatch.setattr(replay_process, "ReplayProcess", process)
     serve(memory, *QUERIES)
     assert memory.finish_shadows()
     states = memory.shadows[:2]
