@@ -18,9 +18,14 @@ MODES: dict[str, BesideMode] = {"shadows": "shadow", "dark_runs": "dark_run"}
 MOST_BESIDE = 8
 """Variants of one pipeline, those of flags included. Each one answers the query once more."""
 
+DARK_SHARE = 0.05
+"""The share of the queries that a dark run sees unless its entry says otherwise: what it costs under load is told by a
+sample, and each one costs the server as much as a search."""
 LONGEST_NAME = 60
 """Characters of the name that an entry gives itself."""
 
+SHARES: dict[BesideMode, float] = {"shadow": 1.0, "dark_run": DARK_SHARE}
+"""The share of the queries that a pipeline sees unless its entry says otherwise."""
 KEYS = {"shadow": ("use", "sample", "interleave", "name"), "dark_run": ("use", "sample", "name")}
 """What an entry may say. Whose result is discarded cannot be mixed into an answer."""
 
@@ -61,7 +66,7 @@ def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] |
 def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list[Problem]) -> Iterator[Beside]:
     for item in items:
         if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
-            yield Beside(mode, item.value, item.where)
+            yield Beside(mode, item.value, item.where, sample=SHARES[mode])
         elif isinstance(item, Mapping):
             found = _entry(item, mode, key, problems)
             if found is not None:
@@ -78,7 +83,7 @@ def _entry(node: Mapping, mode: BesideMode, key: str, problems: list[Problem]) -
             message = f"an entry of '{key}' has no key '{abridged(entry.key)}'; {nearest(entry.key, KEYS[mode])}"
             problems.append(Problem("E115", message, where=entry.where))
     value = {entry.key: plain(entry.value) for entry in node.entries}
-    use, name, sample = value.get("use"), value.get("name", ""), value.get("sample", 1.0)
+    use, name, sample = value.get("use"), value.get("name", ""), value.get("sample", SHARES[mode])
     if not isinstance(use, str) or not use:
         message = f"an entry of '{key}' needs the key 'use', a preset or a file"
         problems.append(Problem("E114", message, where=_place(node, "use")))

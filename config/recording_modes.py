@@ -14,13 +14,19 @@ RECORDED: tuple[Recorded, ...] = ("all", "shadows", "off")
 class Recording:
     """What is noted of queries that are served, and how long it is kept.
 
-    `texts` keeps what was asked, so that it can be asked again; `observe` is the share of queries whose scores are kept
-    part by part (feature E7) and `sample` the share of those that only one pipeline answered, both [0, 1].
+    `keep_texts` is for how many days the words of a query are kept, so that it can be replayed, 0 for never; `observe`
+    is the share of queries whose scores are kept part by part (feature E7) and `sample` the share that is noted, both
+    [0, 1].
     """
 
     record: Recorded = "all"
-    texts: bool = False
+    keep_texts: int = 7
     keep_days: int = 90
     max_mb: int = 50
     observe: float = 0.05
     sample: float = 1.0
+
+    @property
+    def texts(self) -> bool:
+        """Whether the words of queries are kept at all."""
+        return self.keep_texts > 0

@@ -14,7 +14,12 @@ from speckit_memory.errors import Problem
 MOST_DAYS = 3_650
 LEAST_MB, MOST_MB = 1, 10_000
 
+NEVER = "never"
+"""What `keep_texts` says in the place of a number of days."""
+
 _KEYS = tuple(field.name for field in fields(Recording))
+_EARLIER = "texts"
+"""The key of earlier versions: `false` for never, `true` for as long as the query itself."""
 
 
 def _is_share(value: object) -> bool:
@@ -27,7 +32,11 @@ def _is_whole(least: int, most: int) -> Callable[[object], bool]:
 
 _ACCEPTED: dict[str, tuple[Callable[[object], bool], str]] = {
     "record": (lambda value: value in RECORDED, 'one of all, shadows, "off"'),
-    "texts": (lambda value: isinstance(value, bool), "true or false"),
+    "keep_texts": (
+        lambda value: value == NEVER or _is_whole(0, MOST_DAYS)(value),
+        f"{NEVER}, or a whole number of days up to {MOST_DAYS}",
+    ),
+    _EARLIER: (lambda value: isinstance(value, bool), "true or false"),
     "keep_days": (_is_whole(1, MOST_DAYS), f"a whole number of days from 1 to {MOST_DAYS}"),
     "max_mb": (_is_whole(LEAST_MB, MOST_MB), f"a whole number of megabytes from {LEAST_MB} to {MOST_MB}"),
     "observe": (_is_share, "a share of the queries from 0 to 1"),
@@ -42,7 +51,7 @@ def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
     if not isinstance(entry.value, Mapping):
         problems.append(form(entry.value, "'evaluation'", f"a mapping with {', '.join(_KEYS)}"))
         return Recording()
-    report_unknown(entry.value, _KEYS, "'evaluation'", problems)
+    report_unknown(entry.value, (*_KEYS, _EARLIER), "'evaluation'", problems)
     said: dict[str, Any] = {}
     for key, (is_meant, expected) in _ACCEPTED.items():
         written = entry.value.get(key)
@@ -53,4 +62,9 @@ def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
             said[key] = value
         else:
             problems.append(form(written.value, f"'{key}'", expected))
+    if _EARLIER in said:
+        said.setdefault("keep_texts", said.get("keep_days", Recording().keep_days) if said[_EARLIER] else NEVER)
+        del said[_EARLIER]
+    if said.get("keep_texts") == NEVER:
+        said["keep_texts"] = 0
     return Recording(**said)

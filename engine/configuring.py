@@ -93,15 +93,15 @@ class Configuring(ABC):
         return self._files.state
 
     def standing(self) -> Standing | None:
-        """What answers depend on now; None where each is to be asked for anew, as pipelines run beside this one, which
-        are to see what is asked and not only what is asked for the first time.
+        """What answers depend on now; None where each is to be asked for anew, as it is mixed with that of another
+        pipeline, and the coin is tossed for each query.
 
         An answer holds that was made between two calls that gave the same, until a third gives another, as far as the
         clock has no say. Raises as a search does when the store cannot be read.
         """
         self.look_at_files()
         serving = self._in_force.now
-        if serving.shadows is not None:
+        if serving.shadows is not None and serving.shadows.mixes:
             return None
         store, commits = self._followed.run(lambda opened: (opened.name, opened.commits.number()))
         return Standing(store, commits, serving.name, self._amiss)

@@ -46,16 +46,16 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
         wanted = recorder.wanted
         if wanted.record == "off" or not result.query_id:
             return
-        if wanted.record == "all" and not result.watched and in_share(result.query_id[:_HALF], wanted.sample):
+        if result.watched or (wanted.record == "all" and in_share(result.query_id[:_HALF], wanted.sample)):
             query = partial(
                 query_record,
                 result.query_id,
                 outcome.query,
                 at=time.time(),  # the question's own time may be a made-up one
                 store=opened.place,
-                state=opened.database.latest(),
+                state=result.asked.state if result.asked else opened.database.latest(),
                 folder=known_folder(outcome.query, opened.read_model.current()) if outcome.query.wanted.folder else "",
-                question=result.asked.question if wanted.texts and result.asked else None,
+                asked=result.asked if wanted.texts else None,
             )
             known = [pipeline_record(pipeline)] if pipeline.hash == outcome.trace.config_hash else []
             recorder.record_later(

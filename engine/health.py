@@ -17,7 +17,7 @@ from speckit_memory.engine.noted import notes
 from speckit_memory.engine.reloading import FilesFollowed
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.serving import Serving
-from speckit_memory.engine.shadowing.tally import tallied
+from speckit_memory.engine.shadowing.earlier import tallied
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState
 from speckit_memory.engine.vector_index import told_vectors
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
@@ -347,9 +347,11 @@ def _shadows(seen: Examined) -> Check:
 
 def shadow_told(shadow: ShadowState) -> str:
     """How a pipeline fares that runs beside another."""
-    where = {"beside": "after each reply", "idle": "in idle moments", "off": "switched off"}[shadow.place]
+    where = {"beside": "with the reply", "idle": "in idle moments", "off": "switched off", "replay": "by replay"}
     share = f" of {shadow.sample:.0%} of queries" if shadow.sample < 1 else ""
-    parts = [f"'{shadow.name}' in {shadow.mode}{share}, {where}", f"{shadow.seen} seen"]
+    parts = [f"'{shadow.name}' in {shadow.mode}{share}, {where[shadow.place]}", f"{shadow.seen} seen"]
+    if shadow.waiting:
+        parts.append(f"{shadow.waiting} waiting")
     if shadow.failed:
         parts.append(f"{shadow.failed} failed")
     parts += [f"{count} not seen: {WHY[why]}" for why, count in sorted(shadow.dropped.items())]

@@ -34,10 +34,9 @@ from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
-from speckit_memory.engine.shadowing.beginning import beside_searches
+from speckit_memory.engine.shadowing.beginning import beside_searches, serving_of
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.engine.shadowing.shadowed import Shadowed
-from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
@@ -77,10 +76,10 @@ class Memory(
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(self, share: Share, config: Settings, searching: Searching, shadows: Shadows | None = None) -> None:
+    def __init__(self, share: Share, serving: Serving) -> None:
         """`Memory.open` is the usual way."""
         self._share = share
-        self._in_force = Served(Serving(config, searching, shadows))
+        self._in_force = Served(serving)
 
     @classmethod
     def open(
@@ -129,7 +128,7 @@ class Memory(
             return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
-        return cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)
+        return cls(share, serving_of(config, searching, recorder) if shadows else Serving(config, searching))
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -139,7 +138,7 @@ class Memory(
         """
         config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
         searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
-        return Memory(self._share.another(), config, searching)
+        return Memory(self._share.another(), Serving(config, searching))
 
     def beside(self, *pipelines: PipelineSource) -> Memory:
         """The same open store and pipeline, whose searches bring the answers of other pipelines as well, each to the
@@ -150,7 +149,7 @@ class Memory(
         """
         now = self._in_force.now
         shadows = beside_searches(now.searching, now.settings, self._open.recorder, inline=pipelines)
-        return Memory(self._share.another(), now.settings, now.searching, shadows)
+        return Memory(self._share.another(), Serving(now.settings, now.searching, shadows))
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +162,7 @@ class Memory(
     def close(self) -> None:
         """Ends this use of the store; whatever is asked after that raises E027. It may be repeated.
 
-        Pipelines beside this one that have not run yet are waited for a moment, and counted where they do not.
+        Dark runs that have not ended are waited for a moment, and counted where they do not end.
         """
         self.end_shadows()
         self._share.end()
@@ -223,8 +222,9 @@ class Memory(
         self._followed.upkeep.begin()
 
     def keep_maintained(self) -> None:
-        """Has that thread do the background work too, whenever some is due: see `maintain`. For a server."""
-        self._followed.upkeep.begin(jobs=True)
+        """Has that thread do the background work too, whenever some is due: see `maintain`; and replay what waits for
+        the shadows of this pipeline, in moments in which nothing is asked. For a server."""
+        self._followed.upkeep.begin(jobs=True, replay=self._replay)
 
     def write_segment(self) -> None:
         """Writes the store's segment now, due or not: the file that searches are answered from without a wait.
@@ -297,12 +297,13 @@ class Memory(
                 opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched,
                 wished=wished,
             )  # fmt: skip
-            return replace(result, origin=opened.name, query_id=query_id)
+            return replace(result, origin=opened.name, query_id=query_id, watched=noted)
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:
             wished = serving.searching.wished(wanted_of(adjust), session)
             watched = serving.watched(query_id) if wished.searching is serving.searching else None
+            noted = serving.shadows is not None or serving.replays is not None
             try:
                 return self._followed.run(found).warned(after=self._amiss)
             finally:
@@ -324,6 +325,8 @@ class Memory(
         opened.usage.note(memories, outcome.query.now, result.opened(count))
         pipeline = self._in_force.answered(result).runner.pipeline
         consumption.note_answer(opened, pipeline, result, count)
+        if self._in_force.now.replays is not None:
+            self._followed.upkeep.saved()
         remembered = any(step.about.looks_back for step in pipeline.annotate)
         shown = len(result.results) if count is None else count
         try:
@@ -368,7 +371,8 @@ class Memory(
         from speckit_memory.engine.health import Examined, health
 
         self._followed.run(lambda opened: opened.database.latest())
-        unwatched = Memory(self._share, self.settings, self._searching)  # nobody asks this for the sake of the answer
+        # nobody asks this for the sake of the answer
+        unwatched = Memory(self._share, Serving(self.settings, self._searching))
         ask = partial(unwatched.search, limit=3, deadline_ms=None)
         files = self.look_at_files()
         return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.questions import Asked, Question
 from speckit_memory.engine.screening import with_texts
 from speckit_memory.memory.indexing.secrets import redact
 from speckit_memory.memory.store.evaluation.records import (
@@ -50,9 +50,9 @@ def known_folder(query: Query, store: Store) -> str:
 
 
 def query_record(
-    query_id: str, query: Query, *, at: float, store: str, state: int, folder: str, question: Question | None = None
+    query_id: str, query: Query, *, at: float, store: str, state: int, folder: str, asked: Asked | None = None
 ) -> QueryRecord:
-    """What is noted of a query that was asked at this moment (epoch seconds); `question` only where texts are kept.
+    """What is noted of a query that was asked at this moment (epoch seconds); `asked` only where texts are kept.
 
     `folder` is what `known_folder` says of it.
     """
@@ -69,7 +69,8 @@ def query_record(
         session=digest_of(query.session),
         store=store,
         state=state,
-        question=None if question is None else _asked(question),
+        question=None if asked is None else _asked(asked.question),
+        read_point=None if asked is None else asked.read_point,
         asked=_told_apart(query),
     )
 
@@ -142,8 +143,8 @@ def _told_apart(query: Query) -> str:
 
 
 def _asked(question: Question) -> dict[str, Any]:
-    """What a question says beyond the defaults, but for secrets: what asks it again. The session is left out: asking
-    changes nothing."""
+    """What a question says beyond the defaults, but for secrets: what asks it again. The session is left out, of which
+    the query has a digest."""
     values = {field.name: (getattr(question, field.name), field.default) for field in fields(question)}
     return {
         name: with_texts(list(value) if isinstance(value, tuple) else value, lambda text: redact(text)[0])

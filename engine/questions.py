@@ -13,6 +13,7 @@ from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.secrets import identifier
+from speckit_memory.memory.store.read_model.sessions import SessionState
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable
 from speckit_memory.pipeline.model import INTENTS, Mode, Query
@@ -86,13 +87,24 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with what else decides on its answer: the moment (epoch seconds), how long it may take, and what the
-    search wanted otherwise than its pipeline says."""
+    """A question with what else decides on its answer: the moment (epoch seconds), how long it may take, what the
+    search wanted otherwise than its pipeline says, the last change of the store that the search saw, and what it saw of
+    its session, None where nobody will ask that again."""
 
     question: Question
     now: float
     allowed_ms: float | None
     adjust: Adjustment = field(default_factory=Adjustment)
+    state: int = 0
+    session: SessionState | None = None
+
+    @property
+    def read_point(self) -> dict[str, Any]:
+        """What else than the question decided on the answer, as it is kept: plain data."""
+        found: dict[str, Any] = {"now": self.now}
+        if self.session is not None:
+            found["session"] = {"attended": self.session.attended, "sent": self.session.sent}
+        return found
 
 
 def _leaves_out(typed: Typed, store: Store, scope: Scope) -> bool:

@@ -26,7 +26,7 @@ from speckit_memory.memory.store.evaluation.records import (
 from speckit_memory.memory.store.file.store_file import may_only_be_read
 
 LOGGER = logging.getLogger(__name__)
-SECONDS = 1.0
+SECONDS = 0.1
 """What was noted is written this long after the first of it, many queries in one transaction."""
 MOST_WAITING = 1_024
 """So many notes wait to be written, at most; what comes on top is counted as dropped."""
@@ -105,6 +105,11 @@ class Recorder:
     def on(self) -> bool:
         """Whether anything is to be recorded."""
         return self.wanted.record != "off"
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the words of what is recorded are kept, so that it can be replayed."""
+        return self.on and self.wanted.texts
 
     @property
     def only_read(self) -> bool:
@@ -237,7 +242,8 @@ class Recorder:
             database.record((), signs=signs)
         if time.monotonic() - self._pruned_at > PRUNE_SECONDS or not self._pruned_at:
             before, most = now - self.wanted.keep_days * _DAY, self.wanted.max_mb * _MB
-            if not database.prune(before=before, max_bytes=most, texts=self.wanted.texts):
+            words = now - self.wanted.keep_texts * _DAY if self.wanted.texts else float("inf")
+            if not database.prune(before=before, max_bytes=most, texts_before=words):
                 self._pruned_at = time.monotonic()
 
     def _make(self, waiting: _Waiting) -> SpeckitError | None:

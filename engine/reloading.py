@@ -22,7 +22,7 @@ from speckit_memory.engine.configuring import problems_of
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
-from speckit_memory.engine.shadowing.beginning import beside_searches
+from speckit_memory.engine.shadowing.beginning import serving_of
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
 
@@ -167,8 +167,8 @@ def _made(earlier: Serving, recorder: Recorder) -> Serving:
         now.pipeline, now, now.overrides, strict=strict, extensions=earlier.searching.extensions
     )
     if searching.beside == earlier.searching.beside:
-        return Serving(now, searching, earlier.shadows)
-    return Serving(now, searching, beside_searches(searching, now, recorder))
+        return Serving(now, searching, earlier.shadows, earlier.replays)
+    return serving_of(now, searching, recorder)
 
 
 def _answers(serving: Serving) -> tuple[object, ...]:

@@ -113,7 +113,7 @@ class SearchResult:
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
     warnings too. `origin` names the open store that answered, whose ids these are; `query_id` (16 hexadecimal digits)
     this one question, in logs and wherever it is noted. `beside` has what other pipelines answer, for a memory that
-    asks some (see `Memory.beside`); `watched` tells that the answer is noted together with those of others.
+    asks some (see `Memory.beside`); `watched` tells that others are compared with the pipeline that answered.
     """
 
     query: str

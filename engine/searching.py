@@ -203,7 +203,9 @@ class Searching:
             query = question.query(store, now, deadline_ns)
             shown = _shown(store, snippet, content, opened_before)
             # a copy: nothing that later searches depend on can be reached from an answer
-            asked = Asked(question, now, allowed_ms, replace(wished.wanted) if wished else Adjustment())
+            adjust = replace(wished.wanted) if wished else Adjustment()
+            seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
+            asked = Asked(question, now, allowed_ms, adjust, store.sequence, seen)
             before = answered_by_lists()
             try:
                 result = self._answered(
@@ -217,7 +219,7 @@ class Searching:
                 return self._told(result.warned(after=self._unmet(result, wished)), asked, store)
             finally:
                 if watched is not None:
-                    watched.answered(store, opened, question)
+                    watched.answered(store, opened, asked)
 
     def _unmet(self, result: SearchResult, wished: Wished | None) -> tuple[str, ...]:
         """What is not as a search wanted it."""

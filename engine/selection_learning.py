@@ -1,6 +1,6 @@
 """The background work that learns trigger phrases from selections (feature M12).
 
-It reads the questions whose texts are kept beside the store (`evaluation: {texts: true}`), and learns from nothing
+It reads the questions whose texts are kept beside the store (`evaluation: {keep_texts: …}`), and learns from nothing
 else: who keeps no texts has nothing learned.
 """
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.shadows import LEAVING_SECONDS, Shadows
 
@@ -25,11 +26,13 @@ KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """One state of the configuration, ready to answer. `shadows` is what runs beside the pipeline, None for nothing."""
+    """One state of the configuration, ready to answer. `shadows` is what runs beside the pipeline, and `replays` what
+    is asked its kept queries; None for nothing."""
 
     settings: Settings
     searching: Searching
     shadows: Shadows | None = None
+    replays: Replays | None = None
     name: str = field(default_factory=lambda: uuid4().hex, init=False, compare=False)
     """Tells it from every other state."""
 
@@ -75,6 +78,8 @@ class Served:
             if before.searching is not serving.searching:
                 self._earlier.appendleft(before.searching)
             self._retire(before.shadows)
+        if before.replays is not None and before.replays is not serving.replays:
+            before.replays.end()
 
     def answered(self, result: SearchResult) -> Searching:
         """The pipeline that gave an answer; the one in force, where that is too long ago."""
@@ -96,7 +101,9 @@ class Served:
             self._leaving = [*(one for one in self._leaving if one.is_alive()), thread]
 
     def end(self) -> None:
-        """Waits a moment for what runs beside, and ends it. It may be repeated."""
+        """Ends replays; waits a moment for what runs beside, and ends it. It may be repeated."""
+        if self._now.replays is not None:
+            self._now.replays.end()
         if self._now.shadows is not None:
             self._now.shadows.finish(LEAVING_SECONDS, leaving=True)
         for thread in self._leaving:

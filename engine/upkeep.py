@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.engine.shadowing.harmless import harmless
-from speckit_memory.engine.shadowing.worker import NICENESS
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.segments import shelf, writing
 from speckit_memory.memory.store.segments.failures import GivenUpError
@@ -36,12 +35,14 @@ AGAIN_SECONDS = 600.0
 ENDING_SECONDS = 10.0
 """So long the end waits for the block that is being written."""
 
+NICENESS = 10
 BUSY_MS = 250
 """So long background work waits for whoever writes; then it leaves the rest for the next look."""
 
 LOGGER = logging.getLogger(__name__)
 Pause = Callable[[], None]
 OnParts = Callable[[int, int], None]
+Replaying = Callable[["OpenStore", Pause], None]
 
 
 class Upkeep:
@@ -61,6 +62,7 @@ class Upkeep:
         self._woken = False
         self._ended = False
         self._jobs = False
+        self._replay: Replaying | None = None
         self._in_use: tuple[OpenStore, str] | None = None
         self._not_before = 0.0
         self._failure = ""
@@ -70,11 +72,12 @@ class Upkeep:
         """Whether a thread keeps watch."""
         return self._thread is not None and self._thread.is_alive()
 
-    def begin(self, *, jobs: bool = False) -> None:
+    def begin(self, *, jobs: bool = False, replay: Replaying | None = None) -> None:
         """Has a thread of low priority keep watch from now on, until the end; it does the background `jobs` as well
-        where it is told to once."""
+        where it is told to once, and calls `replay` in idle moments."""
         with self._guard:
             self._jobs = self._jobs or jobs
+            self._replay = self._replay or replay
             if self._ended or self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._watch, name="upkeep", daemon=True)
@@ -153,6 +156,13 @@ class Upkeep:
         try:
             self._look()
             self._work()
+            if self._replay is not None and not self._current().database.only_read:
+                try:
+                    self._replay(self._current(), self._idle)
+                except GivenUpError:
+                    return
+                except SpeckitError as error:
+                    LOGGER.info("kept queries are replayed later: %s", error)
             self._failure = ""
         except SpeckitError as error:
             self._not_before = perf_counter() + AGAIN_SECONDS
@@ -191,6 +201,11 @@ class Upkeep:
             return
         if opened.renew():
             self._in_use = opened, now.segment.digest
+
+    def _idle(self) -> None:
+        """Between two replays: waits until nothing is asked. Raises GivenUpError at the end."""
+        if not self._quiet():
+            raise GivenUpError
 
     def _pause(self) -> None:
         """Between two blocks: gives way to searches. Raises GivenUpError at the end."""

@@ -15,12 +15,14 @@ from speckit_memory.evaluation.experiment_agreement import agreements, contrast,
 from speckit_memory.evaluation.experiment_costs import answered, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiment_quality import known_of, qualities, questions_of
-from speckit_memory.evaluation.experiment_report import ExperimentReport, Quality
+from speckit_memory.evaluation.experiment_report import ExperimentReport, ExperimentVerdict, Quality
 from speckit_memory.evaluation.experiment_segments import segments
 from speckit_memory.evaluation.experiment_sentence import PLANNED_WINS, sentence
 from speckit_memory.evaluation.interleaving import Teams, judge_duels
 from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
 
+FEWEST_FAILURES = 3
+"""A variant that has failed on all of so many queries, or more, has the verdict "failed"."""
 BUDGET_MS = 500.0
 """What a variant may take beside a control of which nobody noted it (feature P10): the shipped value."""
 
@@ -51,10 +53,13 @@ def judge_experiment(
     quality = qualities(evidence, seed=seed)
     duels = judge_duels(teams or {}, uses, seed=seed)
     questions = len(distinct(both))
+    verdict: ExperimentVerdict
     verdict, needed = _verdict(questions if ranked else 0, len(differing), quality, seed)
     if duels:
         verdict, needed = duels.verdict, duels.queries_needed
     failures = Counter(failure for pair in pairs if (failure := pair.variant.answer.failure))
+    if failures.total() == len(pairs) >= FEWEST_FAILURES:
+        verdict, needed = "failed", None
     report = ExperimentReport(
         id=experiment.id,
         control=experiment.control,
@@ -85,6 +90,7 @@ def judge_experiment(
         keys=dict(keys or {}),
         judged=told_apart(answered_with(questions_of(contrasts)[0], judgements)) if judgements else None,
         texts=any(pair.query.question for pair in both),
+        basis=dict(Counter(pair.basis for pair in pairs).most_common()),
     )
     return replace(report, sentence=sentence(report))
 

@@ -19,6 +19,7 @@ DIGITS = 6
 """Decimals of a figure in JSON."""
 
 LatencyVerdict = Literal["faster", "slower", "undecided"]
+ExperimentVerdict = Literal["better", "worse", "same", "undecided", "failed"]
 SegmentKind = Literal["intent", "complexity", "folder"]
 Evidence = Literal["judgements", "uses"]
 
@@ -181,10 +182,10 @@ class ExperimentReport:
     longer kept.
     `agreement` is None for a dark run, whose results are not kept, and for mixed answers, which are not the control's.
     The verdict is about the quality of the variant, and undecided without evidence of it, unless nothing differs at
-    all. `queries_needed` says how many queries with evidence would probably settle it. `duels` is None where no
-    answers were interleaved, `noise` where the control never ran against itself. `differing`: the queries that
-    differ most, the lowest rank-biased overlap first; `parted_at`: at which step how many queries part. `keys` are the
-    names of memories for people.
+    all; a variant that has answered nothing has failed. `queries_needed` says how many queries with evidence would
+    probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran against
+    itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at which step
+    how many queries part. `keys` are the names of memories for people.
     """
 
     id: str
@@ -210,7 +211,7 @@ class ExperimentReport:
     noise: NoiseFloor | None
     differing: tuple[Contrast, ...]
     parted_at: Mapping[str, int]
-    verdict: Verdict
+    verdict: ExperimentVerdict
     sentence: str
     queries_needed: int | None
     keys: Mapping[int, str] = field(default_factory=dict)
@@ -218,6 +219,8 @@ class ExperimentReport:
     """On how many queries there are judgements of all that can make a difference, None where nothing was judged."""
     texts: bool = True
     """Whether the words of any query were kept, so that a judge can read them."""
+    basis: Mapping[str, int] = field(default_factory=dict)
+    """How many pairs rest on which state of the store, see `records.Basis`."""
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `comparisons`."""
@@ -237,6 +240,7 @@ class ExperimentReport:
             "pruned": self.pruned,
             "failed": self.failed,
             "failures": dict(self.failures),
+            "basis": dict(self.basis),
             **_agreed(agreement),
             "agreement": agreement and agreement.as_json(),
             "overhead_ms": _latency(self.cost.overhead),

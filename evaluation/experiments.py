@@ -61,11 +61,11 @@ def judged(
     again = [one for one in asked if one.control.hash == one.variant.hash and one.mode == "shadow"]
     if experiment and asked and not again:
         control = asked[0].control.hash
-        again = database.experiments(since, experiment=experiment_id(control, control, "shadow"))
+        again = database.experiments(since, experiment=experiment_id(control, control, "shadow", asked[0].epoch))
     by_id = {one.id: tuple(database.pairs_of(one, since)) for one in (*asked, *again)}
     uses = database.uses(since)
     judgements = known_judgements(database)
-    noise = {one.control.hash: by_id[one.id] for one in again}
+    noise = {(one.control.hash, one.epoch): by_id[one.id] for one in again}
 
     def judge(one: Experiment) -> Judged:
         pairs = by_id[one.id]
@@ -77,7 +77,7 @@ def judged(
             experiment=one,
             judgements=graded,
             uses=seen,
-            noise=noise.get(one.control.hash, ()),
+            noise=noise.get((one.control.hash, one.epoch), ()),
             teams=teams_of(pairs),
         )
         return Judged(report, pairs, graded, seen)

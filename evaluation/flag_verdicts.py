@@ -12,7 +12,6 @@ from speckit_memory.evaluation.criteria import figure_of, unmet
 from speckit_memory.evaluation.flag_evidence import cited
 from speckit_memory.evaluation.flag_steps import hashes
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import experiment_id
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.variants import waiting_flags
@@ -68,7 +67,9 @@ def _verdict(flag: Flag, closed: str, opened: str, database: EvaluationDatabase)
 def _held(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) -> Iterator[tuple[str, list[str], int]]:
     """Every comparison of the two pipelines, what it lacks, and on how many queries its figures rest."""
     kept = [stored.id for stored in reversed(database.evaluations()) if "pipelines" in stored.document]
-    for name in dict.fromkeys((experiment_id(closed, opened, "shadow"), *kept)):
+    pair = (closed, opened, "shadow")
+    shadows = [one.id for one in database.experiments() if (one.control.hash, one.variant.hash, one.mode) == pair]
+    for name in dict.fromkeys((*shadows, *kept)):
         found = cited(database, name)
         if found is not None and found.control == closed and opened in found.variants:
             figures = found.variants[opened]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.settings import EVALUATION_VARIABLE, settings
-from speckit_memory.engine import Memory
-from speckit_memory.engine.observed import answer_record, pipeline_record
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.config.extensions import extensions_in_force
+from speckit_memory.config.settings import Settings, settings
+from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.engine import assembly
+from speckit_memory.engine.observed import pipeline_record
+from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import with_and_without
 from speckit_memory.evaluation.comparing.keeping import NOT_WANTED, not_kept
-from speckit_memory.evaluation.comparing.parting import parted_at
 from speckit_memory.evaluation.experiment import judge_experiment
 from speckit_memory.evaluation.experiment_sentence import names
 from speckit_memory.evaluation.experiments import Judged, known_judgements
@@ -29,16 +30,17 @@ from speckit_memory.evaluation.metrics import evaluate, relevant
 from speckit_memory.evaluation.run import loaded
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
-    AnswerRecord,
+    Arm,
     Experiment,
+    Observation,
     Pair,
     PipelineRecord,
-    QueryRecord,
     Snapshot,
     StoredEvaluation,
     UseRecord,
-    VariantRecord,
 )
+from speckit_memory.pipeline.builder import examined
+from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
 
 KIND = "eval replay"
@@ -107,57 +109,56 @@ def replay(
     if not asked:
         held = f"{len(logged):,} queries, all without their texts" if logged else "no query of that time"
         raise _nothing_to_ask(f"{log} holds {held}")
-    environ = {**os.environ, EVALUATION_VARIABLE: "off"}  # what is asked again is no new question
-    sources: tuple[PipelineSource | None, PipelineSource] = (against or None, pipeline)
-    if flag:
-        [whole] = loaded([against or settings(store, environ=environ).pipeline], None, environ)
-        closed, [opened] = with_and_without(whole, [flag])
-        sources = closed, opened
-    with (
-        Memory.open(store, sources[0], create=False, environ=environ) as control,
-        control.using(sources[1], overrides) as variant,
-    ):
-        pairs, noise = _asked_again([seen.query for seen in asked], control, variant, progress)
-        hashes = control.pipeline, variant.pipeline
+    config = settings(store)
+    control, variant = _pipelines(config, pipeline, against, flag, overrides)
+    extensions = extensions_in_force(config.environ, config.root)
+    hashes = [examined(one, assembly.registry_of(extensions)).hash for one in (control, variant)]
+    task = ReplayTask(
+        store, config.root, config.environ, extensions, vector_indexing_in_force(config), Arm(hashes[0], hashes[1], ""),
+        control, variant, flag,
+    )  # fmt: skip
+    with closing(Replayer(task)) as asking, closing(Replayer(replace(task, variant=control))) as again:
+        pairs, noise = _asked_again(asked, asking, again, progress)
+        pipelines = asking.pipelines
+    if not pairs:
+        raise _nothing_to_ask("the folders of all that was asked are not in the store any more")
     ids = {pair.query.id for pair in pairs}
     known = {query: grades for query, grades in judgements.items() if query in ids}
     seen = tuple(use for use in uses if use.query in ids)
-    found = _judged(pairs, noise, known, seen, (pipeline_record(hashes[0]), pipeline_record(hashes[1])), flag)
-    others = sum(seen.control.pipeline != hashes[0].hash for seen in asked)
+    found = _judged(pairs, noise, known, seen, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
+    others = sum(seen.control.pipeline != hashes[0] for seen in asked)
     result = Replayed(found, store, log, len(logged) - len(asked), others)
     return _kept(result) if keep else result
 
 
+def _pipelines(
+    config: Settings, pipeline: str, against: str, flag: str, overrides: Mapping[str, str] | None
+) -> tuple[Effective, Effective]:
+    """The control and the variant. Raises SpeckitError with all that is wrong with them."""
+    environ = config.environ_of_root
+    [control] = loaded([against or config.pipeline], None, environ)
+    variant: PipelineSource = pipeline
+    if flag:
+        control, [variant] = with_and_without(control, [flag])
+    return control, loaded([variant], overrides, environ)[0]
+
+
 def _asked_again(
-    queries: Sequence[QueryRecord], control: Memory, variant: Memory, progress: OnProgress | None
+    asked: Sequence[Observation], asking: Replayer, again: Replayer, progress: OnProgress | None
 ) -> tuple[list[Pair], list[Pair]]:
-    """Pairs of control and variant, and of the control with itself. Which of the three comes first is drawn by lot."""
+    """Pairs of control and variant, and of the control with itself. Which of the two comes first is drawn by lot."""
     chance = random.Random(SEED)
-    for query in queries[:WARM_UPS]:
-        for memory in (control, variant):
-            _answer(memory, query)
-    pairs, noise = [], []
-    order = chance.sample(range(len(queries)), len(queries))
-    for done, place in enumerate(order, 1):
-        query = queries[place]
-        answers: dict[str, tuple[AnswerRecord, SearchResult | None]] = {}
-        for name in chance.sample(["control", "variant", "again"], 3):
-            answers[name] = _answer(variant if name == "variant" else control, query)
-        (first, served), (other, beside), (second, _) = (answers[name] for name in ("control", "variant", "again"))
-        parted = parted_at(served.outcome, beside.outcome) if served and beside else ""
-        pairs.append(Pair(query, first, VariantRecord("shadow", other, parted_at=parted, spent_ms=other.total_ms)))
-        noise.append(Pair(query, first, VariantRecord("shadow", second, spent_ms=second.total_ms)))
+    for seen in asked[:WARM_UPS]:
+        asking.replay(seen)
+    pairs: dict[Replayer, list[Pair]] = {asking: [], again: []}
+    for done, seen in enumerate(chance.sample(asked, len(asked)), 1):
+        for replayer in chance.sample([asking, again], 2):
+            found = replayer.replay(seen)
+            if found.basis != "gone":
+                pairs[replayer].append(Pair(seen.query, found.control, found.variant, found.basis))
         if progress is not None:
-            progress(done, len(queries))
-    return pairs, noise
-
-
-def _answer(memory: Memory, query: QueryRecord) -> tuple[AnswerRecord, SearchResult | None]:
-    try:
-        result = memory.search(**dict(query.question or {}), now=query.at, deadline_ms=None, snippet=0)
-    except SpeckitError as error:  # as with a live variant, the kind of a failure is kept and its words are not
-        return AnswerRecord(memory.pipeline.hash, failure=error.code), None
-    return replace(answer_record(result.outcome), pipeline=memory.pipeline.hash), result
+            progress(done, len(asked))
+    return pairs[asking], pairs[again]
 
 
 def _judged(
@@ -231,6 +232,9 @@ def _nothing_to_ask(why: str) -> SpeckitError:
     return SpeckitError(
         "E030",
         f"there is nothing to ask again: {why}",
-        hint="What was asked is kept only where the workspace says so, from then on.",
-        actions=("write `evaluation: {texts: true}` into .speckit/config.yaml and go on asking", "leave out --since"),
+        hint="The words of queries are kept for seven days unless the workspace says otherwise.",
+        actions=(
+            "write `evaluation: {keep_texts: 30}` into .speckit/config.yaml and go on asking",
+            "leave out --since",
+        ),
     )

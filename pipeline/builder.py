@@ -50,13 +50,24 @@ class Checked:
 
         Comments, the order of keys, file names and values that only repeat a default do not matter.
         """
-        steps = [
+        return _digest({"budgets_ms": self.effective.budgets_ms, "steps": self._steps})
+
+    @property
+    def ordering(self) -> str:
+        """The same for all that decides what is answered: two pipelines with the same one answer alike."""
+        return _digest(self._steps)
+
+    @property
+    def _steps(self) -> list[list[object]]:
+        return [
             [entry.step.slot, entry.step.use, entry.step.id, entry.step.optional, entry.params.model_dump(mode="json")]
             for entry in self.bound
             if entry.params is not None
         ]
-        document = {"budgets_ms": self.effective.budgets_ms, "steps": steps}
-        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _digest(document: object) -> str:
+    return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def examine(

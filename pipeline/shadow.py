@@ -60,6 +60,11 @@ class Beside:
         run = _run(variant, query, store, journal)
         return replace(run, parted_at=parted_at(self.recording.reached, following.reached))
 
+    def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
+        """The same query through another pipeline as if that were served: every step is run. Raises as `run`."""
+        query = replace(self.query, deadline_ns=None)
+        return _run(variant, query, store, variant.journal(query, pause=pause))
+
 
 class Shadow:
     """A control, and what is done with its answers beside serving them. The same protocol as the runner.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from speckit_memory.config.beside import MOST_BESIDE, Beside, BesideMode
+from speckit_memory.config.beside import MOST_BESIDE, SHARES, Beside, BesideMode
 from speckit_memory.config.document import named_in
 from speckit_memory.config.flag import BY_ENVIRONMENT
 from speckit_memory.config.flag_limits import MAX_ACTIVE, surplus, told, ways_back
@@ -146,7 +146,8 @@ def _by_flags(control: Effective) -> Iterator[Variant]:
         flag = control.flags[name]
         if flag.beside is not None:
             short = name.removeprefix(PREFIX).lower()
-            yield Variant(short, flag.beside, with_flag(control, name), flag=name, where=flag.decided)
+            share = SHARES[flag.beside]
+            yield Variant(short, flag.beside, with_flag(control, name), flag=name, sample=share, where=flag.decided)
 
 
 def _by_entries(

@@ -21,8 +21,8 @@ VARIANT = "vector"
 """The shadow. What everybody asks first: would vectors alone do?"""
 QUERIES = 60
 """So many queries are asked, a sample that is always the same. As few decide a difference of this size."""
-WAIT_SECONDS = 10.0
-CONFIGURATION = "evaluation: {texts: true}\n"
+WAIT_SECONDS = 300.0
+CONFIGURATION = "evaluation: {keep_texts: 7}\n"
 """What the demo's workspace says: its queries are no secret, and the report shows them."""
 
 
@@ -61,11 +61,14 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
         for number, query in enumerate(asked, start=1):
             result = memory.search(query.text, folder=query.folder, deadline_ms=None)
             memory.served(result)
-            memory.finish_shadows(WAIT_SECONDS)
             grades = _grades(dataset.judgements[query.id], ids)
             judged += [Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
                        for memory_id, grade in grades.items()]  # fmt: skip
-            bar.update(number, len(asked), "a second pipeline answers beside the first")
+            bar.update(number, 2 * len(asked), "curated queries are asked")
+        memory.finish_shadows(
+            WAIT_SECONDS,
+            lambda done, total: bar.update(total + done, 2 * total, "a second pipeline answers them as well"),
+        )
     with closing(EvaluationDatabase.open(evaluation_file(store))) as database:
         database.judge(judged)
     shown = report.read(store, since=began, experiment="", now=time.time(), nothing=str)

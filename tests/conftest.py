@@ -14,6 +14,7 @@ import durations
 import privileges
 import pytest
 import tiers
+from replaying import ReplayHere
 
 from tests.server.doors import indexed_workspace
 
@@ -134,3 +135,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"{area:<32} {tests:>4} tests {inputs:>8,} inputs tried {faults:>8,} faults survived")
     inputs, faults = (sum(total[place] for total in counts.values()) for place in (1, 2))
     terminalreporter.line(f"{'altogether':<32} {'':>10} {inputs:>8,} inputs tried {faults:>8,} faults survived")
+
+
+@pytest.fixture(autouse=True)
+def replayed_here(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In the fast tier kept queries are replayed in the process of the test."""
+    with pytest.MonkeyPatch.context() as patched:
+        if "processes" not in request.fixturenames:
+            patched.setattr("speckit_memory.engine.shadowing.replay_process.ReplayProcess", ReplayHere)
+        yield

@@ -26,7 +26,7 @@ IN_FOCUS = 0.65
 """The share of sessions that work on what is in focus."""
 NEW_FOCUS_QUERIES = 0.5
 """The share of judged queries about what is in focus; the others ask about anything that lives."""
-WORKSPACE = "evaluation: {texts: true, observe: 0, max_mb: 500}\n"
+WORKSPACE = "evaluation: {keep_texts: 3650, observe: 0, max_mb: 500}\n"
 DAYS_OF_WORK = 5
 LINKS_TO_SOURCES = 0.5
 STORE = ".speckit/memory.db"

@@ -1,4 +1,4 @@
-"""Makes ready what runs beside a pipeline."""
+"""Makes ready what runs beside a pipeline where answers are served."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.recording import Recorder
-from speckit_memory.engine.shadowing.recorder import earlier
+from speckit_memory.engine.serving import Serving
+from speckit_memory.engine.shadowing.earlier import earlier
+from speckit_memory.engine.shadowing.replays import Replays, shadows_of
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.errors import Problem, SpeckitError
@@ -27,20 +29,28 @@ if TYPE_CHECKING:
 def beside_searches(
     searching: Searching, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
 ) -> Shadows | None:
-    """What runs beside a pipeline: its variants, or the pipelines `inline` in their place; None for nothing.
+    """What runs beside a pipeline: its dark runs and the variant that answers are mixed with, or the pipelines `inline`
+    in their place; None for nothing. Its shadows are replayed: see `Replays`.
 
     Where nothing is recorded, variants would run in vain, and do not. Raises SpeckitError with all that is wrong with
     the pipelines.
     """
     control = searching.runner.pipeline
-    budget, texts = control.budgets_ms["shadow"], recorder.wanted.texts
+    budget = control.budgets_ms["shadow"]
     if inline:
         asked = [RunningVariant.of(one, budget) for one in _checked(inline, config, searching.registry)]
-        return Shadows(control, (), recorder, inline=asked, texts=texts)
-    if not searching.variants or not recorder.on:
+        return Shadows(control, (), recorder, inline=asked)
+    live = [one for one in searching.variants if one.variant.interleave or one.variant.mode == "dark_run"]
+    if not live or not recorder.on:
         return None
-    running = [RunningVariant.of(one, budget) for one in searching.variants]
-    return Shadows(control, running, recorder, texts=texts, earlier=partial(earlier, recorder.path, control.hash))
+    running = [RunningVariant.of(one, budget) for one in live]
+    return Shadows(control, running, recorder, earlier=partial(earlier, recorder.path, control.hash))
+
+
+def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
+    """A state of the configuration with what runs beside its pipeline and what is asked the kept queries."""
+    replays = Replays(searching, config, recorder) if recorder.on and shadows_of(searching) else None
+    return Serving(config, searching, beside_searches(searching, config, recorder), replays)
 
 
 def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Registry) -> list[CheckedVariant]:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-Place = Literal["beside", "idle", "off"]
-"""Right after the reply, where the next caller or the end of a command may wait for it; only when nothing has been
-served for a while, and never in a command that ends; not at all."""
+Place = Literal["beside", "idle", "off", "replay"]
+"""Right after the reply, or before it where answers are mixed; only when nothing has been served for a while, and never
+in a command that ends; not at all; or in a process of its own, which asks kept queries again."""
 
 ENOUGH = 20
 """So many runs are needed to tell."""
@@ -18,7 +18,7 @@ WINDOW = 100
 """So many of the latest runs tell."""
 REST_SECONDS = 7 * 86_400.0
 """After so long a variant that was taken back is tried again, as is one that was changed."""
-_NEXT: dict[Place, Place] = {"beside": "idle", "idle": "off", "off": "off"}
+_NEXT: dict[Place, Place] = {"beside": "idle", "idle": "off", "off": "off", "replay": "off"}
 
 
 class Placement:

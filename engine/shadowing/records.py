@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from speckit_memory.engine.observed import answer_record, query_record
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.questions import Asked
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, StepCost, VariantRecord
 from speckit_memory.pipeline.model import Query
@@ -17,14 +17,14 @@ from speckit_memory.pipeline.shadow import Run
 class Named:
     """A query as records name it: its id, the moment it was asked (epoch seconds), the store and its last change.
 
-    `question` asks it again, and is None unless texts may be kept; `folder` is the one it looks into, if it is known.
+    `asked` asks it again, and is None unless texts are kept; `folder` is the one it looks into, if it is known.
     """
 
     id: str
     at: float
     store: str
     state: int
-    question: Question | None
+    asked: Asked | None
     folder: str = ""
 
 
@@ -44,22 +44,18 @@ class RunBeside:
 def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBeside]) -> Observation:
     """One query with the answer that was served and those beside it."""
     planned = control.outcome.query if control.outcome else query
-    asked = query_record(
-        named.id,
-        planned,
-        at=named.at,
-        store=named.store,
-        state=named.state,
-        folder=named.folder,
-        question=named.question,
+    record = query_record(
+        named.id, planned, at=named.at, store=named.store, state=named.state, folder=named.folder, asked=named.asked
     )
-    return Observation(asked, _answer(control), tuple(map(_variant, beside)))
+    return Observation(record, run_record(control), tuple(map(_variant, beside)))
 
 
-def _answer(run: Run, *, with_rows: bool = True) -> AnswerRecord:
+def run_record(run: Run, *, with_rows: bool = True) -> AnswerRecord:
+    """What is noted of a run, with or without the rows that it found."""
     known = answer_record(run.outcome) if run.outcome and with_rows else AnswerRecord(run.pipeline.hash)
     return replace(
         known,
+        pipeline=run.pipeline.hash,
         total_ms=run.total_ns / 1e6,
         steps=tuple(
             StepCost(one.stage, one.step, one.ns / 1e6, one.n_in, one.n_out, one.state, one.shared)
@@ -73,7 +69,7 @@ def _variant(beside: RunBeside) -> VariantRecord:
     variant, run = beside.variant, beside.run
     return VariantRecord(
         mode=variant.mode,
-        answer=_answer(run, with_rows=variant.mode != "dark_run"),
+        answer=run_record(run, with_rows=variant.mode != "dark_run"),
         flag=variant.flag,
         parted_at=run.parted_at,
         spent_ms=run.spent_ns / 1e6,

@@ -1,4 +1,4 @@
-"""The variants beside one pipeline: which of them see a query, what becomes of their answers, and how they fare."""
+"""The variants of a pipeline that run where answers are served: mixed into them, or in the dark."""
 
 from __future__ import annotations
 
@@ -10,29 +10,26 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.observed import pipeline_record
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed
+from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.harmless import harmless
-from speckit_memory.engine.shadowing.job import Job
-from speckit_memory.engine.shadowing.recorder import Earlier, Recorder
 from speckit_memory.engine.shadowing.records import Named, RunBeside, observation
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState
-from speckit_memory.engine.shadowing.worker import HANGING_SECONDS, Worker
 from speckit_memory.memory.store.evaluation.records import Dropped, Retreat
-from speckit_memory.memory.store.file.holding import Held
-from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.shadow import sampled, shuffled
+from speckit_memory.pipeline.shadow import Beside, sampled, shuffled
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
 
 LEAVING_SECONDS = 1.5
-"""How long the end of a process waits for variants that have not run."""
+"""How long the end of a process waits for dark runs."""
 
 
 class Shadows:
-    """Runs variants after the replies, and hands what it observes to a recorder."""
+    """Has variants run, and hands what it observes to a recorder."""
 
     def __init__(
         self,
@@ -41,22 +38,19 @@ class Shadows:
         recorder: Recorder | None = None,
         *,
         inline: Iterable[RunningVariant] = (),
-        texts: bool = False,
         earlier: Callable[[Iterable[str]], Mapping[str, Earlier] | None] | None = None,
     ) -> None:
-        """`inline` are variants whose answers each search waits for; `texts` tells whether what was asked is kept.
+        """`inline` are variants whose answers each search waits for.
 
         `earlier` says what is known of variants from before, by their hashes; None where that cannot be told now. It is
-        asked before the first of them runs, since it reads a file, which no search should wait for, and asked again
-        until it has told: none runs before that is known, as it may have been switched off.
+        asked in a thread, since it reads a file, which no search should wait for, and asked again until it has told:
+        none runs before that is known, as it may have been switched off.
         """
         self._control = control
         self._variants = tuple(variants)
         self._inline = tuple(inline)
         self._recorder = recorder
-        self._texts = texts
-        self._worker = Worker(self._done, self._hanging, self._placed)
-        self._seen: tuple[Snapshot, Held] | None = None
+        self._dark = DarkRuns(self._placed, self._note_dark, self._hanging)
         self._earlier = earlier
         self._beginning = Lock()
         self._known = Event()
@@ -91,6 +85,11 @@ class Shadows:
         with harmless("what is known of variants could not be read"):
             self._placed()
 
+    @property
+    def mixes(self) -> bool:
+        """Whether answers are mixed with those of a variant."""
+        return any(variant.mode == "interleaved" for variant in self._variants)
+
     def search(self, query_id: str) -> Search:
         """A search that variants may see."""
         seeing = self._seeing(query_id)
@@ -108,43 +107,23 @@ class Shadows:
             known = not mixed or self._placed_soon(variant.placement.budget_ms / 1e3)
             if not known or variant.place == "off" or (variant.place == "idle" and mixed):
                 variant.drop("off")
-            elif not mixed and not self._worker.room():
-                variant.drop("queue")
             else:
                 seeing.append(variant)
         return shuffled(query_id, seeing, lambda variant: variant.hash)
 
-    def held(
-        self, job: Job, variants: Sequence[RunningVariant], snapshot: Snapshot, opened: OpenStore, question: Question
+    def over(
+        self, named: Named, before: Beside, runs: Sequence[RunBeside], dark: Sequence[RunningVariant], opened: OpenStore
     ) -> None:
-        """Has the state held that the query saw: once for all queries that saw the same one.
-
-        What sessions were sent is written without a new snapshot, so a query of a session has a state of its own.
-        """
-        seen = self._seen
-        known = seen[1] if seen is not None and seen[0] is snapshot and not question.session else None
-        job.wait_for(variants, snapshot, opened.database, known)
-        if job.held is not None and not question.session:
-            self._seen = (snapshot, job.held)
-
-    def over(self, job: Job | None) -> None:
-        """A search has returned: takes the query if there is one, and tells at once who did not see it."""
-        if job is not None and not self._worker.put(job):
-            job.drop("queue")
-            for run in job.runs:
-                run.variant.drop("queue")
-            job.end()
-            self._forget()
-        self._report_dropped()
-
-    def named(self, query_id: str, at: float, store: str, state: int, question: Question) -> Named:
-        """A query as records name it."""
-        return Named(query_id, at, store, state, question if self._texts else None)
+        """A search has returned: notes what ran for it, and has the dark ones run."""
+        if runs:
+            self._note(named, before, runs)
+        if dark:
+            self._dark.begin(dark, named, before, opened)
 
     def finish(self, seconds: float, *, leaving: bool = False) -> bool:
-        """Waits until all variants have run, so many seconds at most; whether they have. See `Worker.finish`."""
-        finished = self._worker.finish(seconds, leaving=leaving)
-        self._report_dropped()
+        """Waits until dark runs have ended, so many seconds at most; whether they have."""
+        finished = self._dark.finish(seconds, leaving=leaving)
+        self.report()
         if leaving and self._recorder:
             self._recorder.write()
         return finished
@@ -152,35 +131,25 @@ class Shadows:
     def states(self) -> tuple[ShadowState, ...]:
         """How each variant fares."""
         self._ask()
-        self._worker.look_after()
         return tuple(variant.state() for variant in self._variants)
 
-    def note(self, job: Job, runs: Sequence[RunBeside]) -> None:
+    def _note(self, named: Named, before: Beside, runs: Sequence[RunBeside]) -> None:
         """Counts the runs of a query, and records it."""
         for one in runs:
-            why = one.variant.ran(one.run.spent_ns / 1e6, one.run.failure)
-            self._moved(one.variant, why)
-        self._record(job, runs)
-        self._report_dropped()
+            self._moved(one.variant, one.variant.ran(one.run.spent_ns / 1e6, one.run.failure))
+        self._record(named, before, runs)
+        self.report()
 
-    def _done(self, job: Job) -> None:
-        self._forget()
-        self.note(job, job.runs)
+    def _note_dark(self, named: Named, before: Beside, run: RunBeside) -> None:
+        self._note(named, before, [run])
 
-    def _forget(self) -> None:
-        """Keeps no state in memory that nobody holds any more."""
-        seen = self._seen
-        if seen is not None and seen[1].ended and self._seen is seen:
-            self._seen = None
+    def _hanging(self, named: Named, before: Beside, variant: RunningVariant, step: str) -> None:
+        self._moved(variant, variant.never_ended(step, HANGING_SECONDS))
+        self._record(named, before, [failed(before, variant, f"TimeoutError in {step}", HANGING_SECONDS)])
 
-    def _hanging(self, job: Job, variant: RunningVariant, step: str) -> None:
-        why = variant.never_ended(step, HANGING_SECONDS)
-        self._moved(variant, why)
-        self._record(job, [job.failed(variant, f"TimeoutError in {step}", HANGING_SECONDS)])
-
-    def _record(self, job: Job, runs: Sequence[RunBeside]) -> None:
+    def _record(self, named: Named, before: Beside, runs: Sequence[RunBeside]) -> None:
         def noted(recorder: Recorder) -> None:
-            seen = observation(job.named, job.before.query, job.before.control, runs)
+            seen = observation(named, before.query, before.control, runs)
             recorder.record(
                 seen, [pipeline_record(self._control), *(pipeline_record(one.run.pipeline) for one in runs)]
             )
@@ -192,7 +161,8 @@ class Shadows:
             retreat = Retreat(self._control.hash, variant.hash, variant.place, why, time.time())
             self._fenced(lambda recorder: recorder.retreat(retreat))
 
-    def _report_dropped(self) -> None:
+    def report(self) -> None:
+        """Tells at once who did not see a query."""
         for variant in (*self._variants, *self._inline):
             with variant.guard:
                 counts, variant.unreported = variant.unreported, Counter()

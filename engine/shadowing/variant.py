@@ -10,23 +10,22 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
+from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.placement import REST_SECONDS, Place, Placement
-from speckit_memory.engine.shadowing.recorder import Earlier
 from speckit_memory.memory.store.evaluation.records import Mode
 from speckit_memory.pipeline.checked_variants import CheckedVariant
 from speckit_memory.pipeline.runner import Runner
 
 LOGGER = logging.getLogger(__name__)
 
-Why = Literal["queue", "busy", "state", "off", "late", "end", "mixed", "rollout", "resume"]
+Why = Literal["queue", "busy", "gone", "off", "late", "end", "rollout", "resume"]
 WHY: dict[str, str] = {
-    "queue": "too many waited",
+    "queue": "another search was measured",
     "busy": "searches left no time for it",
-    "state": "the state of the store could not be held",
+    "gone": "its folder is not in the store any more",
     "off": "it is switched off, or whether it is was not known in time",
     "late": "the answer itself was incomplete, for its deadline",
     "end": "the process ended first",
-    "mixed": "the answer was mixed with that of another variant",
     "rollout": "a flag is enabled for the share of sessions that asked",
     "resume": "a hand-over answered, which comes of a pipeline of its own",
 }
@@ -36,7 +35,8 @@ WHY: dict[str, str] = {
 @dataclass(frozen=True, slots=True)
 class ShadowState:
     """How a variant fares. `dropped` counts the queries it did not see by reason; `retreat` says why it stepped back
-    last, "" when it did not. Times are those of its runs at this place, in milliseconds."""
+    last, "" when it did not. Times are those of its runs at this place, in milliseconds. `waiting` queries are to be
+    replayed for a shadow."""
 
     name: str
     mode: Mode
@@ -50,6 +50,7 @@ class ShadowState:
     p95_ms: float
     budget_ms: float
     retreat: str = ""
+    waiting: int = 0
 
 
 @dataclass(slots=True)

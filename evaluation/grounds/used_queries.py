@@ -13,7 +13,7 @@ from speckit_memory.evaluation.metrics import relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
 from speckit_memory.memory.store.evaluation.records import USE_GRADES, Judgement, QueryRecord, UseRecord
 
-TEXTS_HINT = "Texts are kept while .speckit/config.yaml says `evaluation: {texts: true}`."
+TEXTS_HINT = "Texts are kept for seven days unless .speckit/config.yaml says otherwise: `evaluation: {keep_texts: 30}`."
 _Known = tuple[list[QueryRecord], list[UseRecord], dict[str, tuple[int, ...]], list[Judgement]]
 
 

@@ -36,7 +36,7 @@ from speckit_memory.server.shadows.since import since as moment_of
 def command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
     """Ask the noted queries again, of another pipeline: agreement, cost, and a verdict where something is known.
 
-    Needs the texts of queries, which are kept from when .speckit/config.yaml says `evaluation: {texts: true}`. --db may
+    Needs the texts of queries, which are kept for seven days unless .speckit/config.yaml says otherwise. --db may
     name a copy of the store: the queries are those noted beside it, else those of the workspace's own store. Nothing is
     written to the store; the result is kept beside the queries under an id of its own, which `flags promote --evidence`
     takes for the flag of --flag.

@@ -48,7 +48,7 @@ def command(common: Common) -> None:
 def standing(found: LearnedPhrases) -> str:
     """Where learning stands, in words."""
     if not found.texts:
-        return "nothing is learned: questions are not kept (evaluation: {texts: true} in .speckit/config.yaml)"
+        return "nothing is learned: questions are not kept (evaluation: {keep_texts: never} in .speckit/config.yaml)"
     if found.learns:
         return f"learning, after {counted(found.pairs, 'selection')}"
     return (

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.files.written_file import check_target, written
-from speckit_memory.config.settings import settings
+from speckit_memory.config.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
 from speckit_memory.server.shadows.since import since as moment_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
 @click.option("--experiment", default="", metavar="ID", help="Only this comparison, by the id that reports show.")
 @shared("db", "json")
 def command(common: Common, page: Path | None, since: str | None, experiment: str) -> None:
-    """Show what pipelines that ran beside the served one have shown: verdict, agreement, cost, and what to do next.
+    """Show what pipelines beside the served one have shown: verdict, agreement, cost, and what to do next.
 
-    Looking does no harm: verdicts hold however often they are looked at. Percentiles of times have no interval.
+    Queries that wait to be replayed for shadows are replayed first; an interrupted run goes on where it was. Looking
+    does no harm: verdicts hold however often they are looked at. Percentiles of times have no interval.
     """
     now = time.time()
     first = None if since is None else moment_of(since, now)
@@ -47,6 +49,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     from speckit_memory.server.shadows.report import read
     from speckit_memory.server.shadows.text import show
 
+    replay(common, config)
     report = read(config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since))
     if page is not None:
         write_page(page, report)
@@ -56,6 +59,21 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
         show(report)
         if page is not None:
             click.echo("\n" + wrapped(f"written as a page: {page}"))
+
+
+def replay(common: Common, config: Settings) -> None:
+    """Replays what waits for the shadows of the pipeline in force. Where that cannot be, a warning says so: what is
+    known is reported all the same."""
+    from speckit_memory.engine import Memory
+    from speckit_memory.memory.store.evaluation.database import evaluation_file
+
+    if not evaluation_file(config.db).exists():
+        return
+    try:
+        with Memory.open(config.db, common.pipeline, create=False) as memory, ProgressReporter("replay") as bar:
+            memory.finish_shadows(None, lambda done, total: bar.update(done, total, "kept queries"))
+    except SpeckitError as error:
+        click.echo(wrapped(f"Kept queries could not be replayed: {error}", fg="yellow"), err=True)
 
 
 def write_page(file: Path, report: ShadowReport) -> None:

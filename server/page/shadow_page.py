@@ -30,7 +30,7 @@ from speckit_memory.server.wording import figure, in_common, milliseconds, momen
 
 MARK = "speckit-memory shadow report"
 """How a page of ours is known when it is to be overwritten."""
-SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "◐"}
+SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "◐", "failed": "✕"}
 _FEW = 5
 
 

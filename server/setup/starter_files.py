@@ -37,11 +37,11 @@ CONFIG = """\
 # Whether background work links documents that name the same: "link" or "off". docs/lifecycle.md says by which rules.
 # entities: link
 
-# What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that "shadows"
-# answered too, or "off". What was asked is kept with texts: true alone; the rest is ids and figures.
+# What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that are
+# replayed for "shadows", or "off". The words of queries are kept for some days; the rest is ids and figures.
 # evaluation:
 #   record: all
-#   texts: false
+#   keep_texts: 7       # days, or never
 #   keep_days: 90
 #   max_mb: 50
 #   observe: 0.05       # share of the queries whose scores are kept part by part

@@ -17,7 +17,7 @@ class NextStep:
     commands: Sequence[str]
 
 
-KEPT = "write `evaluation: {texts: true}` in .speckit/config.yaml"
+KEPT = "write `evaluation: {keep_texts: 7}` in .speckit/config.yaml"
 
 
 def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[NextStep]:
@@ -40,10 +40,10 @@ def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[N
         measure = f"speckit-memory eval compare --own --flag {shlex.quote(report.flag)}"
         why = f"Its criterion is not met yet ({'; '.join(lacks)}). " if lacks else ""
         measured = NextStep(f"{why}Measure it at once on queries made of the memories", [measure])
-        steps += [away, measured] if report.verdict == "worse" else [measured, away]
+        steps += [away, measured] if report.verdict in ("worse", "failed") else [measured, away]
     elif same:
         steps.append(away)
-    elif report.verdict == "worse":
+    elif report.verdict in ("worse", "failed"):
         steps += [away, further]
     else:
         steps += [further, away]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from speckit_memory.config.flag_states import ahead
+from speckit_memory.config.recording import recording_in_force
 from speckit_memory.config.settings import Settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.variants import Variant
@@ -10,8 +11,8 @@ from speckit_memory.pipeline.variants import Variant
 _START = """\
 No pipeline runs beside {served}. To start one, write at the top of {file}:
     shadows: [rsf]
-It takes any preset or pipeline file, or several. {flags}Then search as usual: every query is answered by both, the \
-other one after the reply, and this report compares them."""
+It takes any preset or pipeline file, or several. {flags}Then search as usual: this report asks both what you \
+asked in the last days, and compares them."""
 _FLAG = """\
 Or take a flag that this pipeline waits for to shadow, one state at a time:
 {commands}
@@ -37,14 +38,20 @@ def why_nothing(config: Settings, since: str | None) -> str:
         return (
             f"These run beside {config.pipeline_told}, and no search that they saw has been recorded {when}:\n"
             f"{beside}\n"
-            "A search counts when it is served through this store: by the command line, over MCP or from Python. A "
-            "server that was started before the variant was set goes on without it until it is started again."
+            "A search counts when it is served through this store: by the command line, over MCP or from Python."
+            f"{_kept(config)}"
         )
     folder = config.root / ".speckit"
     flag = next((name for name in waiting_flags(control) if control.flags[name].state == "off"), "")
     commands = "\n".join([f"    speckit-memory flags promote {flag}"] * ahead("off", "shadow"))
     flags = "\n" + _FLAG.format(commands=commands) if flag else ""
     return _START.format(served=config.pipeline_told, file=folder / "pipeline.yaml", flags=flags)
+
+
+def _kept(config: Settings) -> str:
+    if recording_in_force(config).texts:
+        return ""
+    return " Shadows are asked nothing, as the words of queries are not kept: `evaluation: {keep_texts: never}`."
 
 
 def _told(variant: Variant) -> str:

@@ -93,7 +93,9 @@ class ShadowReport:
         if len(self.comparisons) == 1:
             return self.comparisons[0].judged.report.sentence
         parts = []
-        told: dict[str, list[str]] = {verdict: [] for verdict in ("worse", "better", "same", "undecided", DARK)}
+        told: dict[str, list[str]] = {
+            verdict: [] for verdict in ("failed", "worse", "better", "same", "undecided", DARK)
+        }
         for one in self.comparisons:
             report = one.judged.report
             told[DARK if report.mode == "dark_run" else report.verdict].append(one.variant)

@@ -16,9 +16,11 @@ from speckit_memory.server.output import counted, printable, table, wrapped
 from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
 from speckit_memory.server.wording import figure, in_common, milliseconds, moment, percent, period
 
-SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?"}
+SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕"}
 """A sign for each verdict, beside its word: colour alone tells not everybody."""
-_COLOURS = {"better": "green", "worse": "red", "same": "cyan", "undecided": "yellow"}
+_COLOURS = {"better": "green", "worse": "red", "same": "cyan", "undecided": "yellow", "failed": "red"}
+BASES = {"served": "replayed as they were served", "present": "replayed on the present store"}
+"""Which state of the store the two answers of replayed queries rest on."""
 ORDER = "by rank-biased overlap, lowest first"
 """How the queries that differ most are ordered."""
 _QUERIES = 3
@@ -65,12 +67,13 @@ def _about(compared: Compared) -> str:
     )
     if report.failed:
         lost.append(f"{report.failed:,} failed ({_counts(report.failures)})")
+    bases = [f"{report.basis[one]:,} {said}" for one, said in BASES.items() if report.basis.get(one)]
     flag = f" · {report.flag}" if report.flag else ""
     when = period(report.first, report.last, hours=not report.queries)
     return (
         f"{report.mode.replace('_', ' ')} {report.id} · {report.control.name} {report.control.hash} → "
         f"{report.variant.name} {report.variant.hash}{flag} · {counted(report.queries, 'query')}, "
-        f"{when} · {', '.join(lost) or 'none dropped, none failed'}"
+        f"{when} · {', '.join((*bases, *(lost or ['none dropped, none failed'])))}"
     )
 
 

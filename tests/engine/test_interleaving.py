@@ -240,17 +240,16 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
     assert found.report.as_json()["interleaving"]["queries"] == 6
 
 
-def test_other_variants_do_not_see_mixed_answers_and_that_is_counted(root: Path) -> None:
+def test_what_was_answered_by_both_is_replayed_for_others_unmixed(root: Path) -> None:
     with opened(root, "[{use: vector.yaml, interleave: true}, rrf]") as memory:
-        memory.search(QUESTION, limit=4)
+        memory.served(memory.search(QUESTION, limit=4))
         assert memory.finish_shadows()
-        states = {state.mode: state for state in memory.shadows}
-        memory._open.recorder.write()
     with EvaluationDatabase.open(root / "memory.evaluation.db") as database:
-        told = {one.mode: dict(one.dropped) for one in database.experiments()}
+        mixed, replayed = sorted(database.pairs(), key=lambda pair: pair.variant.mode)
 
-    assert (states["shadow"].seen, dict(states["shadow"].dropped)) == (0, {"mixed": 1})
-    assert told == {"interleaved": {}, "shadow": {"mixed": 1}}
+    assert (mixed.basis, replayed.basis) == ("live", "present")
+    assert [pair.variant.mode for pair in (mixed, replayed)] == ["interleaved", "shadow"]
+    assert mixed.control.scores != replayed.control.scores
 
 
 @pytest.mark.parametrize("why", ["queue", "busy", "state", "off", "late", "end", "mixed"])

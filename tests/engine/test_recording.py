@@ -87,7 +87,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.mark.requirement("E1.served")
 def test_what_was_served_is_noted_as_ids_and_figures_without_any_text(saying: Said, path: Path) -> None:
-    with saying() as memory:
+    with saying("{keep_texts: never}") as memory:
         result = memory.search("fused zebrafish", limit=3, session="my session", query_id=ID)
         memory.search("never shown")
         assert memory.served(result, 2) == ""
@@ -106,18 +106,20 @@ def test_what_was_served_is_noted_as_ids_and_figures_without_any_text(saying: Sa
         assert word not in path.read_bytes()
 
 
-def test_a_question_is_kept_where_the_workspace_says_so_and_can_be_asked_again(saying: Said, path: Path) -> None:
-    with saying("{texts: true}") as memory:
+def test_a_question_is_kept_with_its_read_point_and_can_be_asked_again(saying: Said, path: Path) -> None:
+    with saying() as memory:
         memory.served(memory.search('"rank fusion" -zebrafish', limit=3, folder="", session="mine"))
     with EvaluationDatabase.open(path, create=False) as database:
         [query] = database.queries()
     assert query.question == {"text": '"rank fusion" -zebrafish', "limit": 3}
+    assert query.read_point is not None
+    assert set(query.read_point) == {"now", "session"}
     assert query.session not in ("", "mine")
 
 
 def test_the_same_question_is_known_again_without_its_words(saying: Said, root: Path, path: Path) -> None:
     write_file(root / "docs" / "4.md", "# Rank fusion 4\n\nHow scores are fused.\n")
-    with saying() as memory:
+    with saying("{keep_texts: never}") as memory:
         memory.index([root])
         for text, folder in [
             ("Fused zebrafish", ""), (" fused  ZEBRAFISH ", ""), ("fused -zebrafish", ""), ("fused", ""),
@@ -133,7 +135,7 @@ def test_the_same_question_is_known_again_without_its_words(saying: Said, root: 
 
 def test_a_folder_is_noted_only_if_it_is_there(saying: Said, root: Path, path: Path) -> None:
     write_file(root / "docs" / "inner" / "4.md", "# Rank fusion 4\n\nHow scores are fused.\n")
-    with saying() as memory:
+    with saying("{keep_texts: never}") as memory:
         memory.index([root])
         for folder in ("", "docs", "docs/inner", "my secret zebrafish", "doc"):
             memory.served(memory.search("fused zebrafish", folder=folder, limit=2))
@@ -144,14 +146,35 @@ def test_a_folder_is_noted_only_if_it_is_there(saying: Said, root: Path, path: P
 
 
 def test_words_are_forgotten_where_the_workspace_has_them_kept_no_more(saying: Said, root: Path, path: Path) -> None:
-    with saying("{texts: true}") as memory:
+    with saying() as memory:
         memory.served(memory.search("fused zebrafish"))
     assert b"zebrafish" in path.read_bytes()
-    with saying() as memory:
+    with saying("{keep_texts: never}") as memory:
         memory.served(memory.search("fused scores"))
     with EvaluationDatabase.open(path, create=False) as database:
         assert [query.question for query in database.queries()] == [None, None]
     assert all(b"zebrafish" not in file.read_bytes() for file in root.glob("memory.evaluation.db*"))
+
+
+def test_words_are_kept_for_as_many_days_as_the_workspace_says(saying: Said, path: Path) -> None:
+    day = 86_400.0
+    with EvaluationDatabase.open(path) as database:
+        for number, days in enumerate((1, 6, 8, 40)):
+            seen = asked(number, time.time() - days * day)
+            words = replace(seen.query, question={"text": f"zebrafish {number}"}, read_point={"now": 1.0})
+            database.record([replace(seen, query=words)])
+    kept = []
+    for evaluation in ("{keep_texts: 30}", "{}"):
+        with saying(evaluation) as memory:
+            memory.served(memory.search("rank fusion"))
+            memory.write_notes()
+        with EvaluationDatabase.open(path) as database:
+            kept.append(
+                [query.read_point is not None for query in database.queries() if query.at < time.time() - day / 2]
+            )
+    assert kept == [[False, True, True, True], [False, False, True, True]]
+    assert b"zebrafish 2" not in path.read_bytes()
+    assert b"zebrafish 1" in path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -437,7 +460,7 @@ def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said,
 
 
 def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path) -> None:
-    with saying() as memory:
+    with saying("{keep_texts: never}") as memory:
         assert check(memory).detail == f"queries that are served are noted without texts; there is no {path} yet"
         memory.served(memory.search("rank fusion", query_id=ID))  # which is in no sample
         told = check(memory).detail

@@ -145,18 +145,19 @@ def test_a_search_under_way_ends_with_the_pipeline_it_began_with(
 @pytest.mark.requirement("P4.followed")
 def test_what_runs_beside_the_pipeline_follows_too_and_what_ran_before_ends(memory: Memory, root: Path) -> None:
     others = threading.enumerate()
-    settled(root, PIPELINE_FILE, f"{OURS}shadows: [fts5]\n")
-    search(memory)
+    dark = "dark_runs: [{use: bm25, sample: 1.0}]\n"
+    settled(root, PIPELINE_FILE, f"{OURS}shadows: [fts5]\n{dark}")
+    memory.served(search(memory))
     assert memory.finish_shadows(30)
-    assert [(one.name, one.seen) for one in memory.shadows] == [("fts5", 1)]
-    first = memory._shadows
-    settled(root, PIPELINE_FILE, f"# the same\n{OURS}shadows: [fts5]\n")
+    assert [(one.name, one.seen) for one in memory.shadows] == [("fts5", 1), ("bm25", 1)]
+    first = memory._in_force.now.shadows
+    settled(root, PIPELINE_FILE, f"# the same\n{OURS}shadows: [fts5]\n{dark}")
     search(memory)
-    assert memory._shadows is first  # a comment does not begin it anew
+    assert memory._in_force.now.shadows is first  # a comment does not begin it anew
     settled(root, PIPELINE_FILE, f"{OURS}shadows: [vector]\n")
-    search(memory)
+    memory.served(search(memory))
     assert memory.finish_shadows(30)
-    assert [(one.name, one.seen) for one in memory.shadows] == [("vector", 1)]
+    assert [(one.name, one.seen) for one in memory.shadows] == [("vector", 3)]  # those before, too
     settled(root, PIPELINE_FILE, f"{OURS}shadows: [nowhere.yaml]\n")
     assert "nowhere.yaml" in str(search(memory).notes.warnings)
     assert memory.pipeline.name == "ours"
@@ -164,7 +165,9 @@ def test_what_runs_beside_the_pipeline_follows_too_and_what_ran_before_ends(memo
     search(memory)
     assert memory.shadows == ()
     memory._in_force.end()
-    ours = {thread for thread in threading.enumerate() if thread.name.startswith("shadows")}.difference(others)
+    ours = {thread for thread in threading.enumerate() if thread.name.startswith(("shadows", "dark"))}.difference(
+        others
+    )
     for thread in ours:
         thread.join(30)
     assert not any(thread.is_alive() for thread in ours)

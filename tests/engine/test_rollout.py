@@ -11,6 +11,7 @@ from speckit_memory.config.settings import FLAGS_FILE
 from speckit_memory.engine import Memory, assembly, pipelines
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.rollouts import bucket
 from tests.server.doors import call, indexed_workspace
@@ -81,17 +82,17 @@ def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_
             assert (answered_by.hash, answered_by.fusion.fuser.use) == (other.pipeline.hash, fuser)
 
 
-@pytest.mark.requirement("P4.dropped")
-def test_what_wishes_do_not_change_is_seen_by_variants(tmp_path: Path) -> None:
+@pytest.mark.requirement("P4.basis")
+def test_queries_with_wishes_are_replayed_without_them(tmp_path: Path) -> None:
     pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
-        memory.search("anything", adjust=Adjustment(rerank=True))
-        memory.search("anything else", adjust=Adjustment(rerank=False))
+        memory.served(memory.search("anything", adjust=Adjustment(rerank=True)))
+        memory.served(memory.search("anything else", adjust=Adjustment(rerank=False)))
         assert memory.finish_shadows(10)
-        [variant] = memory.shadows
 
-    assert (variant.seen, variant.dropped) == (1, {})
+    with EvaluationDatabase.open(tmp_path / "memory.evaluation.db", create=False) as database:
+        assert [pair.basis for pair in database.pairs()] == ["served", "present"]
 
 
 @pytest.mark.requirement("P11.percent")
@@ -118,14 +119,17 @@ def test_larger_shares_contain_smaller_ones_and_are_checked_before_anything_is_s
         Memory.open(tmp_path / "memory.db", root=tmp_path, environ=environ)
 
 
-@pytest.mark.requirement("P4.dropped")
-def test_what_a_share_is_answered_is_not_seen_by_variants_and_counted(tmp_path: Path) -> None:
+@pytest.mark.requirement("P4.basis")
+def test_what_a_share_is_answered_is_replayed_through_the_pipeline_of_the_others(tmp_path: Path) -> None:
     flags(tmp_path, f"{NAME}: {{state: enabled, was: shadow, percent: 50}}")
     pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
-        memory.search("anything", session="hello")
+        memory.served(memory.search("anything", session="hello"))
         assert memory.finish_shadows(10)
-        [variant] = memory.shadows
+        control = memory.pipeline.hash
 
-    assert (variant.seen, variant.dropped) == (0, {"rollout": 1})
+    with EvaluationDatabase.open(tmp_path / "memory.evaluation.db", create=False) as database:
+        [pair], [seen] = database.pairs(), database.served()
+    assert seen.control.pipeline != pair.control.pipeline == control
+    assert pair.basis == "present"

@@ -138,7 +138,7 @@ CASES = {
     ),
     "all failed": (
         [pair(number, [1], [], failure="KeyError in rsf") for number in range(3)], experiment(), {},
-        "undecided",
+        "failed",
         "rsf failed on all 3 queries (KeyError in rsf: 3), so there is nothing to compare with default.",
     ),
     "one pair": (

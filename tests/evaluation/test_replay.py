@@ -24,10 +24,11 @@ QUESTIONS = ("rank fusion", "write-ahead log", "quokka cache", "backups of the s
 def asked(workspace: Path) -> Path:
     """A workspace in which five questions were asked, one of them of bm25, and before that one that was not kept."""
     store, config = workspace / "memory.db", workspace / ".speckit" / "config.yaml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("evaluation: {keep_texts: never}\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
         memory.served(memory.search("nothing of this is kept"))
-    config.parent.mkdir(exist_ok=True)
-    config.write_text("evaluation: {texts: true}\n")
+    config.unlink()
     with Memory.open(store, root=workspace, environ={}) as memory:
         for text in QUESTIONS[1:]:
             memory.served(memory.search(text, limit=3))
@@ -90,11 +91,13 @@ def test_without_texts_it_says_what_to_set(workspace: Path) -> None:
     store, log = workspace / "memory.db", workspace / "memory.evaluation.db"
     with pytest.raises(SpeckitError, match=r"there is nothing to ask again: .* does not exist"):
         replay(log, store, "bm25")
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "config.yaml").write_text("evaluation: {keep_texts: never}\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
         memory.served(memory.search("rank fusion"))
     with pytest.raises(SpeckitError, match="holds 1 queries, all without their texts") as raised:
         replay(log, store, "bm25")
-    assert "evaluation: {texts: true}" in raised.value.problems[0].actions[0]
+    assert "evaluation: {keep_texts: 30}" in raised.value.problems[0].actions[0]
 
 
 @pytest.mark.requirement("E1.replay")

@@ -35,7 +35,7 @@ def test_over_300_live_queries_the_same_pipeline_is_the_same_and_a_planted_regre
     shutil.copytree(bundled.FOLDER / "docs", root / "docs")
     (root / ".speckit").mkdir()
     (root / "weak.yaml").write_text(WEAK)
-    (root / ".speckit" / "pipeline.yaml").write_text("shadows: [default, ../weak.yaml]\n")
+    (root / ".speckit" / "pipeline.yaml").write_text("pipeline: ours\nshadows: [default, ../weak.yaml]\n")
     curated = list(dataset.judged())
     # each again with a word before it, until there are enough
     asked = [(f"{word} {query.text}".strip(), query) for word in ("", "about", "why") for query in curated][:QUERIES]
@@ -46,7 +46,6 @@ def test_over_300_live_queries_the_same_pipeline_is_the_same_and_a_planted_regre
         for text, query in asked:
             result = memory.search(text, deadline_ms=None)
             memory.served(result)
-            memory.finish_shadows(60)
             grades = dataset.judgements[query.id]
             judged += [
                 Judgement(result.query_id, number, int(grades.get(key, 0)), "judged", "us", time.time())
@@ -58,11 +57,11 @@ def test_over_300_live_queries_the_same_pipeline_is_the_same_and_a_planted_regre
     document = call(root, ["shadow", "report", "--json"]).json
     found = {one["variant"]["name"]: one for one in document["comparisons"]}
 
-    same, weak = found["default"], found["weak"]
+    same, weak = found["ours"], found["weak"]
     assert (same["queries"], same["ordering_differences"], same["verdict"]) == (QUERIES, 0, "same")
-    assert same["sentence"].startswith("No difference: default again gave the same memories in the same order")
+    assert same["sentence"].startswith("No difference: ours again gave the same memories in the same order")
     assert (weak["queries"], weak["verdict"]) == (QUERIES, "worse")
     low, high = weak["quality"][0]["ci95"]
     assert low < weak["quality"][0]["delta"] < high < 0
-    assert weak["sentence"].startswith("weak is worse than default on nDCG@10 (-")
+    assert weak["sentence"].startswith("weak is worse than ours on nDCG@10 (-")
     assert weak["noise_floor"]["ordering_differences"] == 0

@@ -12,6 +12,7 @@ from speckit_memory.memory.store.evaluation import bringing, kept, lost, observa
 from speckit_memory.memory.store.evaluation import selections as selected
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
+    Arm,
     Dropped,
     Experiment,
     FlagChange,
@@ -22,6 +23,7 @@ from speckit_memory.memory.store.evaluation.records import (
     Pair,
     PipelineRecord,
     QueryRecord,
+    Replay,
     Retreat,
     Scoring,
     Sign,
@@ -120,8 +122,36 @@ class EvaluationDatabase:
     def pairs_of(self, experiment: Experiment, since: float | None = None) -> list[Pair]:
         """The pairs of this experiment, by time; no other is read."""
         with self._file.reading() as connection:
-            key = experiment.control.hash, experiment.variant.hash, experiment.mode
+            key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
             return observations.pairs_of(connection, *key, since or 0.0)
+
+    def begin(self, arm: Arm, pipelines: Iterable[PipelineRecord]) -> None:
+        """Notes the pipelines of an arm. What is known of others that answer like its own holds for it as well."""
+        with self._file.writing() as connection:
+            observations.put_pipelines(connection, pipelines)
+            observations.carry_over(connection, arm)
+
+    def waiting(self, arm: Arm) -> list[tuple[int, str]]:
+        """The numbers and ids of the queries that can be replayed and that this arm has not answered."""
+        with self._file.reading() as connection:
+            return observations.waiting(connection, arm)
+
+    def observation(self, number: int) -> Observation | None:
+        """A query by its number, with the answer that was served; None once it is not kept any more."""
+        with self._file.reading() as connection:
+            return observations.observation(connection, number)
+
+    def replayed(self, replays: Iterable[Replay]) -> None:
+        """Keeps replays, in one transaction. What is known of a query and an arm stays."""
+        with self._file.writing() as connection:
+            for replay in replays:
+                observations.put_replay(connection, replay)
+
+    def arm(self, arm: Arm, ended: str) -> tuple[int, int, int]:
+        """How many queries an arm was asked, on how many its variant failed, and on how many of these with a failure
+        that begins with `ended`."""
+        with self._file.reading() as connection:
+            return observations.replayed(connection, arm, ended)
 
     def experiments(self, since: float | None = None, *, experiment: str = "") -> list[Experiment]:
         """Which pipelines stood side by side, the latest first; the one of this id alone, or all of them."""
@@ -252,9 +282,9 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.tally(connection, control, variant, mode)
 
-    def prune(self, *, before: float, max_bytes: int, steps: int = 4, texts: bool = True) -> int:
+    def prune(self, *, before: float, max_bytes: int, steps: int = 4, texts_before: float = 0.0) -> int:
         """Gives up what is older than `before`, then the oldest until queries and their answers fit in `max_bytes`, and
-        the words of queries unless `texts` may be kept; returns how many were given up or lost their words.
+        the words of queries before `texts_before`; returns how many were given up or lost their words.
 
         A step is one short transaction over a few hundred queries; what `steps` of them leave over waits for the next
         call. What was decided (evaluations, changes of flags, retreats, judgements) stays, and takes no room from
@@ -267,7 +297,7 @@ class EvaluationDatabase:
                 if not count and lost.bytes_to_give_up(connection) > max_bytes:
                     moment = lost.moment_of(connection)
                     count = lost.prune_before(connection, moment) if moment is not None else 0
-                count += 0 if texts else lost.forget_texts(connection)
+                count += lost.forget_texts(connection, texts_before)
             given_up += count
             if not count:
                 break

@@ -29,8 +29,15 @@ WHERE q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number 
 ON CONFLICT DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
 """
 _GIVE_UP = "DELETE FROM queries WHERE number IN (SELECT number FROM queries WHERE at < ? ORDER BY at, number LIMIT ?)"
+_COUNT_REPLAYS = """
+INSERT INTO pruned SELECT r.control, r.variant, 'shadow', count(*), max(q.at) FROM replays r JOIN queries q
+ON q.number = r.query WHERE r.basis <> 'gone'
+AND q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number LIMIT ?2) GROUP BY 1, 2
+ON CONFLICT DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+"""
 _FORGET = """
-UPDATE queries SET question = NULL WHERE number IN (SELECT number FROM queries WHERE question IS NOT NULL LIMIT ?)
+UPDATE queries SET question = NULL, read_point = NULL
+WHERE number IN (SELECT number FROM queries WHERE question IS NOT NULL AND at < ? LIMIT ?)
 """
 _KEPT = """
 SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
@@ -52,7 +59,7 @@ def put_dropped(connection: apsw.Connection, dropped: Dropped, at: float | None 
 
 def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
     """Gives up the oldest queries before a moment, with all that hangs on them, and counts them; returns how many."""
-    for sql in (_COUNT_PAIRS, _COUNT_QUERIES):
+    for sql in (_COUNT_PAIRS, _COUNT_REPLAYS, _COUNT_QUERIES):
         connection.execute(sql, (moment, most))
     connection.execute(_GIVE_UP, (moment, most))
     given_up = connection.changes()
@@ -63,9 +70,9 @@ def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -
     return given_up
 
 
-def forget_texts(connection: apsw.Connection, most: int = STEP) -> int:
-    """Forgets the words of queries, and nothing else of them; returns of how many."""
-    connection.execute(_FORGET, (most,))
+def forget_texts(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
+    """Forgets the words of queries before a moment, and nothing else of them; returns of how many."""
+    connection.execute(_FORGET, (moment, most))
     return connection.changes()
 
 
@@ -96,8 +103,9 @@ def give_back(connection: apsw.Connection) -> None:
 def counts(connection: apsw.Connection) -> dict[str, int]:
     """How many records of each kind there are; `pruned` counts queries that were given up, `dropped` those never
     recorded."""
-    tables = ("queries", "pairs", "scorings", "uses", "ground_truth", "evaluations", "flag_changes", "retreats")
-    found = {table: int(value(connection, f"SELECT count(*) FROM {table}")) for table in tables}
+    tables = ("queries", "pairs", "replays", "scorings", "uses", "ground_truth", "evaluations", "flag_changes")
+    found = {table: int(value(connection, f"SELECT count(*) FROM {table}")) for table in (*tables, "retreats")}
+    found["pairs"] += found.pop("replays")
     for table, only in (("pruned", "WHERE variant = ''"), ("dropped", "")):
         found[table] = int(rows(connection, f"SELECT coalesce(sum(count), 0) FROM {table} {only}")[0][0])
     return found

@@ -13,12 +13,14 @@ from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.digests import question_digest
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
+    Arm,
     Experiment,
     Mode,
     Observation,
     Pair,
     PipelineRecord,
     QueryRecord,
+    Replay,
     StepCost,
     Tally,
     VariantRecord,
@@ -26,24 +28,59 @@ from speckit_memory.memory.store.evaluation.records import (
 )
 from speckit_memory.memory.store.file.queries import rows, value
 
-Triple = tuple[str, str, Mode]
-"""Control, variant and mode of an experiment."""
+Key = tuple[str, str, Mode, str]
+"""Control, variant, mode and epoch of an experiment."""
 SERVED = "served"
 """The mode of the answer that the caller got."""
 
-_QUERY = 'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, question_digest, question'
+_QUERY = (
+    'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, question_digest, question, '
+    "read_point"
+)
 _QUERY_OF_Q = ", ".join(f"q.{column}" for column in _QUERY.split(", "))
 _ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, layouts_{0}.steps, {0}.costs, {0}.failure"
 _PAIRS = f"""
-SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")}, v.mode, p.flag, p.parted_at, p.spent_ms, p.dark_run_overhead_ms, p.teams,
-    {_ANSWER.format("v")}
+SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")}, 'live', v.mode, p.flag, p.parted_at, p.spent_ms, p.dark_run_overhead_ms,
+    p.teams, {_ANSWER.format("v")}
 FROM pairs p JOIN answers v ON v.number = p.answer JOIN queries q ON q.number = v.query
 JOIN answers c ON c.query = q.number AND c.mode = '{SERVED}'
 JOIN layouts layouts_c ON layouts_c.number = c.layout JOIN layouts layouts_v ON layouts_v.number = v.layout
 WHERE q.at >= ?1 {{of}} ORDER BY q.at, q.number, v.number
 """
+_REPLAYS = f"""
+SELECT {_QUERY_OF_Q}, r.control, r.control_memories, r.control_scores, r.control_ms, c.steps, r.control_costs,
+    r.control_failure, r.basis, 'shadow', r.flag, r.parted_at, r.spent_ms, 0.0, x'01', r.variant, r.memories, r.scores,
+    r.total_ms, v.steps, r.costs, r.failure
+FROM replays r JOIN queries q ON q.number = r.query JOIN layouts c ON c.number = r.control_layout
+JOIN layouts v ON v.number = r.layout
+WHERE q.at >= ?1 AND r.basis <> 'gone' {{of}} ORDER BY q.at, q.number, r.number
+"""
+_REPLAYED = """
+SELECT r.control, r.variant, 'shadow', r.epoch, max(r.flag), min(q.at), max(q.at), sum(r.basis <> 'gone'),
+    sum(r.failure <> ''), sum(r.basis = 'gone')
+FROM replays r JOIN queries q ON q.number = r.query WHERE q.at >= ?1 {of} GROUP BY 1, 2, 4
+"""
+_OF_ONE_ARM = "AND (r.control, r.variant, r.epoch) = (?2, ?3, ?4)"
+_WAITING = """
+SELECT q.number, q.id FROM queries q WHERE q.question IS NOT NULL AND q.read_point IS NOT NULL AND q.mode <> 'resume'
+AND NOT EXISTS (SELECT 1 FROM replays r WHERE r.query = q.number AND (r.control, r.variant, r.epoch) = (?, ?, ?))
+ORDER BY q.number
+"""
+_CARRY_OVER = """
+INSERT INTO replays SELECT NULL, r.query, ?1, ?2, r.epoch, r.basis, r.state, r.flag, r.parted_at, r.spent_ms,
+    r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs, r.control_failure,
+    r.memories, r.scores, r.total_ms, r.layout, r.costs, r.failure
+FROM replays r JOIN pipelines c ON c.hash = r.control JOIN pipelines v ON v.hash = r.variant
+JOIN pipelines mine ON mine.hash = ?1 AND mine.ordering = c.ordering AND mine.ordering <> ''
+JOIN pipelines other ON other.hash = ?2 AND other.ordering = v.ordering AND other.ordering <> ''
+WHERE r.epoch = ?3 AND (r.control, r.variant) <> (?1, ?2) ON CONFLICT DO NOTHING
+"""
+_KEPT = """
+SELECT count(*), coalesce(sum(failure <> ''), 0), coalesce(sum(substr(failure, 1, ?4) = ?5), 0) FROM replays
+WHERE (control, variant, epoch) = (?1, ?2, ?3) AND basis <> 'gone'
+"""
 _EXPERIMENTS = f"""
-SELECT c.pipeline, v.pipeline, v.mode, max(p.flag), min(q.at), max(q.at), count(*), sum(v.failure <> '')
+SELECT c.pipeline, v.pipeline, v.mode, '', max(p.flag), min(q.at), max(q.at), count(*), sum(v.failure <> ''), 0
 FROM pairs p JOIN answers v ON v.number = p.answer JOIN queries q ON q.number = v.query
 JOIN answers c ON c.query = q.number AND c.mode = '{SERVED}'
 WHERE q.at >= ?1 {{of}} GROUP BY 1, 2, 3
@@ -52,7 +89,7 @@ _OF_ONE = "AND c.pipeline = ?2 AND v.pipeline = ?3 AND v.mode = ?4"
 _SERVED = f"""
 SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")} FROM queries q JOIN answers c ON c.query = q.number
 AND c.mode = '{SERVED}' JOIN layouts layouts_c ON layouts_c.number = c.layout
-WHERE q.at >= ? ORDER BY q.at, q.number
+WHERE {{where}} ORDER BY q.at, q.number
 """
 _SEEN = 10
 """Of so many times as many runs as are wanted the latest beside one control are looked for."""
@@ -75,11 +112,11 @@ _ANSWER_COLUMNS = 7
 
 
 def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecord]) -> None:
-    """What the hashes of pipelines stand for; one that is known keeps its name, and gets a budget if it has none."""
+    """What the hashes of pipelines stand for; one that is known keeps its name, and gets what was not known of it."""
     connection.executemany(
-        "INSERT INTO pipelines (hash, name, budget_ms) VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE "
-        "SET budget_ms = excluded.budget_ms WHERE budget_ms IS NULL AND excluded.budget_ms IS NOT NULL",
-        ((pipeline.hash, pipeline.name, pipeline.budget_ms) for pipeline in pipelines),
+        "INSERT INTO pipelines (hash, name, budget_ms, ordering) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE "
+        "SET budget_ms = coalesce(budget_ms, excluded.budget_ms), ordering = max(ordering, excluded.ordering)",
+        ((one.hash, one.name, one.budget_ms, one.ordering) for one in pipelines),
     )
 
 
@@ -92,11 +129,13 @@ def pipelines(connection: apsw.Connection) -> dict[str, PipelineRecord]:
 def put_observation(connection: apsw.Connection, seen: Observation) -> None:
     """One query with its answers. What is known of it already stays; variants that are new are added."""
     query = seen.query
-    question = None if query.question is None else json.dumps(query.question, ensure_ascii=False)
+    question, read_point = (
+        None if value is None else json.dumps(value, ensure_ascii=False) for value in (query.question, query.read_point)
+    )
     connection.execute(
-        f"INSERT INTO queries ({_QUERY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        f"INSERT INTO queries ({_QUERY}) VALUES ({', '.join('?' * _QUERY_COLUMNS)}) ON CONFLICT (id) DO NOTHING",
         (query.id, query.at, query.intent, query.complexity, query.folder, query.mode, query.limit, query.wordings,
-         query.session, query.store, query.state, question_digest(connection, query), question),
+         query.session, query.store, query.state, question_digest(connection, query), question, read_point),
     )  # fmt: skip
     number = value(connection, "SELECT number FROM queries WHERE id = ?", (query.id,))
     _put_answer(connection, number, seen.control, SERVED)
@@ -120,10 +159,17 @@ def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, m
         connection,
         "INSERT INTO answers (query, pipeline, mode, memories, scores, total_ms, layout, costs, failure) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (query, pipeline, mode) DO NOTHING RETURNING number",
-        (query, answer.pipeline, mode, packing.packed_integers(answer.memories), packing.packed_reals(answer.scores),
-         answer.total_ms, _layout(connection, answer.steps), packing.packed_costs(answer.steps), answer.failure),
-    )  # fmt: skip
+        (query, answer.pipeline, mode, *_packed(connection, answer)),
+    )
     return found
+
+
+def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, bytes, float, int, bytes, str]:
+    """Memories, scores, total time, layout, costs and failure of an answer, as columns hold them."""
+    return (
+        packing.packed_integers(answer.memories), packing.packed_reals(answer.scores), answer.total_ms,
+        _layout(connection, answer.steps), packing.packed_costs(answer.steps), answer.failure,
+    )  # fmt: skip
 
 
 def _layout(connection: apsw.Connection, steps: tuple[StepCost, ...]) -> int:
@@ -132,26 +178,68 @@ def _layout(connection: apsw.Connection, steps: tuple[StepCost, ...]) -> int:
     return int(value(connection, "SELECT number FROM layouts WHERE steps = ?", (named,)))
 
 
+def put_replay(connection: apsw.Connection, replay: Replay) -> None:
+    """What two pipelines made of a kept query; nothing where it is known, or the query is not kept any more."""
+    arm, variant = replay.arm, replay.variant
+    connection.execute(
+        "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
+        "FROM queries WHERE id = ? ON CONFLICT DO NOTHING",
+        (arm.control, arm.variant, arm.epoch, replay.basis, replay.state, variant.flag, variant.parted_at,
+         variant.spent_ms, *_packed(connection, replay.control), *_packed(connection, variant.answer), replay.query),
+    )  # fmt: skip
+
+
+def carry_over(connection: apsw.Connection, arm: Arm) -> None:
+    """Gives an arm the replays of those whose two pipelines answer like its own; see `PipelineRecord.ordering`."""
+    connection.execute(_CARRY_OVER, (arm.control, arm.variant, arm.epoch))
+
+
+def waiting(connection: apsw.Connection, arm: Arm) -> list[tuple[int, str]]:
+    """The numbers and ids of the queries that an arm has not answered and that can be replayed, in their order."""
+    return list(rows(connection, _WAITING, (arm.control, arm.variant, arm.epoch)))
+
+
+def observation(connection: apsw.Connection, number: int) -> Observation | None:
+    """A query by its number with the answer that was served; None once it is not kept any more."""
+    found = rows(connection, _SERVED.format(where="q.number = ?"), (number,))
+    return next((Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:])) for row in found), None)
+
+
+def replayed(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
+    """How many queries an arm was asked, on how many its variant failed, and on how many of these with a failure that
+    begins with `ended`."""
+    found: tuple[int, int, int] = rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
+    return found
+
+
 def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Pair]:
     """Pairs of answers by time; of one experiment, or of all ("")."""
-    if not experiment:
-        return [_pair(row) for row in rows(connection, _PAIRS.format(of=""), (since,))]
-    wanted = _named(connection, experiment)
-    return [] if wanted is None else pairs_of(connection, *wanted, since)
+    if experiment:
+        wanted = _named(connection, experiment)
+        return [] if wanted is None else pairs_of(connection, *wanted, since)
+    found = [_pair(row) for sql in (_PAIRS, _REPLAYS) for row in rows(connection, sql.format(of=""), (since,))]
+    return sorted(found, key=lambda pair: pair.query.at)
 
 
-def pairs_of(connection: apsw.Connection, control: str, variant: str, mode: Mode, since: float) -> list[Pair]:
-    """Pairs of answers of two pipelines in one mode, by time."""
-    return [_pair(row) for row in rows(connection, _PAIRS.format(of=_OF_ONE), (since, control, variant, mode))]
+def pairs_of(
+    connection: apsw.Connection, control: str, variant: str, mode: Mode, epoch: str, since: float
+) -> list[Pair]:
+    """Pairs of answers of two pipelines in one mode and epoch, by time."""
+    if epoch:
+        found = rows(connection, _REPLAYS.format(of=_OF_ONE_ARM), (since, control, variant, epoch))
+    else:
+        found = rows(connection, _PAIRS.format(of=_OF_ONE), (since, control, variant, mode))
+    return [_pair(row) for row in found]
 
 
-def _named(connection: apsw.Connection, experiment: str) -> Triple | None:
-    """The control, variant and mode of an experiment by its id, found among all that the pipelines known allow."""
+def _named(connection: apsw.Connection, experiment: str) -> Key | None:
+    """The control, variant, mode and epoch of an experiment by its id, found among all that the pipelines known
+    allow."""
     kinds = list(rows(connection, "SELECT DISTINCT mode, pipeline FROM answers"))
-    lost = rows(connection, "SELECT DISTINCT control, variant, mode FROM dropped WHERE variant <> ''")
     possible = chain(
-        ((control, variant, mode) for served, control in kinds if served == SERVED for mode, variant in kinds),
-        ((control, variant, mode) for control, variant, mode in lost),
+        ((control, variant, mode, "") for served, control in kinds if served == SERVED for mode, variant in kinds),
+        rows(connection, "SELECT DISTINCT control, variant, mode, '' FROM dropped WHERE variant <> ''"),
+        rows(connection, "SELECT DISTINCT control, variant, 'shadow', epoch FROM replays"),
     )
     return next((found for found in possible if experiment_id(*found) == experiment), None)
 
@@ -160,7 +248,7 @@ def served(connection: apsw.Connection, since: float) -> list[Observation]:
     """Queries by time, each with the answer that was served."""
     return [
         Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:]))
-        for row in rows(connection, _SERVED, (since,))
+        for row in rows(connection, _SERVED.format(where="q.at >= ?"), (since,))
     ]
 
 
@@ -178,16 +266,22 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
     if experiment and wanted is None:
         return []
     known = pipelines(connection)
-    dropped: dict[Triple, dict[str, int]] = {}
+    live = rows(connection, _EXPERIMENTS.format(of=_OF_ONE if wanted else ""), (since, *(wanted or ())[:3]))
+    arm = (wanted[0], wanted[1], wanted[3]) if wanted else ()
+    asked_again = rows(connection, _REPLAYED.format(of=_OF_ONE_ARM if wanted else ""), (since, *arm))
+    seen: dict[Key, tuple[str, float, float, int, int]] = {}
+    dropped: dict[Key, dict[str, int]] = {}
+    for *names, flag, begun, ended, count, failed, gone in chain(live, asked_again):
+        key: Key = (names[0], names[1], names[2], names[3])
+        seen[key] = flag, begun, ended, count, failed
+        if gone:
+            dropped[key] = {"gone": gone}
     lost = "SELECT control, variant, mode, why, sum(count), min(hour), max(hour) FROM dropped WHERE hour >= ? AND "
     lost += "variant <> '' GROUP BY 1, 2, 3, 4"
-    found = rows(connection, _EXPERIMENTS.format(of=_OF_ONE if wanted else ""), (since, *(wanted or ())))
-    seen: dict[Triple, tuple[str, float, float, int, int]] = {(row[0], row[1], row[2]): row[3:] for row in found}
-    for control, variant, mode, why, count, first, last in rows(connection, lost, (int(since // 3600),)):
-        if wanted not in (None, (control, variant, mode)):
-            continue
-        dropped.setdefault((control, variant, mode), {})[why] = count
-        seen.setdefault((control, variant, mode), ("", first * 3600.0, last * 3600.0, 0, 0))
+    for control, variant, mode, why, count, begun, ended in rows(connection, lost, (int(since // 3600),)):
+        key = control, variant, mode, ""
+        dropped.setdefault(key, {})[why] = count
+        seen.setdefault(key, ("", begun * 3600.0, ended * 3600.0, 0, 0))
     pruned = {tuple(row[:3]): row[3] for row in rows(connection, "SELECT control, variant, mode, count FROM pruned")}
     return [
         Experiment(
@@ -195,28 +289,31 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
             variant=known.get(key[1], PipelineRecord(key[1], "")),
             mode=key[2],
             flag=flag,
-            first=first,
-            last=last,
+            first=begun,
+            last=ended,
             pairs=count,
             failed=failed,
             dropped=dropped.get(key, {}),
-            pruned=pruned.get(key, 0),
+            pruned=pruned.get(key[:3], 0),
+            epoch=key[3],
         )
-        for key, (flag, first, last, count, failed) in sorted(seen.items(), key=lambda one: (-one[1][2], one[0]))
+        for key, (flag, begun, ended, count, failed) in sorted(seen.items(), key=lambda one: (-one[1][2], one[0]))
+        if wanted in (None, key)
     ]
 
 
 def _pair(row: Sequence[Any]) -> Pair:
     query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, len(row) - _ANSWER_COLUMNS
-    mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
+    basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
     answer = _answer(row[beside:])
     variant = VariantRecord(mode, answer, flag, parted_at, spent_ms, overhead_ms, packing.integers(teams))
-    return Pair(_query(row[:query]), _answer(row[query:answered]), variant)
+    return Pair(_query(row[:query]), _answer(row[query:answered]), variant, basis)
 
 
 def _query(row: Sequence[Any]) -> QueryRecord:
-    *known, digest, question = row
-    known += [None if question is None else json.loads(question), digest]
+    *known, digest, question, read_point = row
+    known += [None if text is None else json.loads(text) for text in (question, read_point)]
+    known.append(digest)
     return QueryRecord(*known)
 
 

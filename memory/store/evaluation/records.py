@@ -1,4 +1,4 @@
-"""What the evaluation database keeps, as values. Nothing here is content but `QueryRecord.question`, kept on demand.
+"""What the evaluation database keeps, as values. Nothing here is content but `QueryRecord.question`.
 
 Moments are epoch seconds, times milliseconds; memories are named by their ids in the store that answered.
 """
@@ -23,11 +23,13 @@ USE_GRADES: Mapping[Use, float] = {"opened": 1.0, "cited": 2.0, "linked": 2.0, "
 @dataclass(frozen=True, slots=True)
 class PipelineRecord:
     """A pipeline that answered. `budget_ms` is what it lets a variant take beside it (`budgets_ms.shadow`), None where
-    nobody noted it. It is part of the hash."""
+    nobody noted it. It is part of the hash, and not of `ordering`, which is the same for pipelines that answer alike;
+    "" where it is not known."""
 
     hash: str
     name: str
     budget_ms: float | None = None
+    ordering: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,10 @@ class QueryRecord:
     """A query as its plan saw it. `session` is a digest of the session's name, "" for none.
 
     `store` and `state` name the store and its last change. `question` is what asks it again (text, filters, anchors),
-    None unless the user has texts kept. `question_digest` is the same for the same question, asked in whatever case and
-    spacing, and differs from file to file; "" where it is not known, as in rows of earlier versions. It is made of
-    `asked` when the record is written, which itself is never kept.
+    None where its words are kept no more. `read_point` is what else decided on the answer: the moment (`now`), and for
+    the query of a session what that had attended to and was sent; None without a question. `question_digest` is the
+    same for the same question, asked in whatever case and spacing, and differs from file to file; "" where it is not
+    known, as in rows of earlier versions. It is made of `asked` when the record is written, which itself is never kept.
     """
 
     id: str
@@ -52,6 +55,7 @@ class QueryRecord:
     store: str
     state: int
     question: Mapping[str, Any] | None = None
+    read_point: Mapping[str, Any] | None = None
     question_digest: str = ""
     asked: str = field(default="", repr=False, compare=False)
 
@@ -113,11 +117,41 @@ class Observation:
     variants: tuple[VariantRecord, ...] = ()
 
 
+Basis = Literal["live", "served", "present", "gone"]
+"""The state of the store that both answers of a pair rest on: "live", that of the search, in which the variant ran;
+"served", a replay over the memories that the served answer came from, with the very same answer; "present", a replay of
+both over the state at the time of the replay; "gone", no answers, as the folder of the query is in the store no
+more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two answers to one query, as comparisons read them."""
 
     query: QueryRecord
+    control: AnswerRecord
+    variant: VariantRecord
+    basis: Basis = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A control and a variant by their hashes, with the `epoch` in which both are replayed: a digest of the version of
+    the product, the model of the vectors and the life of the store."""
+
+    control: str
+    variant: str
+    epoch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What two pipelines made of a kept query, both over the state `state` of the store."""
+
+    query: str
+    arm: Arm
+    basis: Basis
+    state: int
     control: AnswerRecord
     variant: VariantRecord
 
@@ -167,16 +201,19 @@ class Experiment:
     dropped: Mapping[str, int] = field(default_factory=dict)
     pruned: int = 0
     """Further pairs, which were kept once and have been given up for their age or for room."""
+    epoch: str = ""
+    """That of its replays, see `Arm`; "" for answers of a variant that ran beside the search."""
 
     @property
     def id(self) -> str:
-        """Names the experiment in reports and as evidence: the same pipelines in the same mode, wherever they ran."""
-        return experiment_id(self.control.hash, self.variant.hash, self.mode)
+        """Names the experiment in reports and as evidence: the same pipelines in the same mode and epoch."""
+        return experiment_id(self.control.hash, self.variant.hash, self.mode, self.epoch)
 
 
-def experiment_id(control: str, variant: str, mode: Mode) -> str:
+def experiment_id(control: str, variant: str, mode: Mode, epoch: str = "") -> str:
     """The id of an experiment by the hashes of its two pipelines."""
-    return sha256(f"{mode}:{control}:{variant}".encode()).hexdigest()[:12]
+    parts = [mode, control, variant, *([epoch] if epoch else [])]
+    return sha256(":".join(parts).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,10 @@ A query has one row in `queries`, and one in `answers` per pipeline that answere
 beside the served one, and how. What is long (memories, scores, times of steps) is packed: see `packing`. Steps come in
 the same order with every query, so that their names are kept once, in `layouts`.
 
-Nothing here is content but `queries.question`, which is NULL unless the user has texts kept.
+A replay has its own row in `replays`, with both answers: the control is asked anew, and may answer otherwise than it
+did.
+
+Nothing here is content but `queries.question`, which is NULL once its words are kept no more.
 """
 
 from __future__ import annotations
@@ -208,6 +211,39 @@ ALTER TABLE queries ADD COLUMN question_digest TEXT NOT NULL DEFAULT '';
 TEXTS = "CREATE INDEX queries_with_texts ON queries (number) WHERE question IS NOT NULL"
 """Which queries have texts, so that whether there are any is known without reading all."""
 
+REPLAYS = """
+ALTER TABLE queries ADD COLUMN read_point TEXT CHECK (json_type(read_point) = 'object');
+CREATE TABLE replays (
+    number INTEGER PRIMARY KEY,
+    query INTEGER NOT NULL REFERENCES queries (number) ON DELETE CASCADE,
+    control TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    basis TEXT NOT NULL CHECK (basis IN ('served', 'present', 'gone')),
+    state INTEGER NOT NULL,
+    flag TEXT NOT NULL,
+    parted_at TEXT NOT NULL,
+    spent_ms REAL NOT NULL,
+    control_memories BLOB NOT NULL,
+    control_scores BLOB NOT NULL,
+    control_ms REAL NOT NULL,
+    control_layout INTEGER NOT NULL REFERENCES layouts (number),
+    control_costs BLOB NOT NULL,
+    control_failure TEXT NOT NULL,
+    memories BLOB NOT NULL,
+    scores BLOB NOT NULL,
+    total_ms REAL NOT NULL,
+    layout INTEGER NOT NULL REFERENCES layouts (number),
+    costs BLOB NOT NULL,
+    failure TEXT NOT NULL,
+    UNIQUE (control, variant, epoch, query)
+) STRICT;
+CREATE INDEX replays_by_query ON replays (query);
+ALTER TABLE pipelines ADD COLUMN ordering TEXT NOT NULL DEFAULT '';
+"""
+"""Both answers to a kept query, asked again; what decided on the answer that was served besides the question; and which
+pipelines answer alike."""
+
 EVALUATION = Kind(
     APPLICATION_ID,
     (
@@ -218,6 +254,7 @@ EVALUATION = Kind(
         Migration("0005_hand_overs_as_a_reason", HANDOVERS),
         Migration("0006_digests_of_questions", QUESTIONS),
         Migration("0007_queries_with_texts", TEXTS),
+        Migration("0008_replays", REPLAYS),
     ),
     copied=False,
 )

@@ -17,7 +17,6 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file import store_file
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.holding import Held, taken_up
 from speckit_memory.memory.store.file.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
     connected,
@@ -32,9 +31,6 @@ from speckit_memory.memory.store.file.opening import (
 from speckit_memory.pipeline.clock import opening
 
 BUSY_TIMEOUT_MS = 10_000
-SPARE = 4
-"""Connections that no thread uses and that are kept for the next one: making one takes a millisecond or two. As many
-as variants hold at most (`engine.shadowing.worker.MOST_HELD`)."""
 CACHE_KIB = 65_536
 SMALL_CACHE_KIB = 8_192
 LOG_BYTES = 4 << 20
@@ -94,10 +90,8 @@ class Database:
         self._local = threading.local()
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._taking_up = threading.Lock()
-        self._connections: list[tuple[threading.Thread | None, apsw.Connection]] = []
-        """Every open connection with the thread that uses it; None for one that is held or spare."""
-        self._spare: list[apsw.Connection] = []
+        self._connections: list[tuple[threading.Thread, apsw.Connection]] = []
+        """Every open connection with the thread that uses it."""
         self._identity = Identity(path)
         self.only_read = store_file.may_only_be_read(path)
         """Whether nothing could be written to the file when it was opened; `write` raises E020 while that is so."""
@@ -181,7 +175,7 @@ class Database:
         if self._closed:
             raise SpeckitError("E027", f"{self.path} has been closed")
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        return connection or self._taken() or self._connect()
+        return connection or self._connect()
 
     @contextmanager
     def snapshot_read(self) -> Iterator[apsw.Connection]:
@@ -189,30 +183,14 @@ class Database:
         connection = self.reader()
         with translated(self.path):
             if connection.in_transaction:
-                with self._joining():
-                    yield connection
+                yield connection
                 return
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
-                if getattr(self._local, "connection", None) is connection:  # else it was handed over
-                    with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
-                        connection.execute("ROLLBACK")
-
-    def hand_over(self) -> Held | None:
-        """The state that this thread sees inside `snapshot_read`, for another thread to go on with.
-
-        The rest of the block must not read any more. None where the block has joined a transaction of somebody else,
-        who still needs it.
-        """
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        joins: int = getattr(self._local, "joins", 0)
-        if connection is None or not connection.in_transaction or joins:
-            return None
-        self._owned(connection, None)
-        self._local.connection = None
-        return Held(connection, self._adopted, self._given_back, self._given_up)
+                with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
@@ -272,13 +250,12 @@ class Database:
     def close(self) -> None:
         """Closes the connections of all threads.
 
-        Raises E022 when another thread is inside a query; closing can be repeated when that has ended. One that takes
-        up the log is waited for.
+        Raises E022 when another thread is inside a query; closing can be repeated when that has ended.
         """
         self._closed = True
         for end in self._ending:
             end()
-        with self._taking_up, self._guard:
+        with self._guard:
             remaining = []
             for thread, connection in self._connections:
                 try:
@@ -287,62 +264,8 @@ class Database:
                     remaining.append((thread, connection))
             self._connections = remaining
         if remaining:
-            names = ", ".join(thread.name if thread else "a search beside another" for thread, _ in remaining)
+            names = ", ".join(thread.name for thread, _ in remaining)
             raise SpeckitError("E022", f"{self.path} is still in use by {names}", actions=("close it again",))
-
-    @contextmanager
-    def _joining(self) -> Iterator[None]:
-        """Counts the blocks of this thread that stand inside a transaction which is not theirs."""
-        self._local.joins = getattr(self._local, "joins", 0) + 1
-        try:
-            yield
-        finally:
-            self._local.joins -= 1
-
-    def _owned(self, connection: apsw.Connection, owner: threading.Thread | None) -> None:
-        with self._guard:
-            self._connections = [(owner if other is connection else old, other) for old, other in self._connections]
-
-    def _adopted(self, connection: apsw.Connection | None) -> apsw.Connection | None:
-        before: apsw.Connection | None = getattr(self._local, "connection", None)
-        self._local.connection = connection
-        return before
-
-    def _given_back(self, connection: apsw.Connection, take_up_log: bool) -> None:
-        """Ends the transaction of a connection that was held, and keeps it for the next thread or closes it."""
-        with suppress(apsw.Error):  # it is closed already, or a thread that was given up is still inside a query
-            connection.execute("ROLLBACK")
-            if take_up_log:
-                self._take_up_log(connection)
-            with self._guard:
-                if not self._closed and len(self._spare) < SPARE:
-                    self._spare.append(connection)
-                    return
-                self._connections = [entry for entry in self._connections if entry[1] is not connection]
-            connection.close()
-
-    def _take_up_log(self, connection: apsw.Connection) -> None:
-        """Writes a long log into the file. Who writes does that by itself, but not what somebody does not see yet that
-        holds an earlier state: where each write comes while a state is held, the log would never begin anew."""
-        with suppress(apsw.Error, OSError), self._taking_up:
-            if not self._closed and Path(connection.filename_wal).stat().st_size > LOG_BYTES + LOG_BYTES // 2:
-                taken_up(connection)
-
-    def _given_up(self, connection: apsw.Connection) -> None:
-        """Closes a connection that a thread may still have; while it is inside a query, it stays until `close`."""
-        with suppress(apsw.ThreadingViolationError):
-            connection.close()
-            with self._guard:
-                self._connections = [entry for entry in self._connections if entry[1] is not connection]
-
-    def _taken(self) -> apsw.Connection | None:
-        """A spare connection, this thread's from now on."""
-        with self._guard:
-            connection = self._spare.pop() if self._spare else None
-        if connection is not None:
-            self._owned(connection, threading.current_thread())
-            self._local.connection = connection
-        return connection
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -377,9 +300,9 @@ class Database:
             declare_words(connection)
         with self._guard:
             for thread, abandoned in self._connections:
-                if thread and not thread.is_alive():
+                if not thread.is_alive():
                     abandoned.close()
-            self._connections = [entry for entry in self._connections if not entry[0] or entry[0].is_alive()]
+            self._connections = [entry for entry in self._connections if entry[0].is_alive()]
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection

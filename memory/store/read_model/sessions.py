@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,17 @@ def forget_sent(txn: Transaction, session: str) -> None:
     txn.connection.execute("DELETE FROM session_sent WHERE session = ?", (session,))
 
 
+Sent = tuple[int, str]
+"""A memory and the digest of one of its texts that a session was sent."""
+
+
+class SessionState(NamedTuple):
+    """What a session attended to and what it was sent, as of one moment."""
+
+    attended: tuple[Attended, ...] = ()
+    sent: tuple[Sent, ...] = ()
+
+
 class Sessions:
     """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
 
@@ -67,33 +79,58 @@ class Sessions:
         attention = np.zeros(len(ids))
         if not session:
             return attention
-        with self._database.snapshot_read() as connection:
-            found = attended(connection, session, now - LIFE, now)
         memories = self._columns.parents(ids)
-        for one in found:
+        for one in self._attended(session, now - LIFE, now):
             attention[memories == one.memory] = one.attention
         return attention
 
-    def attended(self, session: str, now: float) -> list[Attended]:
+    def attended(self, session: str, now: float) -> Sequence[Attended]:
         """What a session attended to when it was last heard of before `now`, most of all first, however long ago: it
         is kept for a day after that."""
-        if not session:
-            return []
-        with self._database.snapshot_read() as connection:
-            return attended(connection, session, -np.inf, now)
+        return self._attended(session, -np.inf, now) if session else []
 
     def texts_sent(self, session: str, memories: Ids, now: float) -> list[list[str]]:
         """The digests of the texts of each memory that were sent in this session within `LIFE` before `now`."""
         if not session:
             return [[] for _ in memories]
+        sent: dict[int, list[str]] = {}
+        for memory, text in self._sent(session, now):
+            sent.setdefault(memory, []).append(text)
+        return [sent.get(memory, []) for memory in self._columns.parents(memories).tolist()]
+
+    def state(self, session: str, now: float) -> SessionState:
+        """What a search of this session at `now` may see of it."""
+        return SessionState(tuple(self._attended(session, -np.inf, now)), tuple(self._sent(session, now)))
+
+    def as_of(self, state: SessionState) -> Sessions:
+        """The same where every session is in this state."""
+        return _RecordedSessions(self._database, self._columns, state)
+
+    def _attended(self, session: str, since: float, until: float) -> Sequence[Attended]:
         with self._database.snapshot_read() as connection:
-            found = rows(
+            return attended(connection, session, since, until)
+
+    def _sent(self, session: str, now: float) -> Sequence[Sent]:
+        with self._database.snapshot_read() as connection:
+            return rows(
                 connection,
                 "SELECT memory_id, content_hash FROM session_sent "
                 "WHERE session = ?1 AND sent_at > ?2 AND sent_at <= ?3",
                 (session, now - LIFE, now),
             )
-        sent: dict[int, list[str]] = {}
-        for memory, text in found:
-            sent.setdefault(memory, []).append(text)
-        return [sent.get(memory, []) for memory in self._columns.parents(memories).tolist()]
+
+
+class _RecordedSessions(Sessions):
+    """Sessions as they were when a query was asked."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, database: Database, columns: Columns, state: SessionState) -> None:
+        super().__init__(database, columns)
+        self._state = state
+
+    def _attended(self, _session: str, since: float, until: float) -> Sequence[Attended]:
+        return [one for one in self._state.attended if since < one.last_focused <= until]
+
+    def _sent(self, _session: str, _now: float) -> Sequence[Sent]:
+        return self._state.sent

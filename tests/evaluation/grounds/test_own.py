@@ -184,4 +184,4 @@ def test_what_was_judged_holds_in_place_of_uses_and_what_came_in_vain_is_graded_
 def test_without_uses_it_is_said_what_it_takes(db: Path) -> None:
     with pytest.raises(SpeckitError, match="0 recorded queries can be judged by use; 10 are needed") as caught:
         OwnSource(db, from_use=True).ground(ENVIRON)
-    assert "texts: true" in caught.value.problems[0].hint
+    assert "keep_texts: 30" in caught.value.problems[0].hint

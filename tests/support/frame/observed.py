@@ -14,6 +14,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import registry
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Serving
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.runner import Runner
@@ -31,7 +32,8 @@ CLEAN: dict[str, Pipeline] = {
 
 def through(memory: Memory, pipeline: Pipeline, *, strict: bool = True) -> Memory:
     """The same open store behind another pipeline."""
-    return Memory(memory._share, memory.settings, Searching(Runner(pipeline, strict=strict), memory.settings))
+    searching = Searching(Runner(pipeline, strict=strict), memory.settings)
+    return Memory(memory._share, Serving(memory.settings, searching))
 
 
 def searches(memory: Memory, names: Iterable[str] = tuple(CLEAN), places: Iterable[int] = ASKED) -> dict[str, Any]:

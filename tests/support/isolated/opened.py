@@ -13,6 +13,7 @@ from speckit_memory.engine import Memory, assembly
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.builder import build
@@ -63,5 +64,5 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
         recorder = Recorder(config.db, config.recording)
         return assembly.OpenStore(Database.open(config.db, create=create), root, models, recorder)
 
-    with Memory(Share(Following(store, create=False)), config, Searching(runner, config)) as memory:
+    with Memory(Share(Following(store, create=False)), Serving(config, Searching(runner, config))) as memory:
         yield memory

@@ -25,6 +25,7 @@ from speckit_memory.engine.models import QueryModels
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing import encoder_vectors
@@ -280,7 +281,7 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
             Database.open(config.db, create=create), config.root, models, Recorder(config.db, config.recording)
         )
 
-    opened = Project(Share(Following(store, create=True)), config, Searching(runner, config))
+    opened = Project(Share(Following(store, create=True)), Serving(config, Searching(runner, config)))
     opened.answers = []
     return opened
 

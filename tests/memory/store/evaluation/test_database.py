@@ -309,9 +309,9 @@ def test_what_is_kept_for_good_takes_no_room_from_queries(
     assert len(evaluation.judgements()) == 5_000
 
 
-@pytest.mark.parametrize(("before", "texts", "left"), [(1e9, True, 0), (0.0, False, 900)])
+@pytest.mark.parametrize(("before", "words_before", "left"), [(1e9, 0.0, 0), (0.0, 1e9, 900)])
 def test_words_that_are_given_up_are_in_no_file(
-    path: Path, observation: Callable[..., Observation], before: float, texts: bool, left: int
+    path: Path, observation: Callable[..., Observation], before: float, words_before: float, left: int
 ) -> None:
     def held() -> list[str]:
         return [file.name for file in path.parent.iterdir() if b"zebrafish" in file.read_bytes()]
@@ -323,7 +323,7 @@ def test_words_that_are_given_up_are_in_no_file(
         assert evaluation.prune(before=0.0, max_bytes=10**9) == 0
         assert held()
 
-        assert evaluation.prune(before=before, max_bytes=10**9, texts=texts) == 900
+        assert evaluation.prune(before=before, max_bytes=10**9, texts_before=words_before) == 900
         assert held() == []
         assert len(evaluation.queries()) == left
         assert not any(query.question for query in evaluation.queries())
@@ -337,9 +337,9 @@ def test_words_in_a_log_that_another_reads_go_with_the_next_look(
         evaluation.record([observation(1, question={"text": "zebrafish"})])
         with other._file.reading() as connection:
             assert connection.execute("SELECT count(*) FROM queries").get == 1
-            assert evaluation.prune(before=0.0, max_bytes=10**9, texts=False) == 1
+            assert evaluation.prune(before=0.0, max_bytes=10**9, texts_before=1e9) == 1
             assert b"zebrafish" in log.read_bytes()
-        assert evaluation.prune(before=0.0, max_bytes=10**9, texts=False) == 0
+        assert evaluation.prune(before=0.0, max_bytes=10**9, texts_before=1e9) == 0
         assert b"zebrafish" not in log.read_bytes() + path.read_bytes()
 
 

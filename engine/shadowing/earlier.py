@@ -1,33 +1,21 @@
-"""Where what was observed goes, and what is known of variants from before."""
+"""What is known of variants from before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from speckit_memory.engine.shadowing.placement import WINDOW, Place
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Dropped, Observation, PipelineRecord, Retreat
+from speckit_memory.memory.store.evaluation.records import Retreat
 
-
-class Recorder(Protocol):
-    """Keeps observations. Every method returns at once; what it raises is logged."""
-
-    def record(self, seen: Observation, pipelines: Iterable[PipelineRecord] = ()) -> None:
-        """One query with the answer that was served and those beside it, and what the hashes in it stand for."""
-
-    def dropped(self, lost: Dropped) -> None:
-        """Further queries that a variant did not see."""
-
-    def retreat(self, retreat: Retreat) -> None:
-        """A variant has stepped back."""
-
-    def write(self) -> bool:
-        """Keeps now what would be kept in a moment; whether all of it is kept."""
+if TYPE_CHECKING:
+    from speckit_memory.engine.recording import Recorder
+    from speckit_memory.engine.shadowing.variant import ShadowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +45,22 @@ def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earl
 def _earlier(database: EvaluationDatabase, control: str, variant: str, last: Retreat | None) -> Earlier:
     place, since = (cast("Place", last.placement), last.at) if last else ("beside", 0.0)
     return Earlier(place, since, database.latest_costs(control, variant, since=since, most=WINDOW))
+
+
+def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
+    """The states of variants of a control, those that run live with the counts of all processes.
+
+    These are those of this process where the file cannot be read, which the report on health tells of its own.
+    """
+    recorder.write()
+    if states and recorder.path.exists():
+        with suppress(SpeckitError), EvaluationDatabase.open(recorder.path, create=False) as database:
+            return tuple(_counted(state, control, database) for state in states)
+    return tuple(states)
+
+
+def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
+    if state.mode == "shadow":
+        return state
+    found = database.tally(control, state.hash, state.mode)
+    return replace(state, seen=found.seen, failed=found.failed, dropped=found.dropped)

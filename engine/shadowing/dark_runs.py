@@ -1,0 +1,151 @@
+"""Dark runs: what a variant costs where answers are served, measured on a share of the searches (features P4, P10)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Lock, Thread
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING
+
+from speckit_memory.engine.shadowing.gate import SERVING
+from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.engine.shadowing.records import Named, RunBeside
+from speckit_memory.engine.shadowing.variant import RunningVariant, Why
+from speckit_memory.engine.timers import begun
+from speckit_memory.pipeline.shadow import Beside
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.assembly import OpenStore
+
+LOGGER = logging.getLogger(__name__)
+HANGING_SECONDS = 10.0
+"""A run that takes longer is given up, and its thread with it."""
+IDLE_SECONDS = 1.0
+"""What was taken off the path of requests begins so long after the last search."""
+LONGEST_WAIT_SECONDS = 5.0
+"""So long a run waits for such a moment, at most."""
+
+Note = Callable[[Named, Beside, RunBeside], None]
+OnHanging = Callable[[Named, Beside, RunningVariant, str], None]
+
+
+class DarkRuns:
+    """Runs variants after a reply, in a thread of their own, whatever else is being served: that is what they are
+    measured under. One search at a time; the others that would be measured meanwhile are not, and are counted."""
+
+    def __init__(self, ready: Callable[[], bool], note: Note, hanging: OnHanging) -> None:
+        """`ready` is asked before anything runs whether it is known where variants run; `note` gets each run, and
+        `hanging` a variant that does not end, with the step that it is in."""
+        self._ready = ready
+        self._note = note
+        self._hanging = hanging
+        self._guard = Lock()
+        self._turn: _Turn | None = None
+
+    def begin(self, variants: Sequence[RunningVariant], named: Named, before: Beside, opened: OpenStore) -> None:
+        """Runs these variants for a query that was answered."""
+        with self._guard:
+            if self._turn is not None and not self._turn.over:
+                _drop(variants, "queue")
+                return
+            turn = self._turn = _Turn(list(variants))
+            thread = turn.thread = Thread(
+                target=self._work, args=(turn, named, before, opened), name="dark runs", daemon=True
+            )
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError) as error:
+                LOGGER.warning("a dark run could not be started: %s", error)
+                self._turn = None
+                _drop(variants, "queue")
+                return
+        begun(HANGING_SECONDS, lambda: self._give_up(turn, named, before))
+
+    def finish(self, seconds: float, *, leaving: bool) -> bool:
+        """Waits so long for what runs; whether it is done. When the process is `leaving`, what has not run is left."""
+        with self._guard:
+            turn = self._turn
+        if turn is None or turn.thread is None:
+            return True
+        turn.leaving = leaving
+        turn.thread.join(seconds)
+        done = not turn.thread.is_alive()
+        if leaving and not done:
+            turn.over = True
+            _drop([*turn.left, *([turn.at] if turn.at else [])], "end")
+        return done
+
+    def _work(self, turn: _Turn, named: Named, before: Beside, opened: OpenStore) -> None:
+        with harmless("a dark run could not be made"):
+            ready = self._ready()
+            while turn.left and not turn.over:
+                turn.at = turn.left.pop(0)
+                if not ready or turn.at.place == "off":
+                    turn.at.drop("off")
+                    continue
+                if turn.at.place == "idle" and not _idle(turn):
+                    turn.at.drop("busy")
+                    continue
+                turn.begun = perf_counter()
+                felt = SERVING.busy()
+                with opened.read_model.reading() as snapshot:
+                    run = before.alone(turn.at.runner, snapshot, turn.begins)
+                felt = SERVING.busy() - felt
+                if not turn.over:
+                    self._note(named, before, RunBeside(turn.at, run, felt * 1e3))
+        turn.over = True
+
+    def _give_up(self, turn: _Turn, named: Named, before: Beside) -> None:
+        if turn.over or turn.at is None:
+            return
+        if (left := turn.begun + HANGING_SECONDS - perf_counter()) > 0:
+            begun(left, lambda: self._give_up(turn, named, before))
+            return
+        turn.over = True
+        _drop(turn.left, "off")
+        with harmless("a variant that hangs could not be noted"):
+            self._hanging(named, before, turn.at, turn.step)
+
+
+class _Turn:
+    """What one thread is at."""
+
+    def __init__(self, left: list[RunningVariant]) -> None:
+        self.left = left
+        self.at: RunningVariant | None = None
+        self.step = ""
+        self.begun = perf_counter()
+        self.over = False
+        self.leaving = False
+        self.thread: Thread | None = None
+
+    def begins(self, step: str) -> None:
+        """A step begins."""
+        self.step = step
+
+
+def _idle(turn: _Turn) -> bool:
+    """Waits for a moment in which nothing was asked for long; False where none comes, or the process ends."""
+    until = perf_counter() + LONGEST_WAIT_SECONDS
+    while SERVING.quiet_for() < IDLE_SECONDS:
+        if turn.leaving or perf_counter() > until:
+            return False
+        sleep(IDLE_SECONDS / 10)
+    return True
+
+
+def _drop(variants: Sequence[RunningVariant], why: Why) -> None:
+    for variant in variants:
+        variant.drop(why)
+
+
+def failed(before: Beside, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
+    """A run of a variant that came to nothing after so long."""
+    ns = int(seconds * 1e9)
+    run = replace(
+        before.control, pipeline=variant.runner.pipeline, outcome=None, steps=(), total_ns=ns, spent_ns=ns,
+        failure=failure, parted_at="",
+    )  # fmt: skip
+    return RunBeside(variant, run, 0.0)

@@ -1,0 +1,202 @@
+"""The process in which kept queries are replayed for one variant, and that process seen from outside.
+
+Whatever a variant does there, the server and its memory are out of its reach: a process that does not answer is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO
+
+from speckit_memory.engine.shadowing.replayer import ENDED, Replayer, ReplayTask
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.records import (
+    AnswerRecord,
+    Arm,
+    Observation,
+    QueryRecord,
+    Replay,
+    StepCost,
+    VariantRecord,
+)
+
+STARTING_SECONDS = 60.0
+"""How long a process may take to open the store."""
+ANSWER_SECONDS = 10.0
+"""A step that takes longer is given up, and its process with it."""
+MEMORY_BYTES = 1 << 30
+"""So much more address space than the open store takes a process may have, where the platform can say so."""
+ORPHAN_SECONDS = 2.0
+"""So long after it was given up a process ends by itself, should the one that started it be gone."""
+NICENESS = 10
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[1:]; from speckit_memory.engine.shadowing.replay_process import main; main()"
+)
+
+
+class ReplayEnded(Exception):  # noqa: N818 -- what is noted of it, beside the names of the errors of components
+    """The process has ended while it was asked, by itself or because it did not answer; says how and in which step."""
+
+
+class ReplayProcess:
+    """Started by its constructor, at low priority. One thread asks it. A question that raises has ended it."""
+
+    def __init__(self, task: ReplayTask) -> None:
+        """Raises SpeckitError when it cannot be started or cannot open the store, and ReplayEnded when it ends before
+        anything is asked."""
+        path = [entry or str(Path.cwd()) for entry in sys.path]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, *path],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise SpeckitError("E040", f"no process can be started for replays: {error.strerror or error}") from None
+        self._task = task
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        threading.Thread(target=self._read, name="replays", daemon=True).start()
+        try:
+            self._send(pickle.dumps(task))
+            self._received(STARTING_SECONDS)
+        except BaseException:
+            self.end()
+            raise
+
+    def replay(self, seen: Observation) -> Replay:
+        """Both answers to a kept query. Raises ReplayEnded, and SpeckitError for a store that cannot be read."""
+        self._send(json.dumps([asdict(seen.query), asdict(seen.control)]).encode())
+        return _replay_of(self._received(ANSWER_SECONDS))
+
+    def end(self) -> None:
+        """Kills the process and what it has started in its session. It may be repeated."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, 9)
+            else:
+                self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                stream and stream.close()
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        with suppress(OSError, ValueError):
+            for line in stream:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # receiving tells that there is nobody
+            self._process.stdin.write(len(message).to_bytes(8, "big") + message)
+            self._process.stdin.flush()
+
+    def _received(self, seconds: float) -> Mapping[str, Any]:
+        """The next answer. Each step that begins has `seconds` of its own."""
+        step = ""
+        while True:
+            try:
+                line = self._lines.get(timeout=seconds)
+                message: Mapping[str, Any] = json.loads(line) if line else {}
+            except (Empty, ValueError) as error:
+                self.end()
+                why = "Timeout" if isinstance(error, Empty) else "Garbled"
+                raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}") from None
+            if not message:
+                self.end()
+                status = self._process.returncode
+                why = signal.Signals(-status).name if status < 0 else f"Status{status}"
+                raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}")
+            if "wrong" in message:
+                self.end()
+                raise SpeckitError("E040", f"kept queries cannot be replayed: {message['wrong']}")
+            if "step" not in message:
+                return message
+            step = message["step"]
+
+
+def main() -> None:
+    """Serves until whoever started it is gone."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what components print is no answer
+    given = sys.stdin.buffer
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    with suppress(BrokenPipeError):
+        try:
+            _serve(Replayer(pickle.loads(_message(given))), given, out)
+        except SpeckitError as error:
+            _tell(out, {"wrong": str(error)})
+    os._exit(0)  # threads of components must not hold the process
+
+
+def _serve(replayer: Replayer, given: BinaryIO, out: BinaryIO) -> None:
+    _bound()
+    _tell(out, {"ready": True})
+    while message := _message(given):
+        query, control = json.loads(message)
+        seen = Observation(QueryRecord(**query), _answer_of(control))
+        found = replayer.replay(seen, lambda step: _begin(step, out))
+        _expect(None)
+        _tell(out, asdict(found))
+
+
+def _begin(step: str, out: BinaryIO) -> None:
+    _expect(ANSWER_SECONDS + ORPHAN_SECONDS)
+    _tell(out, {"step": step})
+
+
+def _expect(seconds: float | None) -> None:
+    """Has the system end this process unless it is called again within so many seconds, whatever a component does."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds or 0.0)
+
+
+def _bound() -> None:
+    """No core dumps, and no more address space than what is taken now and `MEMORY_BYTES`."""
+    try:
+        import resource
+    except ImportError:
+        return
+    wanted = {"RLIMIT_CORE": 0}
+    with suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        wanted["RLIMIT_AS"] = pages * resource.getpagesize() + MEMORY_BYTES
+    for name, most in wanted.items():
+        with suppress(ValueError, OSError):  # a limit that the platform does not know, or a lower one
+            resource.setrlimit(getattr(resource, name), (most, resource.getrlimit(getattr(resource, name))[1]))
+
+
+def _message(stream: BinaryIO) -> bytes:
+    return stream.read(int.from_bytes(stream.read(8), "big"))
+
+
+def _tell(out: BinaryIO, message: Mapping[str, Any]) -> None:
+    out.write(json.dumps(message).encode() + b"\n")
+    out.flush()
+
+
+def _answer_of(plain: Mapping[str, Any]) -> AnswerRecord:
+    steps = tuple(StepCost(**step) for step in plain["steps"])
+    rows = {name: tuple(plain[name]) for name in ("memories", "scores")}
+    return AnswerRecord(**{**plain, **rows, "steps": steps})
+
+
+def _replay_of(plain: Mapping[str, Any]) -> Replay:
+    variant = VariantRecord(**{**plain["variant"], "answer": _answer_of(plain["variant"]["answer"]), "teams": ()})
+    return Replay(**{**plain, "arm": Arm(**plain["arm"]), "control": _answer_of(plain["control"]), "variant": variant})

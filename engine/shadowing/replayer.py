@@ -1,0 +1,138 @@
+"""Asks a kept query again of a control and of a variant, both over one state of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.extensions import ExtensionSettings
+from speckit_memory.config.recording_modes import Recording
+from speckit_memory.config.vector_indexing import VectorIndexing
+from speckit_memory.engine import assembly
+from speckit_memory.engine.observed import UNKNOWN_FOLDER
+from speckit_memory.engine.questions import Question
+from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.shadowing.records import run_record
+from speckit_memory.memory.store.evaluation.records import (
+    AnswerRecord,
+    Arm,
+    Basis,
+    Observation,
+    QueryRecord,
+    Replay,
+    VariantRecord,
+)
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.sessions import SessionState
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.working_memory import Attended
+from speckit_memory.pipeline.boundary import Pause
+from speckit_memory.pipeline.builder import assemble, examined
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.shadow import Beside, Shadow
+
+ENDED = "Replay"
+"""What a failure begins with for which the process of a replay had to end, or ended by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayTask:
+    """A store and the two pipelines that are asked about it, as another process can be told of them.
+
+    `flag` is the one that makes the variant, "" for none.
+    """
+
+    store: Path
+    root: Path
+    environ: Mapping[str, str]
+    extensions: ExtensionSettings
+    vector_index: VectorIndexing
+    arm: Arm
+    control: Effective
+    variant: Effective
+    flag: str = ""
+
+
+class Replayer:
+    """An open store with the two runners. Nothing that it does is noted, and nothing is written to the store."""
+
+    def __init__(self, task: ReplayTask) -> None:
+        """Opens the store. Raises SpeckitError."""
+        self._task = task
+        registry = assembly.registry_of(task.extensions)
+        self._control, self._variant = (
+            Runner(assemble(examined(one, registry))) for one in (task.control, task.variant)
+        )
+        database = Database.open(task.store, create=False)
+        unrecorded = Recorder(task.store, Recording(record="off"))
+        models = assembly.TextModels(task.environ)
+        self._opened = assembly.OpenStore(database, task.root, models, unrecorded, task.vector_index)
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, Pipeline]:
+        """The control and the variant."""
+        return self._control.pipeline, self._variant.pipeline
+
+    def close(self) -> None:
+        """Closes the store."""
+        self._opened.database.close()
+
+    def replay(self, seen: Observation, pause: Pause | None = None) -> Replay:
+        """Both answers to a query that was kept with its words. Raises what `pause` raises, and SpeckitError for a
+        store that cannot be read."""
+        asked, task = seen.query, self._task
+        with self._opened.read_model.reading() as snapshot:
+            store = replace(snapshot, sessions=snapshot.sessions.as_of(_session_state(asked)))
+            if asked.folder not in ("", UNKNOWN_FOLDER) and not store.attributes.scope(Filter(asked.folder), 0.0).size:
+                nothing = AnswerRecord(task.arm.control)
+                variant = VariantRecord("shadow", AnswerRecord(task.arm.variant), task.flag)
+                return Replay(asked.id, task.arm, "gone", store.sequence, nothing, variant)
+            control, run = self._runs(asked, store, pause)
+            unchanged = self._unchanged(asked.state)
+        answer = run_record(control)
+        variant = VariantRecord("shadow", run_record(run), task.flag, run.parted_at, run.spent_ns / 1e6)
+        return Replay(asked.id, task.arm, _basis(seen, answer, unchanged=unchanged), store.sequence, answer, variant)
+
+    def _unchanged(self, state: int) -> bool:
+        """Whether no memory and no edge came, went or changed since this state; that memories were used counts not."""
+        with self._opened.database.snapshot_read() as connection:
+            log = changes.content_since(connection, state)
+        return log is not None and all(kind == "attributes" for _, kind in log[1])
+
+    def _runs(self, asked: QueryRecord, store: Snapshot, pause: Pause | None) -> Any:
+        question = Question(**_arguments(asked))
+        query = question.query(store, (asked.read_point or {}).get("now", asked.at), None)
+        answered: list[Beside] = []
+        try:
+            Shadow(self._control, answered.append).run(query, store)
+        except Exception:  # its failure is what is kept of it
+            if not answered:
+                raise
+        return answered[0].control, answered[0].run(self._variant, store, pause)
+
+
+def _arguments(asked: QueryRecord) -> dict[str, Any]:
+    kept = (asked.question or {}).items()
+    question = {name: tuple(value) if isinstance(value, list) else value for name, value in kept}
+    return {"text": "", **question, "session": asked.session}
+
+
+def _session_state(asked: QueryRecord) -> SessionState:
+    """What the session had attended to and was sent when it asked."""
+    found = (asked.read_point or {}).get("session") or {"attended": (), "sent": ()}
+    return SessionState(
+        tuple(Attended(*one) for one in found["attended"]), tuple((memory, text) for memory, text in found["sent"])
+    )
+
+
+def _basis(seen: Observation, answer: AnswerRecord, *, unchanged: bool) -> Basis:
+    """Whether the control has answered, bit by bit, what was served, over the same memories."""
+    served, count = seen.control, len(seen.control.memories)
+    now = answer.pipeline, answer.memories[:count], answer.scores[:count]
+    return "served" if unchanged and now == (served.pipeline, served.memories, served.scores) else "present"

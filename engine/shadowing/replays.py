@@ -1,0 +1,247 @@
+"""Replays kept queries for the shadows of a pipeline: which of them wait for whom, and how the shadows fare."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.settings import Settings
+from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.shadowing.replayer import ENDED, ReplayTask
+from speckit_memory.engine.shadowing.variant import ShadowState
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import (
+    AnswerRecord,
+    Arm,
+    Observation,
+    PipelineRecord,
+    Replay,
+    VariantRecord,
+)
+from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import MODEL
+from speckit_memory.pipeline.builder import Checked
+from speckit_memory.pipeline.checked_variants import CheckedVariant
+from speckit_memory.pipeline.shadow import sampled
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.searching import Searching
+    from speckit_memory.engine.shadowing.replay_process import ReplayProcess
+
+LOGGER = logging.getLogger(__name__)
+BATCH = 20
+"""So many replays are written in one transaction; a process that is killed loses as many at most, which wait again."""
+TURN_SECONDS = 20.0
+"""So long one variant is asked before the next one has its turn: a slow one lets nobody starve."""
+ALWAYS_FAILED = 10
+"""A variant that has failed on all of so many queries is given up."""
+MOST_ENDED = 3
+"""So is one for which so many processes had to end."""
+OnReplays = Callable[[int, int], None]
+OnCount = Callable[[int], None]
+Pause = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shadow:
+    """One variant with what is kept of it: how many queries it was asked, failed on, and ended its process at."""
+
+    one: CheckedVariant
+    arm: Arm
+    asked: int
+    failed: int
+    ended: int
+    waiting: tuple[int, ...]
+
+    @property
+    def given_up(self) -> str:
+        """Why it is asked nothing more, "" where it is."""
+        if self.ended >= MOST_ENDED:
+            return f"{self.ended} of its processes had to end"
+        if self.failed == self.asked >= ALWAYS_FAILED:
+            return f"it failed on all of {self.asked} queries"
+        return ""
+
+    @property
+    def left(self) -> int:
+        """How many queries wait for it."""
+        return 0 if self.given_up else len(self.waiting)
+
+
+class Replays:
+    """The shadows of one pipeline. What waits for them follows from what is kept: nothing is lost with a process."""
+
+    def __init__(self, searching: Searching, config: Settings, recorder: Recorder) -> None:
+        """Of the variants of this pipeline those that are compared, and whose answers are not mixed in."""
+        self._searching = searching
+        self._config = config
+        self._recorder = recorder
+        self._shadows = shadows_of(searching)
+        self._process: ReplayProcess | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Ends what is being replayed, for good: another thread may wait for it."""
+        self._ended = True
+        if (process := self._process) is not None:
+            process.end()
+
+    def states(self, opened: OpenStore) -> tuple[ShadowState, ...]:
+        """How each shadow fares, by what is kept."""
+        if not self._shadows:
+            return ()
+        self._recorder.write()
+        try:
+            with EvaluationDatabase.open(self._recorder.path, create=False) as database:
+                found = self._found(database, opened)
+        except SpeckitError:  # the report on health tells that of its own
+            found = [_Shadow(one, self._arm(one, ""), 0, 0, 0, ()) for one in self._shadows]
+        budget = self._searching.runner.pipeline.budgets_ms["shadow"]
+        return tuple(
+            ShadowState(
+                one.one.variant.name, "shadow", one.one.variant.flag, one.arm.variant, one.one.variant.sample,
+                "off" if one.given_up else "replay", one.asked, one.failed, {}, 0.0, budget, one.given_up, one.left,
+            )
+            for one in found
+        )  # fmt: skip
+
+    def run(
+        self,
+        opened: OpenStore,
+        seconds: float | None = None,
+        progress: OnReplays = lambda _done, _total: None,
+        pause: Pause = lambda: None,
+    ) -> bool:
+        """Replays what waits, for so many seconds at most; whether nothing waits any more.
+
+        `pause` is called between two queries; what it raises ends this. Raises SpeckitError when the evaluation
+        database cannot be used or no process can be started.
+        """
+        if not self._shadows:
+            return True
+        self._recorder.write(at_once=True)
+        if not self._recorder.path.exists():
+            return True
+        until = float("inf") if seconds is None else time.monotonic() + seconds
+        with EvaluationDatabase.open(self._recorder.path, create=False) as database:
+            self._begin(database, opened)
+            found = self._found(database, opened)
+            total, done = sum(one.left for one in found), 0
+
+            def tell(count: int) -> None:
+                nonlocal done
+                done += count
+                progress(min(done, total), total)
+
+            while (left := sum(one.left for one in found)) and not self._ended and time.monotonic() < until:
+                for shadow in found:
+                    if shadow.left:
+                        end = min(until, time.monotonic() + TURN_SECONDS)
+                        self._turn(database, shadow, end, pause, tell)
+                found = self._found(database, opened)
+                if sum(one.left for one in found) >= left:
+                    break  # other processes ask more than this one can replay
+            return not sum(one.left for one in found)
+
+    def _turn(self, database: EvaluationDatabase, shadow: _Shadow, end: float, pause: Pause, tell: OnCount) -> None:
+        """Replays for one variant until it is given up, nothing waits or its turn is over; `tell` gets the size of each
+        batch."""
+        # imported by who replays: searches start without it
+        from speckit_memory.engine.shadowing.replay_process import ReplayEnded, ReplayProcess
+
+        variant = shadow.one.variant
+        task = ReplayTask(
+            self._config.db, self._config.root, dict(self._config.environ), self._searching.extensions,
+            self._config.vector_index, shadow.arm, self._control.effective, variant.effective, variant.flag,
+        )  # fmt: skip
+        batch: list[Replay] = []
+
+        def write() -> None:
+            database.replayed(batch)
+            tell(len(batch))
+            batch.clear()
+
+        try:
+            for number in shadow.waiting:
+                pause()
+                if self._ended or time.monotonic() > end:
+                    return
+                if (seen := database.observation(number)) is None or seen.query.question is None:
+                    continue
+                try:
+                    process = self._process = self._process or ReplayProcess(task)
+                    batch.append(process.replay(seen))
+                except ReplayEnded as ended:
+                    self._process = None
+                    if self._ended:
+                        return
+                    batch.append(_failed(seen, shadow.arm, variant.flag, str(ended)))
+                    LOGGER.warning("the variant '%s' was ended: %s", variant.name, ended)
+                if len(batch) >= BATCH or batch[-1].variant.answer.failure:
+                    write()
+                    if self._kept(database, shadow.one, shadow.arm).given_up:
+                        return
+        finally:
+            if self._process is not None:
+                self._process.end()
+            self._process = None
+            if batch:
+                write()
+
+    @property
+    def _control(self) -> Checked:
+        checked = self._searching.checked
+        assert checked is not None  # a pipeline that was put together of objects has no variants
+        return checked
+
+    def _arm(self, one: CheckedVariant, epoch: str) -> Arm:
+        return Arm(self._searching.runner.pipeline.hash, one.checked.hash, epoch)
+
+    def _begin(self, database: EvaluationDatabase, opened: OpenStore) -> None:
+        epoch, pipeline = epoch_of(opened), self._searching.runner.pipeline
+        control = PipelineRecord(
+            pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"], self._control.ordering
+        )  # fmt: skip
+        for one in self._shadows:
+            other = one.checked
+            budget = other.effective.budgets_ms["shadow"]
+            variant = PipelineRecord(other.hash, one.variant.name, budget, other.ordering)
+            database.begin(self._arm(one, epoch), (control, variant))
+
+    def _found(self, database: EvaluationDatabase, opened: OpenStore) -> list[_Shadow]:
+        epoch = epoch_of(opened)
+        return [self._kept(database, one, self._arm(one, epoch)) for one in self._shadows]
+
+    def _kept(self, database: EvaluationDatabase, one: CheckedVariant, arm: Arm) -> _Shadow:
+        waiting = tuple(
+            number for number, query in database.waiting(arm) if sampled(query, arm.variant, one.variant.sample)
+        )
+        return _Shadow(one, arm, *database.arm(arm, ENDED), waiting)
+
+
+def shadows_of(searching: Searching) -> list[CheckedVariant]:
+    """The variants that are compared with the pipeline, and that its answers are not mixed with."""
+    return [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
+
+
+def epoch_of(opened: OpenStore) -> str:
+    """What answers depend on besides the pipeline: the version of the product, the model of the vectors, and the life
+    of the store, whose ids mean nothing in another one."""
+    with opened.database.snapshot_read() as connection:
+        begun = value(connection, "SELECT min(applied_at) FROM migrations")
+        model = get_meta(connection, MODEL)
+    return sha256(f"{version('speckit-memory')}:{model}:{begun}".encode()).hexdigest()[:12]
+
+
+def _failed(seen: Observation, arm: Arm, flag: str, failure: str) -> Replay:
+    """A query at which the process had to end. The control's answer is the one that was served."""
+    variant = VariantRecord("shadow", AnswerRecord(arm.variant, failure=failure), flag)
+    return Replay(seen.query.id, arm, "present", seen.query.state, seen.control, variant)
