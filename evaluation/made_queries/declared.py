@@ -11,7 +11,7 @@ from typing import TypeVar
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from speckit_memory.memory.indexing.dates import MONTHS, dates_in
+from speckit_memory.memory.indexing.dates import MONTHS, Day, dates_in
 from speckit_memory.memory.indexing.metadata import CREATED, Field
 
 _Value = TypeVar("_Value", bound=Hashable)
@@ -41,10 +41,13 @@ def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     for (year, month, _), rows in found.items():
         months[year, month].update(rows)
     drawn = shuffled(sorted(days), random)
-    by_day = (MadeQuery(f"created {year}-{month:02}-{day:02}", days[year, month, day]) for year, month, day in drawn)
+    by_day = (
+        MadeQuery(f"created {year}-{month:02}-{day:02}", days[Day(year, month, day)]) for year, month, day in drawn
+    )
     drawn = shuffled(sorted(days), random)
     in_words = (
-        MadeQuery(f"created on {MONTHS[month - 1]} {day}, {year}", days[year, month, day]) for year, month, day in drawn
+        MadeQuery(f"created on {MONTHS[month - 1]} {day}, {year}", days[Day(year, month, day)])
+        for year, month, day in drawn
     )
     by_month = (
         MadeQuery(f"created in {MONTHS[month - 1]} {year}", tuple(sorted(months[year, month])))

@@ -10,7 +10,8 @@ from speckit_memory.memory.indexing import dates
 
 
 def at(*moment: int) -> float:
-    return datetime(*moment, tzinfo=UTC).timestamp()  # type: ignore[arg-type]
+    year, month, day, *clock = moment
+    return datetime(year, month, day, *clock, tzinfo=UTC).timestamp()  # type: ignore[arg-type, misc]
 
 
 @pytest.mark.requirement("C2.times")
