@@ -11,7 +11,7 @@ from typing import TypeVar
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from speckit_memory.memory.indexing.dates import MONTHS, Day, dates_in
+from speckit_memory.memory.indexing.dates import MONTHS, dates_in
 from speckit_memory.memory.indexing.metadata import CREATED, Field
 
 _Value = TypeVar("_Value", bound=Hashable)
