@@ -41,14 +41,9 @@ def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     for (year, month, _), rows in found.items():
         months[year, month].update(rows)
     drawn = shuffled(sorted(days), random)
-    by_day = (
-        MadeQuery(f"created {year}-{month:02}-{day:02}", days[Day(year, month, day)]) for year, month, day in drawn
-    )
+    by_day = (MadeQuery(f"created {day.year}-{day.month:02}-{day.day:02}", days[day]) for day in drawn)
     drawn = shuffled(sorted(days), random)
-    in_words = (
-        MadeQuery(f"created on {MONTHS[month - 1]} {day}, {year}", days[Day(year, month, day)])
-        for year, month, day in drawn
-    )
+    in_words = (MadeQuery(f"created on {MONTHS[day.month - 1]} {day.day}, {day.year}", days[day]) for day in drawn)
     by_month = (
         MadeQuery(f"created in {MONTHS[month - 1]} {year}", tuple(sorted(months[year, month])))
         for year, month in shuffled(sorted(months), random)
