@@ -6,7 +6,7 @@ that nobody weighs has a weight all the same: after this pass the parameters say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from speckit_memory.config.layering import without
@@ -79,7 +79,10 @@ def _named(entry: Bound, path: Path) -> str:
     """What is objected to: a word, by itself or in a list, or the key of a number."""
     value: object = entry.params.model_dump(by_alias=True) if entry.params else None
     for part in path:
-        value = value[part] if isinstance(value, Mapping | Sequence) else None  # type: ignore[index]
+        try:
+            value = value[part]  # type: ignore[index]
+        except (LookupError, TypeError):  # a component may object to what it does not have
+            value = None
     return str(value if isinstance(value, str) or not isinstance(path[-1], str) else path[-1])
 
 

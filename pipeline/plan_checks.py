@@ -95,7 +95,7 @@ _COPIERS: dict[str, Callable[[object], Any]] = {
     "memories": _or_none(lambda found: row_of(found, _memory, "memories", MOST_COUNTED)),
     "times": lambda found: row_of(found, _span, "times", MOST_NAMES),
     "order": _word("order", get_args(Order)),
-    "topic": _or_none(lambda found: texts(found, "topic", MOST_COUNTED)),
+    "topic": _or_none(lambda found: texts(found, "topic", MOST_NAMES)),
     "counted_from": _or_none(lambda found: number(found, "counted_from", -LARGEST, LARGEST)),
     "warnings": lambda found: texts(found, "warnings", MOST_REASONS),
     "asked_similarity": lambda found: number(found, "asked_similarity", -LARGEST, LARGEST),

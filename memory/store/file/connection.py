@@ -190,7 +190,8 @@ class Database:
                 yield connection
             finally:
                 with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
-                    connection.execute("ROLLBACK")
+                    if connection.in_transaction:  # some damage has SQLite undo the whole transaction by itself
+                        connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:

@@ -169,6 +169,8 @@ FIT: dict[tuple[type, str], set[str]] = {
     (Plan, "memories"): {"None", "a tuple of numbers"},
     (Plan, "warnings"): {"texts"},
     (Plan, "asked_similarity"): {"seven", "minus one", "real"},
+    (Plan, "topic"): {"None", "texts"},
+    (Plan, "counted_from"): {"None", "seven", "minus one", "real"},
     (Plan, "min_similarity"): {"None", "minus one"},
     (Plan, "limit_factor"): {"seven", "real"},
     (Plan, "attempt"): {"seven"},
