@@ -399,12 +399,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "shadow report": ("--json", {"--html": E("page.html", line=""), "--experiment": E("a" * 12, end(0, 2))}),
     "flags list": ("--json", {"--pipeline": E("catalogue")}),
-    "flags promote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR")}),
+    "flags promote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR"), "--reason": E("why")}),
     "flags demote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR")}),
     "eval run": (f"{ONE} --json", {"--db": E("elsewhere/memory.db", line=OWN)}),
     "eval compare": (f"{ONE} --json", {
         "--run-file": E("two.run", line="--run-file one.run --qrels one.txt"),
         "--qrels": E("two.txt", line="--run-file one.run --qrels one.txt"), "--qrels-out": E("out.txt"),
+        "--window": E("2", line="--own --pipeline bm25 --pipeline rrf --json"),
     }),
     "eval gate": (f"{ONE} --against rrf --json", {
         "--against": E("rsf"), "--max-loss": E("0.01"), "--markdown": E("docs", end(1, 2)),
