@@ -26,10 +26,10 @@ ASKED = "0 of no use, 1 touches it, 2 helps, 3 answers it; s skip, u undo, q qui
 _WORD = re.compile(r"\w{3,}")
 
 
-def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None) -> None:
+def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None, by: str) -> None:
     """Shows pair after pair and reads one key for each, from a terminal or a pipe; the end of the input is quitting.
 
-    All goes to standard error. An interruption leaves what was said before in the sitting.
+    Each label is kept as that of `by` before the next pair is shown. All goes to standard error.
     """
     done, first = 0, True
     while (pair := sitting.present) is not None and (limit is None or done < limit):
@@ -46,9 +46,13 @@ def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None) -> No
         if answer == "quit":
             return
         if answer == "undo":
+            if (label := sitting.last) is not None:
+                docket.remove(label, by)
             done -= int(sitting.undo())
             continue
         sitting.say(None if answer == "skip" else int(answer))
+        if (label := sitting.last) is not None:
+            docket.keep(label, by)
         done += 1
 
 

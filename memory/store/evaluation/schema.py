@@ -208,6 +208,18 @@ ALTER TABLE queries ADD COLUMN question_digest TEXT NOT NULL DEFAULT '';
 TEXTS = "CREATE INDEX queries_with_texts ON queries (number) WHERE question IS NOT NULL"
 """Which queries have texts, so that whether there are any is known without reading all."""
 
+LABELS = """
+CREATE TABLE labels (
+    list TEXT NOT NULL,
+    pair TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade REAL NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (list, pair, judge)
+) STRICT, WITHOUT ROWID;
+"""
+"""Judgement lists: what judges said of pairs of question and text, by a digest of both."""
+
 EVALUATION = Kind(
     APPLICATION_ID,
     (
@@ -218,6 +230,7 @@ EVALUATION = Kind(
         Migration("0005_hand_overs_as_a_reason", HANDOVERS),
         Migration("0006_digests_of_questions", QUESTIONS),
         Migration("0007_queries_with_texts", TEXTS),
+        Migration("0008_judgement_lists", LABELS),
     ),
     copied=False,
 )
