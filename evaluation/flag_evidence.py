@@ -164,7 +164,7 @@ class OfStored:
         if metric == "p95_ms":
             return _apart(self._times(self.place), self._times(0), significance.quantile_interval)
         differences = self._differences(self.place, metric)
-        if metric not in QUALITY or differences is None:
+        if metric not in (*QUALITY, "interleaving") or differences is None:
             return None
 
         def over(times: float) -> tuple[float, float]:

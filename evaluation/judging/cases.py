@@ -14,6 +14,7 @@ from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.distinct import distinct
 from speckit_memory.evaluation.experiment_costs import answered
+from speckit_memory.evaluation.flag_evidence import LIVE
 from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.grounds.own_documents import own_documents
 from speckit_memory.evaluation.grounds.used_queries import TEXTS_HINT
@@ -35,13 +36,16 @@ Shown = tuple[str, str]
 class Docket:
     """The cases, the documents by key, and what keeps a label of a judge at once or takes it back.
 
-    `live` cases go on coming in.
+    `live` cases go on coming in. `pipelines` are the names and hashes of control and variant, `origin` tells where the
+    queries are from.
     """
 
     cases: tuple[Case, ...]
     documents: Mapping[str, Shown]
     keep: Callable[[Label, str], None]
     remove: Callable[[Label, str], None]
+    pipelines: tuple[tuple[str, str], ...]
+    origin: str
     live: bool = False
 
 
@@ -72,6 +76,7 @@ def of_source(
     queries, report = ground.dataset.queries, progress or (lambda _: None)
     with ground.opened(ground.dataset, chosen, environ=environ, progress=report) as opened:
         control, variant = measure(opened.memories, queries, now=time.time(), seed=SEED, progress=report)
+        pipelines_asked = tuple((one.pipeline.name, one.pipeline.hash) for one in opened.memories)
     documents = {one.key: (one.title, one.text) for one in ground.documents}
     texts = {query.id: query.text for query in queries}
     earlier: dict[str, dict[str, float]] = {}
@@ -92,7 +97,7 @@ def of_source(
     def remove(label: Label, by: str) -> None:
         labels.remove(pair_of(texts[label.query], *documents[label.key]), by)
 
-    return Docket(cases, documents, keep, remove)
+    return Docket(cases, documents, keep, remove, pipelines_asked, ground.dataset.name)
 
 
 def _listed(
@@ -204,7 +209,9 @@ def of_experiment(
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
             database.take_back(label.query, ids[label.key], by)
 
-    return Docket(cases, documents, keep, remove, live=True)
+    first = pairs[0]
+    compared = tuple((one, one) for one in (first.control.pipeline, first.variant.answer.pipeline))
+    return Docket(cases, documents, keep, remove, compared, LIVE, live=True)
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,12 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 def pair_of(question: str, title: str, text: str) -> str:
     """What names a pair of a question and a document: a digest of what a judge reads."""
     return sha256("\0".join((question, title, text)).encode()).hexdigest()[:32]
+
+
+def lists_of(question: str, first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> str:
+    """What names two lists of titles and texts that answer a question, in this order."""
+    shown = (question, *(f"{title}\0{text}" for title, text in first), "\1", *(f"{one}\0{two}" for one, two in second))
+    return sha256("\0\0".join(shown).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,16 @@ import click
 from speckit_memory.config.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server import completion
-from speckit_memory.server.judging_terminal import judge_at_terminal, so_far
+from speckit_memory.server.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
 from speckit_memory.server.options import Common, DatasetPath, NamedPath, no_keep_option, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 from speckit_memory.server.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import Docket
+    from speckit_memory.evaluation.judging.disputes import Case
     from speckit_memory.evaluation.judging.external import ExternalJudge
+    from speckit_memory.evaluation.judging.judgement_list import JudgementList
     from speckit_memory.evaluation.judging.sitting import Sitting
 
 
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=60, show_default=True, metavar="S",
     help="So many seconds the program may take for a pair.",
+)  # fmt: skip
+@click.option(
+    "--preference", is_flag=True,
+    help="Choose the better of two whole answers, query by query, in place of grades; whose they are is not shown.",
 )  # fmt: skip
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
@@ -65,6 +72,7 @@ def command(
     pipelines: tuple[str, ...],
     judge: str | None,
     timeout: float,
+    preference: bool,
     jobs: int,
     judgement_list: str,
     by: str | None,
@@ -76,7 +84,8 @@ def command(
     """Label the documents that two pipelines disagree on, those that could change the verdict most first.
 
     It ends when no further label can change the verdict. Which pipeline brought a document is not shown. Each label is
-    kept at once, by question and text: wherever the same pair comes up again, it is not asked for.
+    kept at once, by question and text: wherever the same pair comes up again, it is not asked for. With --preference a
+    person chooses between two whole answers, until these tell which pipeline is better.
     """
     from speckit_memory.evaluation.grounds.ground import DatasetSource
     from speckit_memory.evaluation.grounds.own import OwnSource
@@ -92,6 +101,9 @@ def command(
         raise click.UsageError(message, click.get_current_context())
     if experiment is not None and pipelines:
         message = "--experiment takes no --pipeline: its two have answered; --dataset and --own take two"
+        raise click.UsageError(message, click.get_current_context())
+    if preference and (judge or qrels or qrels_out):
+        message = "--preference is asked of a person and has no grades; leave out --command, --qrels and --qrels-out"
         raise click.UsageError(message, click.get_current_context())
     external = ExternalJudge(judge, timeout) if judge is not None else None
     imported = read_qrels(qrels) if qrels is not None else {}
@@ -112,8 +124,11 @@ def command(
         )
     if qrels_out is not None:
         check_qrels_file(qrels_out, [case.query for case in docket.cases])
-    sitting = Sitting(docket.cases, live=docket.live)
     name = by or (external.name if external else getpass.getuser())
+    if preference:
+        _by_preference(common, docket, labels, limit, name)
+        return
+    sitting = Sitting(docket.cases, live=docket.live)
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
     try:
@@ -128,6 +143,66 @@ def command(
         if qrels_out is not None:
             write_qrels(qrels_out, dict(sitting.judged()))
     _report(common, sitting, name, failures, kept=not no_keep)
+    if stopped is not None:
+        raise stopped
+
+
+def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit: int | None, by: str) -> None:
+    """Asks which answer is better, keeps each word at once, and tells what all of them show."""
+    from speckit_memory.evaluation.judging.judgement_list import lists_of
+    from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+
+    def named(case: Case, *, swapped: bool = False) -> str:
+        shown = (
+            [docket.documents.get(key, (key, "")) for key in keys[:SHOWN]] for keys in (case.control, case.variant)
+        )
+        control, variant = shown
+        return lists_of(case.text, *((variant, control) if swapped else (control, variant)))
+
+    def keep(pair: AnswerPair, preference: float) -> None:
+        labels.put({named(pair.case): preference}, by)
+
+    grades, known = labels.grades(), dict[str, float]()
+    for case in docket.cases if grades else ():
+        if (grade := grades.get(named(case))) is not None:
+            known[case.query] = grade
+        elif (grade := grades.get(named(case, swapped=True))) is not None:
+            known[case.query] = -grade  # the same two answers, the other way about
+    session = PreferenceSession(docket.cases, known)
+    stopped: KeyboardInterrupt | None = None
+    try:
+        prefer_at_terminal(session, docket, limit, keep, lambda pair: labels.remove(named(pair.case), by))
+    except KeyboardInterrupt as interruption:
+        stopped = interruption
+        click.echo(err=True)
+    kept = ""
+    if session.preferences and labels.store is not None:
+        evaluation = session.evaluation(docket.pipelines, docket.origin, time.time())
+        with EvaluationDatabase.open(evaluation_file(labels.store)) as database:
+            database.keep(evaluation)
+        kept = evaluation.id
+    given, (low, high) = list(session.preferences.values()), session.interval
+    mean = float(session.values.mean()) if len(session.values) else 0.0
+    if common.as_json:
+        print_json(
+            {
+                "judged": len(given), "pairs": len(session), "by": by, "verdict": session.verdict,
+                "preference": mean, "interval": [low, high], "variant": given.count(1.0), "control": given.count(-1.0),
+                "neither": given.count(0.0), "id": kept or None,
+            }
+        )  # fmt: skip
+    else:
+        told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
+        click.echo(
+            wrapped(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} that differ are left")
+        )
+        word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
+        click.echo(
+            wrapped(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})")
+        )
+    if kept and not common.as_json:
+        click.echo(wrapped(f"kept as {kept}", dim=True))
     if stopped is not None:
         raise stopped
 

@@ -420,6 +420,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--command": E("''", end(1, 2)), "--timeout": E("0", end(1, 2)), "--by": E("", end(1, 2)),
         "--limit": E("0", end(1, 2)), "--qrels": E("none.txt", end(1, 2)), "--qrels-out": E("", end(1, 2)),
         "--jobs": E("0", end(1, 2)), "--list": E("ours"),
+        "--preference": E("", end(1, 2), line=f"{ONE} --pipeline rrf --qrels-out out.txt --json"),
     }),
     "eval replay": ("--pipeline bm25 --json", {
         "--pipeline": E("rrf"), "--against": E("rsf"), "--flag": E("SPECKIT_MMR", instead="--pipeline bm25"),

@@ -13,7 +13,9 @@ import apsw
 import judged_sets
 import pytest
 
+from speckit_memory.evaluation.flag_evidence import OfStored
 from speckit_memory.evaluation.trec_reading import read_qrels
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment
 from tests.server.terminals import Shown, typed
 
@@ -205,6 +207,40 @@ def test_the_pairs_come_in_the_same_order_each_time(workspace: Path) -> None:
 )
 def test_what_cannot_be_judged_is_refused(workspace: Path, options: list[str], status: int) -> None:
     assert call(workspace, options, env={"SPECKIT_DB": ""}).status == status
+
+
+@pytest.mark.requirement("E3B.preference")
+def test_a_person_prefers_one_of_two_answers_blindly_until_there_is_a_verdict(workspace: Path) -> None:
+    """Whoever always prefers the answer of bm25 says so within a few queries, wherever it is shown."""
+    first = judge(workspace, "--preference", "--json", keys="a\nu\nb\nq\n")
+    assert (first.json["judged"], first.json["neither"]) == (1, 0)
+    assert len(listed(workspace)) == 1, "what was taken back is kept no longer"
+    assert "bm25" not in first.err
+    assert "vector" not in first.err
+    shown = judge(workspace, "--preference", "--no-keep", "--json", keys="s\n" * 99)
+    screens = shown.err.split("query: ")[1:]
+    assert len(screens) == shown.json["pairs"] > 10
+    keys = [preferred(screen) for screen in screens]
+    assert {"a", "b"} <= set(keys), "the answer of bm25 is now the first one, now the second"
+    said = judge(workspace, "--preference", "--list", "mine", "--json", keys="\n".join(keys) + "\n").json
+    assert (said["verdict"], said["variant"]) == ("worse", 0)
+    assert said["judged"] < said["pairs"], "a verdict ends it"
+    again = judge(workspace, "--preference", "--list", "mine", "--json", keys="").json
+    assert (again["judged"], again["pairs"]) == (said["judged"], said["pairs"] - said["judged"])
+    with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
+        stored = database.evaluation(said["id"])
+    assert stored is not None
+    figure = OfStored(stored, 1).difference("interleaving")
+    assert figure is not None
+    assert (figure.value < 0, figure.p is not None and figure.p < 0.05) == (True, True)
+    refused = judge(workspace, "--preference", *by("oracle")).ended(2)
+    assert "--preference is asked of a person and has no grades" in refused.err
+
+
+def preferred(screen: str) -> str:
+    """The shorter answer: bm25 finds the two documents that hold the query, and nothing else."""
+    first, second = (answer.count("\n  ") for answer in screen.partition("answer a")[2].split("answer b"))
+    return "a" if first < second + 1 else "b"
 
 
 def test_labels_are_json_a_script_can_read(workspace: Path) -> None:
