@@ -30,8 +30,8 @@ class Figure:
     queries: int
     interval: tuple[float, float] | None = None
     p: float | None = None
-    verdict: str = ""
     with_more: Callable[[float], tuple[float, float]] | None = field(default=None, compare=False, repr=False)
+    verdict: str = ""
 
 
 class Figures(Protocol):

@@ -128,7 +128,7 @@ class OfExperiment:
             return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
 
         delta = over_all(best)[0]
-        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], with_more=over)  # alike: 0
+        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], over)  # alike: 0
 
     def own(self, metric: str) -> Figure | None:
         """How far both agree, and the time of the variant."""
@@ -173,9 +173,7 @@ class OfStored:
         verdict = self._entry("comparisons", "b", str(self._pipelines[self.place]["name"]), metric=metric).get(
             "verdict"
         )
-        return Figure(
-            float(differences.mean()), len(differences), over(1), self._p(metric), str(verdict or ""), with_more=over
-        )
+        return Figure(float(differences.mean()), len(differences), over(1), self._p(metric), over, str(verdict or ""))
 
     def _p(self, metric: str) -> float | None:
         """After Holm over this metric and all that the report tests, of all its variants."""
