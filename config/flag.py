@@ -22,8 +22,8 @@ class Flag:
     the distribution that declares it, "" unless one does.
 
     `criterion` is what must have been shown before it advances. `decision` is what whoever decided on the state says of
-    it (`was`, `since`, `evidence`, `percent`), and `before` the state that the layer below gives it, "" where the
-    declaration decides.
+    it (`was`, `since`, `evidence`, `percent`, `reason`), and `before` the state that the layer below gives it, "" where
+    the declaration decides.
     """
 
     name: str
@@ -49,6 +49,11 @@ class Flag:
         """The share of sessions for which the flag is on while it is enabled, 0 to 100."""
         share = self.decision.get("percent", 100)
         return share if self.state == "enabled" and isinstance(share, int) else 100
+
+    @property
+    def reason(self) -> str:
+        """What the flag is for where no figure shows that, "" where nobody has said it."""
+        return str(self.decision.get("reason") or "")
 
     @property
     def on(self) -> bool:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 STATE = "state"
 FACTS = ("group", "owner", "since", "expires", "evidence", "criterion")
 """What a declaration says of a flag beside its state."""
-OF_STATE = ("was", "since", "evidence", "percent")
-"""What whoever decides on a state may say of it: the state before it, its first day, what it rests on, its share."""
+OF_STATE = ("was", "since", "evidence", "percent", "reason")
+"""What whoever decides on a state may say of it: the state before it, its first day, what it rests on, its share, and
+what the flag is for where no figure shows that."""
 KEYS = tuple(dict.fromkeys((STATE, *FACTS, *OF_STATE)))
 SEE = ("see `speckit-memory flags list`, and docs/flags.md for what an entry may say",)
 """What to do about an entry of another shape: the schema of pipelines has no word of flags."""
@@ -77,6 +78,9 @@ def misvalued(item: Entry) -> Iterator[Problem]:
         if isinstance(share, bool) or not isinstance(share, int) or not 0 <= share <= 100:
             message = f"'percent' of '{item.key}' must be a whole number from 0 to 100; found {share!r}"
             yield Problem("E114", message, actions=SEE, where=percent.value.where)
+    if (reason := item.value.get("reason")) and not (isinstance(why := plain(reason.value), str) and why.strip()):
+        message = f"'reason' of '{item.key}' must be a sentence that says what the flag is for; found {why!r}"
+        yield Problem("E114", message, actions=SEE, where=reason.value.where)
     if criterion := item.value.get("criterion"):
         yield from (replace(problem, actions=SEE) for problem in criterion_of(criterion.value)[1])
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, isfinite
 from typing import Protocol
 
-from speckit_memory.config.criterion import SMALLER_IS_BETTER, Condition
+from speckit_memory.config.criterion import QUALITY, SMALLER_IS_BETTER, Condition
+from speckit_memory.config.flag import Flag
 
+TESTED = ("nDCG@10", "MRR@5")
+"""The metrics on which every comparison has a verdict."""
 ALPHA = 0.05
 MOST = 256.0
 """So many times as many queries are thought of at most."""
@@ -19,7 +22,8 @@ _STEPS = 8
 class Figure:
     """One figure over so many queries, with its 95 % interval, and the p of a difference after all corrections.
 
-    `with_more` says what the interval would be over so many times as many queries, were they like these.
+    `verdict` is the word of the report on a difference, "" where the report has none on it. `with_more` says what the
+    interval would be over so many times as many queries, were they like these.
     """
 
     value: float
@@ -27,6 +31,7 @@ class Figure:
     interval: tuple[float, float] | None = None
     p: float | None = None
     with_more: Callable[[float], tuple[float, float]] | None = field(default=None, compare=False, repr=False)
+    verdict: str = ""
 
 
 class Figures(Protocol):
@@ -42,10 +47,47 @@ class Figures(Protocol):
 
 
 def unmet(criterion: Iterable[Condition], figures: Figures) -> list[str]:
-    """What the comparison lacks, condition by condition; empty when it meets the criterion."""
-    return [
-        f"{condition}: {', '.join(lacks)}" for condition in criterion if (lacks := list(_lacks(condition, figures)))
-    ]
+    """What the comparison lacks, condition by condition, and where it shows the variant to be worse, which no margin
+    excuses; empty when it meets the criterion."""
+    conditions = list(criterion)
+    lacks = [f"{one}: {', '.join(found)}" for one in conditions if (found := list(_lacks(one, figures)))]
+    preferences = (*QUALITY, "interleaving")
+    metrics = dict.fromkeys((*TESTED, *(one.metric for one in conditions if one.metric in preferences)))
+    return [*lacks, *_losses(metrics, figures)]
+
+
+def promotion_lacks(flag: Flag, figures: Figures) -> list[str]:
+    """What a comparison lacks to bear that a flag is on: its criterion, and a gain where that only rules out a loss."""
+    return [*unmet(flag.criterion, figures), *_no_gain(flag, figures)]
+
+
+def _losses(metrics: Iterable[str], figures: Figures) -> Iterator[str]:
+    for metric in metrics:
+        figure = figures.difference(metric)
+        if figure is not None and _is_worse(figure):
+            yield f"it shows {metric} to be worse ({figure.value:+.4f}), which no margin excuses"
+
+
+def _is_worse(figure: Figure) -> bool:
+    """Whether a difference in quality is a loss beyond chance. Uses of answers have no lower end, and show no loss."""
+    if figure.verdict or figure.interval is None:
+        return figure.verdict == "worse"
+    low, high = figure.interval
+    return isfinite(low) and high < 0 and (figure.p is None or figure.p < ALPHA)
+
+
+def _no_gain(flag: Flag, figures: Figures) -> Iterator[str]:
+    """That nothing speaks for a flag whose criterion asks for no gain, and nobody has said what it is for."""
+    directions = {condition.direction for condition in flag.criterion}
+    if "not_worse" not in directions or "better" in directions or flag.reason:
+        return
+    metrics = (*QUALITY, "interleaving", *SMALLER_IS_BETTER)
+    shown = ((metric, figures.difference(metric)) for metric in metrics)
+    if all(figure is None or list(_difference(Condition(metric, "better"), figure)) for metric, figure in shown):
+        yield (
+            "its criterion only rules out a loss, and the comparison shows no gain in quality or time; "
+            "`--reason TEXT` says what the flag is for"
+        )
 
 
 def figure_of(condition: Condition, figures: Figures) -> Figure | None:

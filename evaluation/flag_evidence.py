@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from speckit_memory.config.criterion import QUALITY, Condition
+from speckit_memory.config.criterion import QUALITY
+from speckit_memory.config.flag import Flag
 from speckit_memory.evaluation import sequential, significance
 from speckit_memory.evaluation.comparison import COMPARED_METRICS
-from speckit_memory.evaluation.criteria import Figure, Figures, unmet
+from speckit_memory.evaluation.criteria import Figure, Figures, promotion_lacks
 from speckit_memory.evaluation.experiment_evidence import Evidenced
 from speckit_memory.evaluation.experiment_quality import known_of, over_all, p_values, questions_of
 from speckit_memory.evaluation.experiments import Judged, judged
@@ -21,6 +22,8 @@ from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.ports import Column
 
 SEED = 20
+LIVE = "live queries"
+"""Where queries that users asked are from, in every store."""
 
 
 class Interval(Protocol):
@@ -33,11 +36,17 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A comparison that evidence names: the hash of its control, and its figures by the hash of each variant."""
+    """A comparison that evidence names: the hash of its control, and its figures by the hash of each variant.
+
+    It was made `at` (epoch seconds). `asked` names its queries, each with where it is from; empty where they are not
+    kept.
+    """
 
     id: str
     control: str
     variants: Mapping[str, Figures]
+    at: float = 0.0
+    asked: frozenset[tuple[str, str]] = frozenset()
 
 
 def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> Cited | None:
@@ -50,13 +59,20 @@ def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) ->
     kept = stored is not None and "differences" in stored.document
     live = None if kept and promoted else _live(database, name)
     if live is not None and not (stored and kept and stored.document["compared"] > live.report.compared):
-        return Cited(name, live.report.control.hash, {live.report.variant.hash: OfExperiment(live)})
+        asked = frozenset((LIVE, pair.query.id) for pair in live.answered())
+        latest = max(pair.query.at for pair in live.pairs) if live.pairs else 0.0
+        shown = {live.report.variant.hash: OfExperiment(live)}
+        return Cited(name, live.report.control.hash, shown, latest, asked)
     if stored is None:
         return None
     control, *variants = (str(pipeline["hash"]) for pipeline in stored.document.get("pipelines", ({"hash": ""},)))
     if kept:
-        return Cited(name, control, dict.fromkeys(variants, OfKept(stored.document)))
-    return Cited(name, control, {hashed: OfStored(stored, place) for place, hashed in enumerate(variants, 1)})
+        figures: Mapping[str, Figures] = dict.fromkeys(variants, OfKept(stored.document))
+    else:
+        figures = {hashed: OfStored(stored, place) for place, hashed in enumerate(variants, 1)}
+    origin = LIVE if kept else stored.dataset  # a replay asks live queries again
+    queries = stored.document.get("per_query", {}).get("queries", ())
+    return Cited(name, control, figures, stored.at, frozenset((origin, str(query)) for query in queries))
 
 
 def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
@@ -67,9 +83,9 @@ def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
     database.keep(as_evaluation(live.report, OfExperiment(live), at))
 
 
-def missing(one: Judged, criterion: Iterable[Condition]) -> list[str]:
-    """What an experiment lacks to meet a criterion, condition by condition."""
-    return unmet(criterion, OfExperiment(one))
+def missing(one: Judged, flag: Flag) -> list[str]:
+    """What an experiment lacks to bear that a flag is on."""
+    return promotion_lacks(flag, OfExperiment(one))
 
 
 def _live(database: EvaluationDatabase, name: str) -> Judged | None:
@@ -112,7 +128,7 @@ class OfExperiment:
             return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
 
         delta = over_all(best)[0]
-        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], over)  # alike is known to be 0
+        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], over)  # alike: 0
 
     def own(self, metric: str) -> Figure | None:
         """How far both agree, and the time of the variant."""
@@ -148,13 +164,16 @@ class OfStored:
         if metric == "p95_ms":
             return _apart(self._times(self.place), self._times(0), significance.quantile_interval)
         differences = self._differences(self.place, metric)
-        if metric not in QUALITY or differences is None:
+        if metric not in (*QUALITY, "interleaving") or differences is None:
             return None
 
         def over(times: float) -> tuple[float, float]:
             return sequential.anytime_interval(np.resize(differences, round(times * len(differences))))
 
-        return Figure(float(differences.mean()), len(differences), over(1), self._p(metric), over)
+        verdict = self._entry("comparisons", "b", str(self._pipelines[self.place]["name"]), metric=metric).get(
+            "verdict"
+        )
+        return Figure(float(differences.mean()), len(differences), over(1), self._p(metric), over, str(verdict or ""))
 
     def _p(self, metric: str) -> float | None:
         """After Holm over this metric and all that the report tests, of all its variants."""

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 from speckit_memory.config.flag import Flag
 from speckit_memory.config.flag_states import ON, STATES
-from speckit_memory.evaluation.criteria import unmet
+from speckit_memory.evaluation.criteria import promotion_lacks
 from speckit_memory.evaluation.experiments import evidence
 from speckit_memory.evaluation.flag_evidence import Cited
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
@@ -56,7 +56,30 @@ def lacking(whole: Effective, flag: Flag, registry: Registry, name: str, find: F
     if not flag.criterion:
         lacks.append(f"{flag.name} has no criterion, so that nothing can meet it")
     figures = found.variants.get(opened) or (next(iter(found.variants.values())) if len(found.variants) == 1 else None)
-    return [*lacks, *(unmet(flag.criterion, figures) if figures else ())]
+    return [*lacks, *(promotion_lacks(flag, figures) if figures else ())]
+
+
+def second_window(flag: Flag, name: str, enabled_at: float, find: Find) -> list[str]:
+    """Why the comparison `name` is no second window for a flag that is enabled: other queries than those by which it
+    was enabled, compared after that."""
+    cited = str(flag.decision.get("evidence") or flag.facts.get("evidence") or "")
+    first, second = find(cited), find(name)
+    if second is None:
+        return []
+    if first is None:
+        why = f"cites '{cited}', which is not in the evaluation database" if cited else "cites no comparison"
+        return [f"a second comparison must confirm a first one, and the flag {why}; demote it and promote it by one"]
+    if name == cited:
+        return [f"{name} is what it was enabled by; a second comparison on other queries must confirm it"]
+    lacks = []
+    if shared := len(first.asked & second.asked):
+        lacks.append(
+            f"{shared:,} of the {len(second.asked):,} queries of {name} were asked in {cited}, by which it was "
+            "enabled; a second comparison asks others"
+        )
+    if second.at < max(first.at, enabled_at):
+        lacks.append(f"{name} was measured before the flag was enabled; a second comparison is made after that")
+    return lacks
 
 
 def too_dear(whole: Effective, name: str, registry: Registry, database: EvaluationDatabase) -> list[str]:
@@ -91,7 +114,7 @@ def unborne(whole: Effective, flag: Flag, registry: Registry, find: Find) -> Ite
             f"without the flag and {opened} with it"
         )
         return
-    if lacks := unmet(flag.criterion, found.variants[borne[0]]):
+    if lacks := promotion_lacks(flag, found.variants[borne[0]]):
         yield f"cites {name}, which does not meet its criterion: {'; '.join(lacks)}"
 
 

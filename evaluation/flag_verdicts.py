@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from speckit_memory.config.flag import Flag
 from speckit_memory.config.flag_states import ACTIVE
-from speckit_memory.evaluation.criteria import figure_of, unmet
+from speckit_memory.evaluation.criteria import figure_of, promotion_lacks
 from speckit_memory.evaluation.flag_evidence import cited
 from speckit_memory.evaluation.flag_steps import hashes
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
@@ -74,4 +74,4 @@ def _held(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) ->
         if found is not None and found.control == closed and opened in found.variants:
             figures = found.variants[opened]
             shown = [figure_of(condition, figures) for condition in flag.criterion]
-            yield name, unmet(flag.criterion, figures), sum(one.queries if one else 0 for one in shown)
+            yield name, promotion_lacks(flag, figures), sum(one.queries if one else 0 for one in shown)

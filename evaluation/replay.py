@@ -175,7 +175,9 @@ def _judged(
     experiment = Experiment(control, variant, "shadow", flag, min(moments), max(moments), len(pairs), failed)
     report = judge_experiment(pairs, experiment=experiment, judgements=judgements, uses=uses, noise=noise, seed=SEED)
     # what was asked live and what was asked again are two experiments, and only the live one can be judged by hand
-    name = sha256(f"replay:{control.hash}:{variant.hash}".encode()).hexdigest()[:12]
+    # and later queries are another comparison, which may confirm an earlier one
+    asked = sorted(pair.query.id for pair in pairs)
+    name = sha256(f"replay:{control.hash}:{variant.hash}:{' '.join(asked)}".encode()).hexdigest()[:12]
     told = _ADVICE.sub("", report.sentence)
     return Judged(replace(report, id=name, sentence=told), tuple(pairs), judgements, uses)
 

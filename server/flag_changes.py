@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,14 @@ from speckit_memory.server.flag_reading import InUse
 
 if TYPE_CHECKING:
     from speckit_memory.config.flag import Flag
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 
 _MEASURED = """\
-`speckit-memory eval compare --own --flag {name}` measures it on judged queries, all metrics of quality and the times \
-included, and keeps the result under an id; `--dataset DIR` does so on your own judgements."""
+`speckit-memory eval compare {own} --flag {name}` measures it on judged queries, all metrics of quality and the times \
+included, and keeps the result under an id{others}."""
+_MIXED = """\
+Preference needs an entry of `shadows` with `interleave: true` that is the pipeline with the flag; `shadow report` \
+shows its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,11 @@ class Changed:
         yield "A server that runs has the new state from its next search on; a Python program at its next start."
 
 
-def promote(name: str, evidence: str, db: Path | None, pipeline: str | None) -> Changed:
-    """Brings a flag to its next state, or raises SpeckitError with everything that is missing."""
+def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, reason: str = "") -> Changed:
+    """Brings a flag to its next state, or raises SpeckitError with everything that is missing.
+
+    `reason` says what the flag is for, where its criterion asks for no gain and the comparison shows none.
+    """
     from speckit_memory.evaluation.flag_steps import next_state
 
     in_use = InUse.of(db, pipeline)
@@ -62,21 +70,22 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None) -> 
     if after is None:
         raise SpeckitError("E127", f"{name} is permanent already")
     judged = in_use.flags()
-    _judge(in_use, flag, after, evidence)
+    stated = replace(flag, decision={**flag.decision, "reason": reason}) if reason else flag
+    _judge(in_use, stated, after, evidence)
 
     def still() -> None:
         """Judges anew what another process has decided meanwhile."""
         _require_unchanged(in_use, flag)
         if in_use.flags() != judged:
-            _judge(in_use, flag, after, evidence)
+            _judge(in_use, stated, after, evidence)
 
-    return _change(in_use, flag, after, evidence, still)
+    return _change(in_use, flag, after, evidence, still, reason)
 
 
 def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
     """Raises SpeckitError with everything that a flag lacks for its next state."""
     from speckit_memory.evaluation.flag_evidence import cited, keep_evidence
-    from speckit_memory.evaluation.flag_steps import lacking, too_dear
+    from speckit_memory.evaluation.flag_steps import lacking, second_window, too_dear
 
     name, whole, registry = flag.name, in_use.whole(), in_use.registry
     if whole.problems:
@@ -86,7 +95,11 @@ def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
     try:
         missing: Sequence[str] = ()
         if after in ON:
-            missing = lacking(whole, flag, registry, evidence, lambda one: cited(database, one) if database else None)
+            find = cache(lambda one: cited(database, one) if database else None)
+            missing = lacking(whole, flag, registry, evidence, find)
+            if after == "permanent":
+                enabled_at = _enabled_at(database, name)
+                missing = [*missing, *second_window(flag, evidence, enabled_at, find)]
             if after == "permanent" and flag.percent < 100:
                 missing = [*missing, f"it is enabled for {flag.percent} % of sessions; raise 'percent' to 100 first"]
             if not missing and not broken and database is not None:
@@ -99,11 +112,32 @@ def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
     if evidence and after not in ON:
         missing = [*missing, "it rests on no comparison in that state, and none would be judged; leave --evidence out"]
     if missing or broken:
-        measured = _MEASURED.format(name=name) if missing and after in ON else ""
+        measured = _how_to_measure(flag, after) if missing and after in ON else ""
         raise SpeckitError.of(
             Problem("E127", f"{name} stays {flag.state} and does not become {after}: {one}", measured)
             for one in (*broken, *missing)
         )
+
+
+def _enabled_at(database: EvaluationDatabase | None, name: str) -> float:
+    """When a flag was enabled last (epoch seconds), 0 where that is not noted."""
+    changes = database.flag_changes(name) if database else []
+    return max(
+        (change.at for change in changes if change.before == "shadow" and change.after == "enabled"), default=0.0
+    )
+
+
+def _how_to_measure(flag: Flag, after: str) -> str:
+    """How to get the comparison that a flag lacks for a state: a way by which its criterion can be met."""
+    from speckit_memory.evaluation.grounds.own_queries import ENOUGH_QUERIES
+
+    if any(condition.metric == "interleaving" for condition in flag.criterion):
+        return _MIXED
+    own = "--own --window 2" if after == "permanent" else "--own"
+    if max((condition.queries for condition in flag.criterion), default=0) > ENOUGH_QUERIES:
+        return _MEASURED.format(own="--dataset DIR", name=flag.name, others="")
+    others = "; `--dataset DIR` does so on your own judgements, `eval replay --flag` on queries that were asked"
+    return _MEASURED.format(own=own, name=flag.name, others=others)
 
 
 def _require_unchanged(in_use: InUse, flag: Flag) -> None:
@@ -139,7 +173,9 @@ def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
     return _change(in_use, flag, after, "", lambda: _require_unchanged(in_use, flag))
 
 
-def _change(in_use: InUse, flag: Flag, after: str, evidence: str, still: Callable[[], None]) -> Changed:
+def _change(
+    in_use: InUse, flag: Flag, after: str, evidence: str, still: Callable[[], None], reason: str = ""
+) -> Changed:
     """Writes the new state, and takes away what was said of the old one and holds no longer."""
     from speckit_memory.engine.flag_edits import decide
 
@@ -148,6 +184,8 @@ def _change(in_use: InUse, flag: Flag, after: str, evidence: str, still: Callabl
         decision |= {"since": str(today())}
     if after in ON and evidence:
         decision |= {"evidence": evidence}
+    if reason:
+        decision |= {"reason": reason}
     over = () if after in ON else ("evidence",)
     if ahead(flag.state, after) < 0:
         over = (*over, "percent")

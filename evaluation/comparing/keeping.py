@@ -10,6 +10,7 @@ from typing import Any
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.judging.preferences import KIND as PREFERENCES
 from speckit_memory.evaluation.kept_evidence import KIND as PROMOTION
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
@@ -47,7 +48,7 @@ def not_kept(error: SpeckitError) -> str:
 def find(store: Path, name: str) -> StoredEvaluation | None:
     """The latest evaluation with this id beside a store; None where there is none, or no database.
 
-    What was kept of a live experiment is none: its queries cannot be asked again.
+    What was kept of a live experiment is none, nor are preferences: those queries cannot be measured again.
     """
     stored = read_if_there(store, lambda database: database.evaluation(name))
-    return None if stored is not None and stored.kind == PROMOTION else stored
+    return None if stored is not None and stored.kind in (PROMOTION, PREFERENCES) else stored

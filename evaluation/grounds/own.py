@@ -29,10 +29,14 @@ BY_USE = "only what an answer had brought could be used: what no pipeline found 
 
 @dataclass(frozen=True, slots=True)
 class OwnSource:
-    """The memories of a store, asked by made queries, or `from_use` by those that were asked and used."""
+    """The memories of a store, asked by made queries, or `from_use` by those that were asked and used.
+
+    `window` chooses among the made queries: the second window has none of the first.
+    """
 
     db: Path | None = None
     from_use: bool = False
+    window: int = 1
 
     @property
     def name(self) -> str:
@@ -47,7 +51,11 @@ class OwnSource:
         config = settings(self.db, environ=environ)
         with Memory.open(config.db, "bm25", root=config.root, environ=environ, create=False, shadows=False) as memory:
             documents = own_documents(memory)
-        made = used_queries(documents, config.db) if self.from_use else own_queries(documents, seed=SEED)
+        made = (
+            used_queries(documents, config.db)
+            if self.from_use
+            else own_queries(documents, seed=SEED, window=self.window)
+        )
         keys = frozenset(one.document.key for one in documents)
         dataset = Dataset(config.root, keys, made.queries, made.judgements)
         content = (f"{one.document.key}\n{one.content}\n".encode() for one in documents)

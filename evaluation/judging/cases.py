@@ -14,30 +14,38 @@ from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.distinct import distinct
 from speckit_memory.evaluation.experiment_costs import answered
+from speckit_memory.evaluation.flag_evidence import LIVE
 from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.grounds.own_documents import own_documents
 from speckit_memory.evaluation.grounds.used_queries import TEXTS_HINT
 from speckit_memory.evaluation.judging.disputes import Case
+from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
 from speckit_memory.evaluation.judging.sitting import SEED, Label
 from speckit_memory.evaluation.measure import Report, measure
 from speckit_memory.evaluation.run import loaded
 from speckit_memory.evaluation.trec_reading import Judgements
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import Judgement, StoredEvaluation
+from speckit_memory.memory.store.evaluation.records import Judgement
 from speckit_memory.pipeline.loading import PipelineSource
 
-KIND = "judgements"
 Shown = tuple[str, str]
 """The title and text of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Docket:
-    """The cases, the documents by key, and what keeps the labels of a judge; `live` ones go on coming in."""
+    """The cases, the documents by key, and what keeps a label of a judge at once or takes it back.
+
+    `live` cases go on coming in. `pipelines` are the names and hashes of control and variant, `origin` tells where the
+    queries are from.
+    """
 
     cases: tuple[Case, ...]
     documents: Mapping[str, Shown]
-    keep: Callable[[Sequence[Label], str], None]
+    keep: Callable[[Label, str], None]
+    remove: Callable[[Label, str], None]
+    pipelines: tuple[tuple[str, str], ...]
+    origin: str
     live: bool = False
 
 
@@ -46,13 +54,16 @@ def of_source(
     pipelines: Sequence[PipelineSource],
     store: Path | None,
     *,
+    labels: JudgementList,
     imported: Judgements,
+    imported_from: str = "",
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Docket:
     """All queries of a source, judged or not, through two pipelines.
 
-    What is judged already is the source's own, what was `imported`, and what was kept beside `store` before. Raises
+    What is judged already is the source's own, what was `imported`, which joins the judgement list, what was kept
+    beside `store` by earlier versions, and what the list has on the same pairs of question and text. Raises
     SpeckitError.
     """
     environ = os.environ if environ is None else environ
@@ -65,27 +76,54 @@ def of_source(
     queries, report = ground.dataset.queries, progress or (lambda _: None)
     with ground.opened(ground.dataset, chosen, environ=environ, progress=report) as opened:
         control, variant = measure(opened.memories, queries, now=time.time(), seed=SEED, progress=report)
-    name = f"j{ground.digest[:11]}"
-    kept = _kept(store, name)
+        pipelines_asked = tuple((one.pipeline.name, one.pipeline.hash) for one in opened.memories)
+    documents = {one.key: (one.title, one.text) for one in ground.documents}
+    texts = {query.id: query.text for query in queries}
     earlier: dict[str, dict[str, float]] = {}
-    for one in kept:
+    for one in _kept(store, f"j{ground.digest[:11]}"):
         earlier.setdefault(one["query"], {})[one["key"]] = float(one["grade"])
-    known = [{**ground.dataset.judgements.get(query.id, {}), **imported.get(query.id, {}), **earlier.get(query.id, {})}
-             for query in queries]  # fmt: skip
+    labels.put(_by_pair(imported, texts, documents), imported_from)
+    listed = labels.grades()
+    known = [
+        {
+            **ground.dataset.judgements.get(query.id, {}), **imported.get(query.id, {}), **earlier.get(query.id, {}),
+            **_listed(listed, query.text, (*a.keys, *b.keys), documents),
+        }
+        for query, a, b in zip(queries, control, variant, strict=True)
+    ]  # fmt: skip
     cases = tuple(
         Case(query.id, query.text, tuple(a.ranked(judged)), tuple(b.ranked(judged)), judged)
         for query, a, b, judged in zip(queries, control, variant, known, strict=True)
     )
 
-    def keep(labels: Sequence[Label], by: str) -> None:
-        if store is None or not labels:
-            return
-        said = [{"query": one.query, "key": one.key, "grade": one.grade, "by": by} for one in labels]
-        document = {"judgements": [*kept, *said]}
-        with EvaluationDatabase.open(evaluation_file(store)) as database:
-            database.keep(StoredEvaluation(name, KIND, time.time(), ground.dataset.name, ground.digest, document))
+    def keep(label: Label, by: str) -> None:
+        labels.put({pair_of(texts[label.query], *documents[label.key]): label.grade}, by)
 
-    return Docket(cases, {one.key: (one.title, one.text) for one in ground.documents}, keep)
+    def remove(label: Label, by: str) -> None:
+        labels.remove(pair_of(texts[label.query], *documents[label.key]), by)
+
+    return Docket(cases, documents, keep, remove, pipelines_asked, ground.dataset.name)
+
+
+def _listed(
+    known: Mapping[str, float], question: str, keys: Sequence[str], documents: Mapping[str, Shown]
+) -> dict[str, float]:
+    """What a judgement list has on a question and these documents."""
+    if not known:
+        return {}
+    pairs = {key: pair_of(question, *documents[key]) for key in keys if key in documents}
+    return {key: known[pair] for key, pair in pairs.items() if pair in known}
+
+
+def _by_pair(judgements: Judgements, texts: Mapping[str, str], documents: Mapping[str, Shown]) -> dict[str, float]:
+    """Judgements of queries and documents that are here, as a judgement list names them."""
+    return {
+        pair_of(texts[query], *documents[key]): grade
+        for query, grades in judgements.items()
+        if query in texts
+        for key, grade in grades.items()
+        if key in documents
+    }
 
 
 def _kept(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
@@ -99,9 +137,17 @@ def _kept(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def of_experiment(
-    name: str, db: Path | None, *, imported: Judgements, environ: Mapping[str, str] | None = None
+    name: str,
+    db: Path | None,
+    *,
+    labels: JudgementList,
+    imported: Judgements,
+    imported_from: str = "",
+    environ: Mapping[str, str] | None = None,
 ) -> Docket:
     """The queries of a shadow's experiment whose texts were kept, and the memories that were answered.
+
+    What the judgement list has on them becomes a judgement of the experiment.
 
     Raises SpeckitError: E010 without a store or a record, E030 for an unknown id, E125 when no text was kept.
     """
@@ -128,10 +174,25 @@ def of_experiment(
         own = own_documents(memory)
     keys = {one.memory: one.document.key for one in own}
     ids = {key: memory for memory, key in keys.items()}
+    documents = {one.document.key: (one.document.title, one.document.text) for one in own}
+    texts = {pair.query.id: str((pair.query.question or {}).get("text", "")) for pair, *_ in texted}
+    labels.put(_by_pair(imported, texts, documents), imported_from)
+    known = labels.grades()
     earlier: dict[str, dict[str, float]] = {query: dict(grades) for query, grades in imported.items()}
     for one in judgements:
         if one.memory in keys:
             earlier.setdefault(one.query, {})[keys[one.memory]] = float(one.grade)
+    reused: list[Judgement] = []
+    for pair, *_ in texted:
+        shown = _named((*pair.control.memories, *pair.variant.answer.memories), keys)
+        for key, grade in _listed(known, texts[pair.query.id], shown, documents).items():
+            if key not in earlier.setdefault(pair.query.id, {}):
+                earlier[pair.query.id][key] = grade
+                by = f"list {labels.name}"
+                reused.append(Judgement(pair.query.id, ids[key], round(grade), "judged", by, time.time()))
+    if reused and labels.store is not None:
+        with EvaluationDatabase.open(evaluation_file(config.db)) as database:
+            database.judge(reused)
     cases = tuple(
         Case(pair.query.id, str((pair.query.question or {}).get("text", "")), _named(pair.control.memories, keys),
              _named(pair.variant.answer.memories, keys),
@@ -139,12 +200,23 @@ def of_experiment(
         for pair, *again in texted
     )  # fmt: skip
 
-    def keep(labels: Sequence[Label], by: str) -> None:
-        at = time.time()
+    def keep(label: Label, by: str) -> None:
+        if labels.store is None:
+            return
+        labels.put({pair_of(texts[label.query], *documents[label.key]): label.grade}, by)
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
-            database.judge(Judgement(one.query, ids[one.key], one.grade, "judged", by, at) for one in labels)
+            database.judge([Judgement(label.query, ids[label.key], label.grade, "judged", by, time.time())])
 
-    return Docket(cases, {one.document.key: (one.document.title, one.document.text) for one in own}, keep, live=True)
+    def remove(label: Label, by: str) -> None:
+        if labels.store is None:
+            return
+        labels.remove(pair_of(texts[label.query], *documents[label.key]), by)
+        with EvaluationDatabase.open(evaluation_file(config.db)) as database:
+            database.take_back(label.query, ids[label.key], by)
+
+    first = pairs[0]
+    compared = tuple((one, one) for one in (first.control.pipeline, first.variant.answer.pipeline))
+    return Docket(cases, documents, keep, remove, compared, LIVE, live=True)
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:

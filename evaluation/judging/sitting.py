@@ -86,6 +86,17 @@ class Sitting:
             return None
         return self._open[len(self._said)]
 
+    def upcoming(self, count: int) -> list[Dispute]:
+        """The present pair and those after it, so many at most; none when the verdict is closed."""
+        return self._open[len(self._said) : len(self._said) + count] if self.present is not None else []
+
+    @property
+    def last(self) -> Label | None:
+        """The label that was given last; None where the last pair was skipped, or there is none."""
+        if not self._said or (grade := self._said[-1][1]) is None:
+            return None
+        return Label(self._said[-1][0].case.query, self._said[-1][0].key, grade)
+
     def say(self, grade: int | None) -> None:
         """A grade, 0 to 3, of the present pair; None skips it."""
         self._said.append((self._open[len(self._said)], grade))

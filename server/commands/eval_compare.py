@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 @click.option("--qrels", type=NamedPath(), help="Judgements for run files, as TREC lines or as a dataset's test.tsv.")
 @click.option("--qrels-out", type=NamedPath(), help="Write the judgements of the queries asked as TREC lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@click.option(
+    "--window", type=click.IntRange(min=1), default=1, metavar="N",
+    help="With --own: the N-th 400 of the queries that can be made, so that a second comparison asks other ones.",
+)  # fmt: skip
 @no_keep_option
 @shared("db", "set", "json")
 @sourced(several=True, or_else="qrels")
@@ -48,6 +53,7 @@ def command(
     qrels: Path | None,
     qrels_out: Path | None,
     queries: int | None,
+    window: int,
     no_keep: bool,
 ) -> None:
     """Compare pipelines with a control: verdicts, how far their answers agree, segments, and where they part.
@@ -61,6 +67,8 @@ def command(
     from speckit_memory.evaluation.comparing.overall import overall
 
     _check(sources, (*pipelines, *flags), run_files, qrels, qrels_out)
+    if window > 1:
+        sources = _in_window(sources, window)
     store = None if no_keep else settings(common.db).db
     reports: list[CompareReport] = []
     if qrels is not None:
@@ -85,6 +93,19 @@ def command(
         show_report(report)
     for one in together:
         click.echo("\n" + wrapped(one.sentence))
+
+
+def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSource, ...]:
+    """One's own memories with other queries. Raises UsageError for anything else, whose queries are given."""
+    from speckit_memory.evaluation.grounds.own import OwnSource
+
+    own = [
+        replace(source, window=window) for source in sources if isinstance(source, OwnSource) and not source.from_use
+    ]
+    if len(own) != len(sources) or not own:
+        message = "--window chooses among queries that are made: it goes with --own alone"
+        raise click.UsageError(message, click.get_current_context())
+    return tuple(own)
 
 
 def _check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,16 @@ import click
 from speckit_memory.config.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server import completion
-from speckit_memory.server.judging_terminal import judge_at_terminal, so_far
+from speckit_memory.server.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
 from speckit_memory.server.options import Common, DatasetPath, NamedPath, no_keep_option, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 from speckit_memory.server.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import Docket
+    from speckit_memory.evaluation.judging.disputes import Case
     from speckit_memory.evaluation.judging.external import ExternalJudge
+    from speckit_memory.evaluation.judging.judgement_list import JudgementList
     from speckit_memory.evaluation.judging.sitting import Sitting
 
 
@@ -41,9 +44,23 @@ if TYPE_CHECKING:
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=60, show_default=True, metavar="S",
     help="So many seconds the program may take for a pair.",
 )  # fmt: skip
+@click.option(
+    "--preference", is_flag=True,
+    help="Choose the better of two whole answers, query by query, in place of grades; whose they are is not shown.",
+)  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
+    help="So many pairs the program judges at once.",
+)  # fmt: skip
+@click.option(
+    "--list", "judgement_list", default="default", show_default=True, metavar="NAME",
+    help="The judgement list that labels come from and go to.",
+)  # fmt: skip
 @click.option("--by", metavar="NAME", help="Who judges; else your user name, or the program with what it is given.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many pairs.")
-@click.option("--qrels", type=NamedPath(), metavar="FILE", help="What is judged already, as TREC lines.")
+@click.option(
+    "--qrels", type=NamedPath(), metavar="FILE", help="What is judged already, as TREC lines; it joins the list."
+)
 @click.option("--qrels-out", type=NamedPath(), metavar="FILE", help="Write all judgements as TREC lines.")
 @no_keep_option
 @shared("db", "json")
@@ -55,6 +72,9 @@ def command(
     pipelines: tuple[str, ...],
     judge: str | None,
     timeout: float,
+    preference: bool,
+    jobs: int,
+    judgement_list: str,
     by: str | None,
     limit: int | None,
     qrels: Path | None,
@@ -63,12 +83,15 @@ def command(
 ) -> None:
     """Label the documents that two pipelines disagree on, those that could change the verdict most first.
 
-    It ends when no further label can change the verdict. Which pipeline brought a document is not shown.
+    It ends when no further label can change the verdict. Which pipeline brought a document is not shown. Each label is
+    kept at once, by question and text: wherever the same pair comes up again, it is not asked for. With --preference a
+    person chooses between two whole answers, until these tell which pipeline is better.
     """
     from speckit_memory.evaluation.grounds.ground import DatasetSource
     from speckit_memory.evaluation.grounds.own import OwnSource
     from speckit_memory.evaluation.judging import cases
     from speckit_memory.evaluation.judging.external import ExternalJudge
+    from speckit_memory.evaluation.judging.judgement_list import JudgementList
     from speckit_memory.evaluation.judging.sitting import Sitting
     from speckit_memory.evaluation.trec import check_qrels_file, write_qrels
     from speckit_memory.evaluation.trec_reading import read_qrels
@@ -79,36 +102,44 @@ def command(
     if experiment is not None and pipelines:
         message = "--experiment takes no --pipeline: its two have answered; --dataset and --own take two"
         raise click.UsageError(message, click.get_current_context())
+    if preference and (judge or qrels or qrels_out):
+        message = "--preference is asked of a person and has no grades; leave out --command, --qrels and --qrels-out"
+        raise click.UsageError(message, click.get_current_context())
     external = ExternalJudge(judge, timeout) if judge is not None else None
     imported = read_qrels(qrels) if qrels is not None else {}
+    store = None if no_keep else settings(common.db).db
+    labels = JudgementList(judgement_list, store)
+    imported_from = qrels.name if qrels is not None else ""
     docket: Docket
     if experiment is None:
-        store = None if no_keep else settings(common.db).db
         source = OwnSource(common.db) if dataset is None else DatasetSource(dataset)
         with ProgressReporter(source.name) as bar:
             docket = cases.of_source(
-                source, pipelines, store, imported=imported,
+                source, pipelines, store, labels=labels, imported=imported, imported_from=imported_from,
                 progress=lambda now: bar.update(now.done, now.total, now.phase),
             )  # fmt: skip
     else:
-        docket = cases.of_experiment(experiment, common.db, imported=imported)
+        docket = cases.of_experiment(
+            experiment, common.db, labels=labels, imported=imported, imported_from=imported_from
+        )
     if qrels_out is not None:
         check_qrels_file(qrels_out, [case.query for case in docket.cases])
-    sitting = Sitting(docket.cases, live=docket.live)
     name = by or (external.name if external else getpass.getuser())
+    if preference:
+        _by_preference(common, docket, labels, limit, name)
+        return
+    sitting = Sitting(docket.cases, live=docket.live)
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
     try:
         if external is None:
-            judge_at_terminal(sitting, docket, limit)
+            judge_at_terminal(sitting, docket, limit, name)
         else:
-            _by_command(sitting, docket, external, limit, failures)
+            failures = _by_command(sitting, docket, external, limit, jobs, name)
     except KeyboardInterrupt as interruption:
         stopped = interruption
         click.echo(err=True)
     finally:
-        if not no_keep:
-            docket.keep(sitting.labels, name)
         if qrels_out is not None:
             write_qrels(qrels_out, dict(sitting.judged()))
     _report(common, sitting, name, failures, kept=not no_keep)
@@ -116,26 +147,104 @@ def command(
         raise stopped
 
 
-def _by_command(
-    sitting: Sitting, docket: Docket, external: ExternalJudge, limit: int | None, failures: list[str]
-) -> None:
-    """Asks the program for pair after pair. Raises SpeckitError (E126) when it fails several times in a row."""
-    from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, Pair
+def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit: int | None, by: str) -> None:
+    """Asks which answer is better, keeps each word at once, and tells what all of them show."""
+    from speckit_memory.evaluation.judging.judgement_list import lists_of
+    from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 
-    row = done = 0
-    while (dispute := sitting.present) is not None and (limit is None or done < limit):
-        title, text = docket.documents.get(dispute.key, ("", ""))
+    def named(case: Case, *, swapped: bool = False) -> str:
+        shown = (
+            [docket.documents.get(key, (key, "")) for key in keys[:SHOWN]] for keys in (case.control, case.variant)
+        )
+        control, variant = shown
+        return lists_of(case.text, *((variant, control) if swapped else (control, variant)))
+
+    def keep(pair: AnswerPair, preference: float) -> None:
+        labels.put({named(pair.case): preference}, by)
+
+    grades, known = labels.grades(), dict[str, float]()
+    for case in docket.cases if grades else ():
+        if (grade := grades.get(named(case))) is not None:
+            known[case.query] = grade
+        elif (grade := grades.get(named(case, swapped=True))) is not None:
+            known[case.query] = -grade  # the same two answers, the other way about
+    session = PreferenceSession(docket.cases, known)
+    stopped: KeyboardInterrupt | None = None
+    try:
+        prefer_at_terminal(session, docket, limit, keep, lambda pair: labels.remove(named(pair.case), by))
+    except KeyboardInterrupt as interruption:
+        stopped = interruption
+        click.echo(err=True)
+    kept = ""
+    if session.preferences and labels.store is not None:
+        evaluation = session.evaluation(docket.pipelines, docket.origin, time.time())
+        with EvaluationDatabase.open(evaluation_file(labels.store)) as database:
+            database.keep(evaluation)
+        kept = evaluation.id
+    given, (low, high) = list(session.preferences.values()), session.interval
+    mean = float(session.values.mean()) if len(session.values) else 0.0
+    if common.as_json:
+        print_json(
+            {
+                "judged": len(given), "pairs": len(session), "by": by, "verdict": session.verdict,
+                "preference": mean, "interval": [low, high], "variant": given.count(1.0), "control": given.count(-1.0),
+                "neither": given.count(0.0), "id": kept or None,
+            }
+        )  # fmt: skip
+    else:
+        told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
+        click.echo(
+            wrapped(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} that differ are left")
+        )
+        word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
+        click.echo(
+            wrapped(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})")
+        )
+    if kept and not common.as_json:
+        click.echo(wrapped(f"kept as {kept}", dim=True))
+    if stopped is not None:
+        raise stopped
+
+
+def _by_command(
+    sitting: Sitting, docket: Docket, external: ExternalJudge, limit: int | None, jobs: int, by: str
+) -> list[str]:
+    """Asks the program, `jobs` times at once, and keeps each label as soon as it is given; why it gave none.
+
+    Raises SpeckitError (E126) when it fails several times in a row.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from speckit_memory.evaluation.judging.disputes import Dispute
+    from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, Pair
+    from speckit_memory.evaluation.judging.sitting import Label
+
+    def grade(dispute: Dispute) -> int | JudgeFailedError | None:
         try:
-            sitting.say(external.grade(Pair(dispute.case.text, dispute.key, title, text)))
-            row = 0
+            title, text = docket.documents.get(dispute.key, ("", ""))
+            given = external.grade(Pair(dispute.case.text, dispute.key, title, text))
         except JudgeFailedError as failure:
-            failures.append(str(failure))
-            sitting.say(None)
-            row += 1
-            if row == MOST_FAILURES:
-                message = f"the judge failed {row} times in a row, at last: {failure}"
-                raise SpeckitError("E126", message) from failure
-        done += 1
+            return failure
+        if given is not None:
+            docket.keep(Label(dispute.case.query, dispute.key, given), by)
+        return given
+
+    failures: list[str] = []
+    row, most = 0, len(sitting) if limit is None else min(limit, len(sitting))
+    with ThreadPoolExecutor(jobs) as pool, ProgressReporter("judging") as bar:
+        while asked := sitting.upcoming(min(jobs, most - sitting.said)):
+            for given in list(pool.map(grade, asked)):
+                failed = isinstance(given, JudgeFailedError)
+                row = row + 1 if failed else 0
+                failures += [str(given)] if failed else []
+                sitting.say(None if isinstance(given, JudgeFailedError) else given)
+                if row == MOST_FAILURES:
+                    raise SpeckitError("E126", f"the judge failed {row} times in a row, at last: {given}")
+                if sitting.closed is not None:
+                    break  # what else was said at the same time is kept, and needed no more
+            bar.update(sitting.said, most)
+    return failures
 
 
 def _report(common: Common, sitting: Sitting, name: str, failures: list[str], *, kept: bool) -> None:

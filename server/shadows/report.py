@@ -167,7 +167,7 @@ def _compared(one: Judged, keys: Mapping[int, str], retreats: Sequence[Retreat],
     pair = (report.control.hash, report.variant.hash)
     control, variant = names(report.control, report.variant, report.flag)
     mine = [retreat for retreat in retreats if (retreat.control, retreat.variant) == pair]
-    lacks = missing(one, flag.criterion) if flag and report.mode == "shadow" else []
+    lacks = missing(one, flag) if flag and report.mode == "shadow" else []
     steps = next_steps(report, lacks=lacks)
     return Compared(replace(one, report=report), control, variant, steps, mine)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 import pytest
 
 from speckit_memory.config.criterion import Condition, criterion_of
+from speckit_memory.config.flag import Flag
 from speckit_memory.config.yaml_reader import read
-from speckit_memory.evaluation.criteria import Figure, unmet
+from speckit_memory.errors import Where
+from speckit_memory.evaluation.criteria import Figure, promotion_lacks, unmet
 
 pytestmark = pytest.mark.requirement("P11.evidence")
 
@@ -67,6 +70,54 @@ BETTER = Condition("nDCG@10", "better", 0.0, 200)
 )  # fmt: skip
 def test_a_condition_is_met_or_what_it_lacks_is_told(condition: Condition, figures: Shown, told: list[str]) -> None:
     assert unmet([condition], figures) == told
+
+
+WITHIN = Figure(-0.004, 400, (-0.009, -0.001), 0.01)
+"""A loss beyond chance that the margins of criteria allow."""
+ALIKE = Figure(0.0, 400, (-0.004, 0.004), 1.0)
+
+
+@pytest.mark.requirement("P11.loss")
+@pytest.mark.parametrize(
+    ("metric", "figure", "lost"),
+    [
+        ("nDCG@10", WITHIN, True),
+        ("MRR@5", WITHIN, True),  # which the criterion does not name, and every report tests
+        ("Recall@20", WITHIN, False),  # neither named nor tested
+        ("nDCG@10", replace(WITHIN, p=0.06), False),  # chance after correction
+        ("nDCG@10", replace(WITHIN, interval=(-0.009, 0.0)), False),
+        ("MRR@5", replace(WITHIN, interval=(-inf, -0.001)), False),  # uses show no loss
+        ("nDCG@10", replace(ALIKE, verdict="worse"), True),  # what the report said holds
+        ("nDCG@10", replace(WITHIN, verdict="undecided"), False),
+    ],
+)
+def test_no_margin_excuses_a_loss_beyond_chance(metric: str, figure: Figure, lost: bool) -> None:
+    criterion = Condition("nDCG@10", "not_worse", 0.02, 300)
+    told = [f"it shows {metric} to be worse ({figure.value:+.4f}), which no margin excuses"]
+    assert unmet([criterion], Shown({"nDCG@10": ALIKE, metric: figure})) == (told if lost else [])
+
+
+@pytest.mark.requirement("P11.gain")
+@pytest.mark.parametrize(
+    ("criterion", "shown", "reason", "enough"),
+    [
+        ([NOT_WORSE], {}, "", False),
+        ([NOT_WORSE], {}, "It keeps answers short.", True),
+        ([NOT_WORSE], {"p95_ms": Figure(-4.0, 400, (-6.0, -1.0))}, "", True),
+        ([NOT_WORSE], {"p95_ms": Figure(-4.0, 400, (-6.0, 1.0))}, "", False),
+        ([NOT_WORSE], {"Hit@1": Figure(0.02, 400, (0.01, 0.03), 0.01)}, "", True),
+        ([NOT_WORSE], {"Hit@1": Figure(0.02, 400, (0.01, 0.03), 0.2)}, "", False),
+        ([NOT_WORSE, Condition("Hit@1", "better")], {"Hit@1": Figure(0.02, 400, (0.01, 0.03), 0.01)}, "", True),
+        ([Condition("nDCG@10", "at_least", 0.0)], {}, "", True),  # asks for a figure of its own
+    ],
+)
+def test_what_only_rules_out_a_loss_needs_a_gain_or_a_reason(
+    criterion: list[Condition], shown: Mapping[str, Figure], reason: str, enough: bool
+) -> None:
+    place = Where("flags.yaml", 1, 1)
+    flag = Flag("SPECKIT_X", "shadow", place, place, criterion=tuple(criterion), decision={"reason": reason})
+    figures = Shown({"nDCG@10": ALIKE, **shown}, {"nDCG@10": Figure(0.5, 400)})
+    assert (promotion_lacks(flag, figures) == []) is enough
 
 
 def test_all_conditions_must_hold() -> None:

@@ -399,12 +399,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "shadow report": ("--json", {"--html": E("page.html", line=""), "--experiment": E("a" * 12, end(0, 2))}),
     "flags list": ("--json", {"--pipeline": E("catalogue")}),
-    "flags promote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR")}),
+    "flags promote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR"), "--reason": E("why")}),
     "flags demote": ("SPECKIT_RSF_FUSION --json", {"name": E("SPECKIT_MMR")}),
     "eval run": (f"{ONE} --json", {"--db": E("elsewhere/memory.db", line=OWN)}),
     "eval compare": (f"{ONE} --json", {
         "--run-file": E("two.run", line="--run-file one.run --qrels one.txt"),
         "--qrels": E("two.txt", line="--run-file one.run --qrels one.txt"), "--qrels-out": E("out.txt"),
+        "--window": E("2", line="--own --pipeline bm25 --pipeline rrf --json"),
     }),
     "eval gate": (f"{ONE} --against rrf --json", {
         "--against": E("rsf"), "--max-loss": E("0.01"), "--markdown": E("docs", end(1, 2)),
@@ -418,6 +419,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--experiment": E("0123456789ab", set_going("of_source", "of_experiment"), instead=f"{ONE} --pipeline rrf"),
         "--command": E("''", end(1, 2)), "--timeout": E("0", end(1, 2)), "--by": E("", end(1, 2)),
         "--limit": E("0", end(1, 2)), "--qrels": E("none.txt", end(1, 2)), "--qrels-out": E("", end(1, 2)),
+        "--jobs": E("0", end(1, 2)), "--list": E("ours"),
+        "--preference": E("", end(1, 2), line=f"{ONE} --pipeline rrf --qrels-out out.txt --json"),
     }),
     "eval replay": ("--pipeline bm25 --json", {
         "--pipeline": E("rrf"), "--against": E("rsf"), "--flag": E("SPECKIT_MMR", instead="--pipeline bm25"),

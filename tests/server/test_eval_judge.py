@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import apsw
 import judged_sets
 import pytest
 
+from speckit_memory.evaluation.flag_evidence import OfStored
 from speckit_memory.evaluation.trec_reading import read_qrels
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment
@@ -53,6 +57,21 @@ def judge(root: Path, *options: str, keys: str | None = None) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def listed(root: Path) -> list[tuple[str, str, int]]:
+    """The labels of all judgement lists in order: list, judge, grade."""
+    connection = apsw.Connection(str(root / ".speckit" / "memory.evaluation.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    return [
+        (name, by, int(grade))
+        for name, by, grade in connection.execute("SELECT list, judge, grade FROM labels ORDER BY at")
+    ]
+
+
+def left(root: Path, name: str, *options: str) -> int:
+    """How many pairs are not judged yet in this list."""
+    pairs: int = judge(root, "--list", name, *options, "--json", keys="q\n").json["pairs"]
+    return pairs
+
+
 def by(name: str) -> list[str]:
     return ["--command", f"{sys.executable} {name}.py"]
 
@@ -65,12 +84,8 @@ def test_a_program_labels_until_no_label_can_change_the_verdict(workspace: Path)
     said = read_qrels(workspace / "out.txt")
     for label in found["labels"]:
         assert said[label["query"]][label["key"]] == label["grade"]
-    with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
-        (kept,) = database.evaluations()
-    assert kept.kind == "judgements"
-    assert {(one["query"], one["key"], one["grade"], one["by"]) for one in kept.document["judgements"]} == {
-        (label["query"], label["key"], label["grade"], "oracle") for label in found["labels"]
-    }
+    assert {by for _, by, _ in listed(workspace)} == {"oracle"}
+    assert found["judged"] <= len(listed(workspace)) < found["judged"] + 4, "those that were asked for at the same time"
     again = judge(workspace, *by("oracle"), "--json")
     assert (again.json["closed"], again.json["judged"]) == (True, 0)
     imported = judge(workspace, *by("oracle"), "--qrels", "out.txt", "--no-keep", "--json")
@@ -105,9 +120,7 @@ def test_a_person_grades_skips_takes_back_and_quits_and_does_not_see_who_brought
     ran = judge(workspace, "--by", "me", "--json", keys="3\nx\n0\nu\n2\ns\nq\n").ok()
     assert [label["grade"] for label in ran.json["labels"]] == [3, 2]
     judge(workspace, "--by", "you", "--limit", "1", keys="1\n")
-    with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
-        *_, latest = database.evaluations()
-    assert [one["by"] for one in latest.document["judgements"]] == ["me", "me", "you"]
+    assert listed(workspace) == [("default", "me", 3), ("default", "me", 2), ("default", "you", 1)]
     assert "'x' is none of 0, 1, 2, 3, s, u, q" in ran.err
     assert ran.err.count("query: ") == 6
     assert "vector" not in ran.err.partition("query: ")[2]
@@ -115,6 +128,66 @@ def test_a_person_grades_skips_takes_back_and_quits_and_does_not_see_who_brought
     same = judge(workspace, "--no-keep", "--json", "--limit", "1", keys="1\n")
     assert same.json["judged"] == 1
     assert judge(workspace, "--no-keep", "--json", keys="").json["judged"] == 0
+
+
+@pytest.mark.requirement("E3B.labels")
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_judge_that_is_ended_has_lost_no_label(workspace: Path, sent: signal.Signals) -> None:
+    (workspace / "slow.py").write_text(
+        "import os, time\n"
+        "count = len(os.listdir('given')); time.sleep(60 if count >= 7 else 0)\n"
+        "open(f'given/{os.getpid()}', 'w').close(); print('{\"grade\": 1}')\n"
+    )
+    (workspace / "given").mkdir()
+    arguments = ["eval", "judge", "--dataset", "texts", "--pipeline", "bm25", "--pipeline", "vector", "--jobs", "1"]
+    running = subprocess.Popen(
+        [COMMAND, *arguments, *by("slow")], cwd=workspace, env=environment(workspace, SPECKIT_DB=""),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while len(list((workspace / "given").iterdir())) < 7 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    running.send_signal(sent)
+    running.wait(timeout=30)
+    assert kept(workspace) == [1] * 7
+
+
+@pytest.mark.requirement("E3B.labels")
+def test_a_label_belongs_to_question_and_text_and_to_a_list(workspace: Path) -> None:
+    first = judge(workspace, *by("oracle"), "--limit", "12", "--list", "ours", "--qrels-out", "out.txt", "--json").json
+    corpus = workspace / "texts" / "corpus.jsonl"
+    documents = [json.loads(line) for line in corpus.read_text().splitlines()]
+    documents.append({**documents[0], "_id": "another", "title": "Tax returns", "text": "When they are due."})
+    judged = first["labels"][0]
+    (changed,) = [one for one in documents if one["_id"] == judged["key"]]
+    assert left(workspace, "ours") == first["pairs"] - len(listed(workspace))
+    corpus.write_text("".join(json.dumps(one) + "\n" for one in documents))
+    grown = left(workspace, "ours")
+    changed["text"] += " And more."
+    corpus.write_text("".join(json.dumps(one) + "\n" for one in documents))
+    edited = left(workspace, "ours")
+    assert first["pairs"] > edited > grown, "the labels of the text that was changed hold no longer"
+    theirs = left(workspace, "theirs")
+    assert theirs > edited
+    assert left(workspace, "theirs", "--qrels", "out.txt") < theirs
+    assert left(workspace, "theirs") < theirs, "what was read from a file has joined the list"
+    assert {(name, by) for name, by, _ in listed(workspace) if name == "theirs"} == {("theirs", "out.txt")}
+
+
+@pytest.mark.requirement("E3B.labels")
+@pytest.mark.parametrize(("jobs", "together"), [("1", False), ("4", True)])
+def test_programs_judge_several_pairs_at_once_and_say_the_same(workspace: Path, jobs: str, together: bool) -> None:
+    (workspace / "busy").mkdir()
+    (workspace / "counts.py").write_text(
+        "import os, time\n"
+        "name = f'busy/{os.getpid()}'; open(name, 'w').close(); time.sleep(0.4)\n"
+        "print(len(os.listdir('busy')), file=open('seen', 'a')); os.remove(name); " + SAYS["oracle"].replace("\n", "; ")
+    )
+    found = judge(workspace, *by("counts"), "--jobs", jobs, "--limit", "8", "--json").json
+    assert (max(map(int, (workspace / "seen").read_text().split())) > 1) is together
+    plain = judge(workspace, *by("oracle"), "--jobs", "1", "--no-keep", "--list", "none", "--limit", "8", "--json").json
+    assert found["labels"] == plain["labels"]
 
 
 def test_the_pairs_come_in_the_same_order_each_time(workspace: Path) -> None:
@@ -136,6 +209,40 @@ def test_what_cannot_be_judged_is_refused(workspace: Path, options: list[str], s
     assert call(workspace, options, env={"SPECKIT_DB": ""}).status == status
 
 
+@pytest.mark.requirement("E3B.preference")
+def test_a_person_prefers_one_of_two_answers_blindly_until_there_is_a_verdict(workspace: Path) -> None:
+    """Whoever always prefers the answer of bm25 says so within a few queries, wherever it is shown."""
+    first = judge(workspace, "--preference", "--json", keys="a\nu\nb\nq\n")
+    assert (first.json["judged"], first.json["neither"]) == (1, 0)
+    assert len(listed(workspace)) == 1, "what was taken back is kept no longer"
+    assert "bm25" not in first.err
+    assert "vector" not in first.err
+    shown = judge(workspace, "--preference", "--no-keep", "--json", keys="s\n" * 99)
+    screens = shown.err.split("query: ")[1:]
+    assert len(screens) == shown.json["pairs"] > 10
+    keys = [preferred(screen) for screen in screens]
+    assert {"a", "b"} <= set(keys), "the answer of bm25 is now the first one, now the second"
+    said = judge(workspace, "--preference", "--list", "mine", "--json", keys="\n".join(keys) + "\n").json
+    assert (said["verdict"], said["variant"]) == ("worse", 0)
+    assert said["judged"] < said["pairs"], "a verdict ends it"
+    again = judge(workspace, "--preference", "--list", "mine", "--json", keys="").json
+    assert (again["judged"], again["pairs"]) == (said["judged"], said["pairs"] - said["judged"])
+    with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
+        stored = database.evaluation(said["id"])
+    assert stored is not None
+    figure = OfStored(stored, 1).difference("interleaving")
+    assert figure is not None
+    assert (figure.value < 0, figure.p is not None and figure.p < 0.05) == (True, True)
+    refused = judge(workspace, "--preference", *by("oracle")).ended(2)
+    assert "--preference is asked of a person and has no grades" in refused.err
+
+
+def preferred(screen: str) -> str:
+    """The shorter answer: bm25 finds the two documents that hold the query, and nothing else."""
+    first, second = (answer.count("\n  ") for answer in screen.partition("answer a")[2].split("answer b"))
+    return "a" if first < second + 1 else "b"
+
+
 def test_labels_are_json_a_script_can_read(workspace: Path) -> None:
     ran = judge(workspace, *by("oracle"), "--no-keep", "--limit", "2")
     assert "2 pairs judged by" in ran.out
@@ -152,8 +259,7 @@ def sit(root: Path, *keys: bytes, options: tuple[str, ...] = ()) -> Shown:
 
 def kept(root: Path) -> list[int]:
     """The grades that are kept, in order."""
-    with EvaluationDatabase.open(root / ".speckit" / "memory.evaluation.db") as database:
-        return [one["grade"] for stored in database.evaluations() for one in stored.document["judgements"]]
+    return [grade for _, _, grade in listed(root)]
 
 
 @pytest.mark.requirement("E3B.judge")
@@ -215,10 +321,8 @@ def test_two_programs_of_one_interpreter_are_two_judges(workspace: Path) -> None
     for name in ("one", "other"):
         (workspace / "programs" / f"{name}.py").write_text("print('{\"grade\": 1}')")
         judge(workspace, "--command", f"{sys.executable} programs/{name}.py --strict", "--limit", "1")
-    with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
-        *_, latest = database.evaluations()
     interpreter = Path(sys.executable).name
-    said = [one["by"] for one in latest.document["judgements"]]
+    said = [by for _, by, _ in listed(workspace)]
     assert said == [f"{interpreter} one.py --strict", f"{interpreter} other.py --strict"]
 
 

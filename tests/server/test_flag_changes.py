@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,8 +34,10 @@ NAME = "SPECKIT_RSF_FUSION"
 TODAY = datetime.now(UTC).date()
 
 
-def stored(root: Path, name: str, pair: Sequence[str], gains: Sequence[float]) -> None:
-    """Keeps a comparison of two pipelines in which the variant gains so much on each query."""
+def stored(
+    root: Path, name: str, pair: Sequence[str], gains: Sequence[float], *, at: float = 1.0, first: int = 0
+) -> None:
+    """Keeps a comparison of two pipelines in which the variant gains so much on each query, from the `first` on."""
     names = ["control", "variant"]
     before, after = [0.5] * len(gains), [0.5 + gain for gain in gains]
     values = {
@@ -43,10 +46,10 @@ def stored(root: Path, name: str, pair: Sequence[str], gains: Sequence[float]) -
     document = {
         "pipelines": [{"name": name, "hash": hashed} for name, hashed in zip(names, pair, strict=True)],
         "comparisons": [{"a": "control", "b": "variant", "metric": "nDCG@10", "p_adjusted": 0.001}],
-        "per_query": {"queries": [str(number) for number in range(len(gains))], "values": values},
+        "per_query": {"queries": [str(first + number) for number in range(len(gains))], "values": values},
     }
     with EvaluationDatabase.open(evaluation_file(root / "memory.db")) as database:
-        database.keep(StoredEvaluation(name, "compare", 1.0, "own", "digest", document))
+        database.keep(StoredEvaluation(name, "compare", at, "own", "digest", document))
 
 
 def lived(root: Path, pair: Sequence[str], queries: int) -> str:
@@ -112,7 +115,8 @@ def test_a_flag_goes_through_its_states_one_at_a_time_and_back(tmp_path: Path) -
         f'flags:\n  {NAME}: {{state: enabled, was: shadow, since: "{TODAY}", evidence: abcdef012345}}\n'
     )
     assert call(tmp_path, ["flags", "audit"]).status == 0
-    assert promote(tmp_path, "--evidence", "abcdef012345", "--json").json["after"] == "permanent"
+    stored(tmp_path, "fedcba543210", pair_of(), [0.2] * 200, at=time.time(), first=200)
+    assert promote(tmp_path, "--evidence", "fedcba543210", "--json").json["after"] == "permanent"
     assert call(tmp_path, ["flags", "audit"]).status == 0
     back = call(tmp_path, ["flags", "demote", NAME, "--json"]).json
     assert (back["before"], back["after"]) == ("permanent", "enabled")
@@ -120,8 +124,85 @@ def test_a_flag_goes_through_its_states_one_at_a_time_and_back(tmp_path: Path) -
         steps = [(change.before, change.after, change.evidence) for change in database.flag_changes(NAME)]
     assert sorted(steps) == sorted([
         ("off", "dark_run", ""), ("dark_run", "shadow", ""), ("shadow", "enabled", "abcdef012345"),
-        ("enabled", "permanent", "abcdef012345"), ("permanent", "enabled", ""),
+        ("enabled", "permanent", "fedcba543210"), ("permanent", "enabled", ""),
     ])  # fmt: skip
+
+
+CAUSAL = "SPECKIT_CAUSAL_BOOST"
+"""Its criterion: nDCG@10 not worse by 0.02 over 300 queries."""
+
+
+@pytest.mark.requirement("P11.loss")
+def test_evidence_of_a_loss_within_the_margin_is_refused(tmp_path: Path) -> None:
+    flags(tmp_path, f"flags: {{{CAUSAL}: {{state: shadow, was: dark_run}}}}\n")
+    stored(tmp_path, "abcdef012345", pair_of(CAUSAL), [-0.01] * 2_000)
+    for more in ((), ("--reason", "It follows decisions.")):
+        refused = call(tmp_path, ["flags", "promote", CAUSAL, "--evidence", "abcdef012345", *more]).ended(2)
+        assert "becomes" not in refused.out
+        assert "it shows nDCG@10 to be worse (-0.0100), which no margin excuses" in refused.err
+
+
+@pytest.mark.requirement("P11.gain")
+def test_a_flag_that_gains_nothing_is_enabled_for_a_reason_that_the_file_keeps(tmp_path: Path) -> None:
+    file = flags(tmp_path, f"flags: {{{CAUSAL}: {{state: shadow, was: dark_run}}}}\n")
+    stored(tmp_path, "abcdef012345", pair_of(CAUSAL), [0.0] * 400)
+    step = ["flags", "promote", CAUSAL, "--evidence", "abcdef012345"]
+    refused = call(tmp_path, step).ended(2)
+    assert "its criterion only rules out a loss, and the comparison shows no gain in quality or time" in refused.err
+    assert call(tmp_path, [*step, "--reason", "   "]).status == 2
+    assert call(tmp_path, [*step, "--reason", 'It follows: decisions, and "why".']).status == 0
+    assert 'reason: "It follows: decisions, and \\"why\\"."' in file.read_text()
+    assert call(tmp_path, ["flags", "audit"]).status == 0
+    file.write_text(file.read_text().replace("reason", "# reason"))
+    assert call(tmp_path, ["flags", "audit"]).status == 1
+    flags(tmp_path, f"flags: {{{CAUSAL}: {{state: shadow, was: dark_run, reason: 3}}}}\n")
+    assert f"'reason' of '{CAUSAL}' must be a sentence" in call(tmp_path, ["flags", "audit"]).err
+
+
+@pytest.mark.requirement("P11.second")
+def test_a_flag_is_settled_by_other_queries_than_those_that_enabled_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        promote(tmp_path)
+    stored(tmp_path, "before000000", pair_of(), [0.2] * 200, at=2.0, first=200)
+    stored(tmp_path, "first0000000", pair_of(), [0.2] * 200)
+    assert promote(tmp_path, "--evidence", "first0000000").status == 0
+    stored(tmp_path, "mixed0000000", pair_of(), [0.2] * 201, at=time.time(), first=199)
+    for name, told in (
+        (
+            "first0000000",
+            "first0000000 is what it was enabled by; a second comparison on other queries must confirm it",
+        ),
+        (
+            "before000000",
+            "before000000 was measured before the flag was enabled; a second comparison is made after that",
+        ),
+        ("mixed0000000", "1 of the 201 queries of mixed0000000 were asked in first0000000, by which it was enabled"),
+    ):
+        refused = promote(tmp_path, "--evidence", name).ended(2)
+        assert told in refused.err
+        assert "`speckit-memory eval compare --own --window 2 --flag SPECKIT_RSF_FUSION`" in refused.err
+    flags(tmp_path, f"flags: {{{NAME}: {{state: enabled, was: shadow}}}}\n")
+    stored(tmp_path, "second000000", pair_of(), [0.2] * 200, at=time.time(), first=200)
+    unconfirmed = promote(tmp_path, "--evidence", "second000000").ended(2)
+    assert "a second comparison must confirm a first one, and the flag cites no comparison" in unconfirmed.err
+    flags(tmp_path, f"flags: {{{NAME}: {{state: enabled, was: shadow, evidence: first0000000}}}}\n")
+    assert promote(tmp_path, "--evidence", "second000000").status == 0
+
+
+@pytest.mark.requirement("P11.refused")
+@pytest.mark.parametrize(
+    ("criterion", "offered"),
+    [
+        ("{metric: nDCG@10, direction: better, queries: 400}", "eval compare --own --flag SPECKIT_OURS"),
+        ("{metric: nDCG@10, direction: better, queries: 401}", "eval compare --dataset DIR --flag SPECKIT_OURS"),
+        ("{metric: interleaving, direction: better}", "an entry of `shadows` with `interleave: true`"),
+    ],
+)
+def test_what_is_offered_to_measure_a_flag_can_meet_its_criterion(tmp_path: Path, criterion: str, offered: str) -> None:
+    flags(tmp_path, f"flags: {{SPECKIT_OURS: {{state: shadow, was: dark_run, criterion: {criterion}}}}}\n")
+    refused = call(tmp_path, ["flags", "promote", "SPECKIT_OURS"]).ended(2)
+    assert offered in refused.err
+    assert ("--own" in refused.err) is ("--own" in offered)
 
 
 @pytest.mark.requirement("P11.evidence", "P11.refused")
@@ -449,3 +530,12 @@ def test_a_state_that_does_nothing_here_is_told(tmp_path: Path) -> None:
     assert f"{NAME}=false decides here and makes it off; unset it" in " ".join(set_here.err.split())
     idle = call(tmp_path, ["flags", "promote", "SPECKIT_RRF", "--pipeline", "catalogue"])
     assert "no step of the pipeline in use, catalogue, waits for SPECKIT_RRF" in " ".join(idle.err.split())
+
+
+@pytest.mark.requirement("E3.windows")
+def test_a_window_is_for_made_queries_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("q 0 a 1\n")
+    judged_runs = ["--qrels", "a.txt", "--run-file", "a.txt"]
+    for more in (["--from-use", "--flag", NAME], ["--dataset", "bundled", "--flag", NAME], judged_runs):
+        refused = call(tmp_path, ["eval", "compare", *more, "--window", "2"]).ended(2)
+        assert "--window chooses among queries that are made: it goes with --own alone" in refused.err

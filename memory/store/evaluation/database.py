@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -214,6 +214,27 @@ class EvaluationDatabase:
         with self._file.writing() as connection:
             for judgement in judgements:
                 kept.put_judgement(connection, judgement)
+
+    def take_back(self, query: str, memory: int, by: str) -> None:
+        """Forgets what a judge said of a memory for a query."""
+        with self._file.writing() as connection:
+            kept.remove_judgement(connection, query, memory, by)
+
+    def label(self, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
+        """Keeps grades by pair in the judgement list of this name, in place of what the same judge said before."""
+        with self._file.writing() as connection:
+            for pair, grade in grades.items():
+                kept.put_label(connection, name, pair, by, grade, at)
+
+    def unlabel(self, name: str, pair: str, by: str) -> None:
+        """Takes a judge's label of a pair out of a judgement list."""
+        with self._file.writing() as connection:
+            kept.remove_label(connection, name, pair, by)
+
+    def labels(self, name: str) -> dict[str, float]:
+        """The grades of a judgement list by pair."""
+        with self._file.reading() as connection:
+            return kept.labels(connection, name)
 
     def judgements(self, source: str = "") -> list[Judgement]:
         """What is known of memories for queries, by time; of one source, or of all."""

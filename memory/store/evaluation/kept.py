@@ -89,6 +89,29 @@ def put_judgement(connection: apsw.Connection, judgement: Judgement) -> None:
     )
 
 
+def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: str) -> None:
+    """Takes back what a judge said of a memory for a query."""
+    connection.execute(
+        "DELETE FROM ground_truth WHERE query = ? AND memory = ? AND source = 'judged' AND judge = ?",
+        (query, memory, by),
+    )
+
+
+def put_label(connection: apsw.Connection, name: str, pair: str, by: str, grade: float, at: float) -> None:
+    """Keeps what a judge said of a pair in a judgement list, in place of what the same judge said before."""
+    connection.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?, ?)", (name, pair, by, grade, at))
+
+
+def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> None:
+    """Takes back what a judge said of a pair."""
+    connection.execute("DELETE FROM labels WHERE list = ? AND pair = ? AND judge = ?", (name, pair, by))
+
+
+def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
+    """The grades of a judgement list by pair; the latest word on each holds."""
+    return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
+
+
 def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
     """What is known, by time; of one source, or of all ("")."""
     found = rows(

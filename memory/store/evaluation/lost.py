@@ -43,6 +43,7 @@ _KEPT = """
 SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
     + 1.5 * (SELECT total(octet_length(pipeline) + octet_length(metric) + 32) FROM metric_snapshots)
     + 1.5 * (SELECT total(octet_length(query) + octet_length(judge) + 40) FROM ground_truth)
+    + 1.5 * (SELECT total(octet_length(list) + octet_length(pair) + octet_length(judge) + 24) FROM labels)
 """
 """Documents lie in pages of their own, rows in pages that are two thirds full."""
 _BESIDE = ("DELETE FROM scorings WHERE at < ?", "DELETE FROM uses WHERE at < ?")

@@ -244,6 +244,18 @@ ALTER TABLE pipelines ADD COLUMN ordering TEXT NOT NULL DEFAULT '';
 """Both answers to a kept query, asked again; what decided on the answer that was served besides the question; and which
 pipelines answer alike."""
 
+LABELS = """
+CREATE TABLE labels (
+    list TEXT NOT NULL,
+    pair TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade REAL NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (list, pair, judge)
+) STRICT, WITHOUT ROWID;
+"""
+"""Judgement lists: what judges said of pairs of question and text, by a digest of both."""
+
 EVALUATION = Kind(
     APPLICATION_ID,
     (
@@ -255,6 +267,7 @@ EVALUATION = Kind(
         Migration("0006_digests_of_questions", QUESTIONS),
         Migration("0007_queries_with_texts", TEXTS),
         Migration("0008_replays", REPLAYS),
+        Migration("0009_judgement_lists", LABELS),
     ),
     copied=False,
 )

@@ -6,12 +6,15 @@ import apsw
 import pytest
 from answered import refused
 
+from speckit_memory.config.settings import workspace_root
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import compare_pipelines
 from speckit_memory.evaluation.comparing.gate import gate
+from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.grounds.own import BY_USE, KNOWN_ITEM, OwnSource
-from speckit_memory.evaluation.grounds.own_queries import FOREIGN
+from speckit_memory.evaluation.grounds.own_documents import OwnDocument
+from speckit_memory.evaluation.grounds.own_queries import ENOUGH_QUERIES, FOREIGN, OwnQueries, own_queries
 from speckit_memory.evaluation.grounds.used_queries import judged_by_use
 from speckit_memory.evaluation.run import run
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -67,6 +70,32 @@ def test_queries_are_made_of_triggers_headings_titles_and_words_of_ones_own_memo
     assert ground.warnings[0] == KNOWN_ITEM
     again = OwnSource(db).ground(ENVIRON)
     assert (again.dataset.queries, again.digest) == (ground.dataset.queries, ground.digest)
+
+
+@pytest.mark.requirement("E3.windows")
+def test_sixty_memories_give_two_windows_of_queries_that_have_none_in_common() -> None:
+    pages = sorted((workspace_root(Path(__file__).parent) / "docs" / "decisions").glob("0*.md"))[:60]
+    documents = [
+        OwnDocument(number, "", DatasetDocument(page.name, page.stem[5:].replace("-", " "), page.read_text()), ())
+        for number, page in enumerate(pages)
+    ]
+    first, second = (own_queries(documents, seed=20, window=window) for window in (1, 2))
+    assert (len(first.queries), len(second.queries)) == (ENOUGH_QUERIES, ENOUGH_QUERIES)
+    assert not {query.text for query in first.queries} & {query.text for query in second.queries}
+    assert not first.judgements.keys() & second.judgements.keys()
+    texts = {one.document.key: one.document.text.casefold() for one in documents}
+    both = [(query, relevant_keys(first, query.id)) for query in first.queries if query.id.startswith("two_memories")]
+    reworded = [(query, relevant_keys(first, query.id)) for query in first.queries if query.id.startswith("rewordings")]
+    assert len(both) > 10
+    assert all(len(keys) == 2 for _, keys in both)
+    assert len(reworded) > 10
+    assert all(query.text not in texts[key] for query, (key,) in reworded)
+    with refused("E125", match="0 further queries can be made of 5 memories"):
+        own_queries(documents[:5], seed=20, window=9)
+
+
+def relevant_keys(made: OwnQueries, query: str) -> list[str]:
+    return [key for key, grade in made.judgements[query].items() if grade > 0]
 
 
 @pytest.mark.requirement("E3.own")
@@ -150,9 +179,6 @@ def test_queries_are_judged_by_what_was_done_with_their_answers(db: Path) -> Non
 
 @pytest.mark.requirement("E3B.use")
 def test_uses_of_one_question_are_put_together_and_the_strongest_counts(db: Path) -> None:
-    from speckit_memory.evaluation.documents import DatasetDocument
-    from speckit_memory.evaluation.grounds.own_documents import OwnDocument
-
     documents = [OwnDocument(7, "", DatasetDocument("a.md", "A", ""), ())]
     recorded = [asked(1, "same"), asked(2, "same"), asked(3, None)]
     uses = [

@@ -1,0 +1,48 @@
+"""Labels by question and text: whoever meets the same pair again, in whatever dataset or experiment, has its label."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
+
+
+def pair_of(question: str, title: str, text: str) -> str:
+    """What names a pair of a question and a document: a digest of what a judge reads."""
+    return sha256("\0".join((question, title, text)).encode()).hexdigest()[:32]
+
+
+def lists_of(question: str, first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> str:
+    """What names two lists of titles and texts that answer a question, in this order."""
+    shown = (question, *(f"{title}\0{text}" for title, text in first), "\1", *(f"{one}\0{two}" for one, two in second))
+    return sha256("\0\0".join(shown).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementList:
+    """A list of labels beside a store, each kept as soon as it is given. Without a store nothing is kept."""
+
+    name: str
+    store: Path | None
+
+    def grades(self) -> Mapping[str, float]:
+        """The grades by pair."""
+        if self.store is None:
+            return {}
+        return read_if_there(self.store, lambda database: database.labels(self.name)) or {}
+
+    def put(self, grades: Mapping[str, float], by: str) -> None:
+        """Keeps grades by pair as those of a judge."""
+        if self.store is not None and grades:
+            with EvaluationDatabase.open(evaluation_file(self.store)) as database:
+                database.label(self.name, grades, by, time.time())
+
+    def remove(self, pair: str, by: str) -> None:
+        """Takes a judge's label of a pair back."""
+        if self.store is not None:
+            with EvaluationDatabase.open(evaluation_file(self.store)) as database:
+                database.unlabel(self.name, pair, by)

@@ -1,0 +1,125 @@
+"""Which of two answers to a query a judge prefers, without knowing whose they are: one word for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from speckit_memory.evaluation.comparison import ALPHA, Verdict
+from speckit_memory.evaluation.distinct import lot
+from speckit_memory.evaluation.judging.disputes import Case
+from speckit_memory.evaluation.sequential import anytime_interval, anytime_p
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+from speckit_memory.pipeline.ports import Column
+
+KIND = "preferences"
+SHOWN = 5
+"""So many documents of each answer are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPair:
+    """Two answers that differ to one query; `variant_first` tells which of them is shown first."""
+
+    case: Case
+    variant_first: bool
+
+    @property
+    def lists(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The keys of both answers in the order in which they are shown."""
+        control, variant = self.case.control[:SHOWN], self.case.variant[:SHOWN]
+        return (variant, control) if self.variant_first else (control, variant)
+
+
+class PreferenceSession:
+    """The answers that differ, one query after the other by lot, and which of both was preferred.
+
+    A preference is 1 for the variant, -1 for the control and 0 for neither. `known` are those of queries that were
+    judged before. The verdict may be looked at after every query: it is a bet (see `sequential`).
+    """
+
+    def __init__(self, cases: Sequence[Case], known: Mapping[str, float]) -> None:
+        self.preferences = dict(known)
+        self._alike = [case.query for case in cases if case.control[:SHOWN] == case.variant[:SHOWN]]
+        differing = [case for case in cases if case.control[:SHOWN] != case.variant[:SHOWN]]
+        drawn = sorted(differing, key=lambda case: lot(case.query))
+        # whose answer is first depends on the query alone, so that no judge can learn it from another one
+        self._pairs = [AnswerPair(case, sha256(case.query.encode()).digest()[0] % 2 == 0) for case in drawn]
+        self._open = [pair for pair in self._pairs if pair.case.query not in known]
+        self._said: list[float | None] = []
+
+    def __len__(self) -> int:
+        """How many queries there were to be judged at first."""
+        return len(self._open)
+
+    @property
+    def said(self) -> int:
+        """How many queries were judged or skipped."""
+        return len(self._said)
+
+    @property
+    def present(self) -> AnswerPair | None:
+        """The answers that are to be judged now; None when none are left, or when there is a verdict."""
+        if len(self._said) >= len(self._open) or self.verdict in ("better", "worse"):
+            return None
+        return self._open[len(self._said)]
+
+    def say(self, preference: float | None) -> None:
+        """What is preferred of the present answers: 1 the variant's, -1 the control's, 0 neither; None skips them."""
+        if preference is not None:
+            self.preferences[self._open[len(self._said)].case.query] = preference
+        self._said.append(preference)
+
+    def undo(self) -> AnswerPair | None:
+        """Takes the last one back, and returns what it was about; None when there is none."""
+        if not self._said:
+            return None
+        self._said.pop()
+        self.preferences.pop(self._open[len(self._said)].case.query, None)
+        return self._open[len(self._said)]
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries that speak: those that were judged, and of those whose answers are the same as great a share."""
+        judged = [pair.case.query for pair in self._pairs if pair.case.query in self.preferences]
+        alike = round(len(self._alike) * len(judged) / len(self._pairs)) if self._pairs else len(self._alike)
+        return [*judged, *self._alike[:alike]]
+
+    @property
+    def values(self) -> Column:
+        """float64: the preference on each of `queries`, 0 where the answers are the same."""
+        return np.array([self.preferences.get(query, 0.0) for query in self.queries])
+
+    def evaluation(self, pipelines: Sequence[tuple[str, str]], origin: str, at: float) -> StoredEvaluation:
+        """What was said so far, as a comparison that a flag may cite. `pipelines` are the names and hashes of control
+        and variant, `origin` tells where the queries are from."""
+        values = {"control": [0.0] * len(self.queries), "variant": self.values.tolist()}
+        document = {
+            "pipelines": [
+                {"name": role, "pipeline": name, "hash": hashed}
+                for role, (name, hashed) in zip(values, pipelines, strict=True)
+            ],
+            "per_query": {
+                "queries": self.queries, "values": {role: {"interleaving": column} for role, column in values.items()}
+            },
+        }  # fmt: skip
+        digest = sha256("\0".join((*sorted(self.queries), *(hashed for _, hashed in pipelines))).encode()).hexdigest()
+        return StoredEvaluation(
+            sha256(f"{KIND} {digest}".encode()).hexdigest()[:12], KIND, at, origin, digest[:16], document
+        )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean preference over all queries, which holds at every look."""
+        return anytime_interval(self.values)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The word on the variant by what was said so far."""
+        values = self.values
+        if not len(values) or anytime_p(values) >= ALPHA:
+            return "undecided"
+        return "better" if values.mean() > 0 else "worse"
