@@ -29,4 +29,5 @@ def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> 
 
 def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
     found = database.tally(control, state.hash, state.mode)
-    return replace(state, seen=found.seen, failed=found.failed, dropped=found.dropped)
+    failed = max(found.failed, state.failed)  # a run that never ended leaves no answer to be counted
+    return replace(state, seen=max(found.seen, state.seen), failed=failed, dropped=found.dropped)
