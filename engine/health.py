@@ -337,7 +337,9 @@ def _shadows(seen: Examined) -> Check:
     hint = FAILING if failing else STEPPED_BACK if off or any(state.retreat for state in states) else ""
     detail = "; ".join(map(shadow_told, states))
     if len(states) > 1 and hint:
-        counts = [f"{len(some)} of {len(states)} {what}" for some, what in ((failing, "fail"), (off, "are switched off"))]
+        counts = [
+            f"{len(some)} of {len(states)} {what}" for some, what in ((failing, "fail"), (off, "are switched off"))
+        ]
         detail = "; ".join([*(count for count in counts if not count.startswith("0")), detail])
     return Check("shadows", not failing, detail, hint)
 

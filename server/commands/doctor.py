@@ -49,8 +49,8 @@ class Check:
 def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
 
-    Shows what is not in order, what is wrong first, and what --repair has done; else one line. Exits with 1 when something is wrong. A store
-    that does not exist yet is no fault.
+    Shows what is not in order, what is wrong first, and what --repair has done; else one line. Exits with 1 when
+    something is wrong. A store that does not exist yet is no fault.
     """
     wrong = _workspace_files(common)
     if wrong and repair:

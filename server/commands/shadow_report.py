@@ -25,7 +25,7 @@ PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
 
 
 @click.command("report")
-@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page too.")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page.")
 @click.option(
     "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
 )
@@ -52,10 +52,11 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
         write_page(page, report)
     if common.as_json:
         print_json(report.as_json())
+    elif page is not None:
+        click.echo(wrapped(report.sentence()))
+        click.echo(wrapped(f"written as a page: {page}"))
     else:
         show(report)
-        if page is not None:
-            click.echo("\n" + wrapped(f"written as a page: {page}"))
 
 
 def write_page(file: Path, report: ShadowReport) -> None:
