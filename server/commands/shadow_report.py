@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,13 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     from speckit_memory.server.shadows.report import read
     from speckit_memory.server.shadows.text import show
 
-    report = read(config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since))
+    gc.disable()  # hundreds of thousands of records are made, and kept to the end
+    try:
+        report = read(
+            config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since)
+        )
+    finally:
+        gc.enable()
     if page is not None:
         write_page(page, report)
     if common.as_json:

@@ -196,7 +196,7 @@ def test_the_verdict_stands_first_and_is_more_than_a_colour(shown: tuple[str, El
     assert leads == ["▼ worse rsf is worse than default", "= same default again makes no difference"]
 
 
-@pytest.mark.requirement("P5.page")
+@pytest.mark.requirement("P5.first_sight")
 def test_a_page_of_one_variant_says_what_differs_then_the_verdict_and_folds_the_rest(workspace: Path) -> None:
     (workspace / ".speckit").mkdir(exist_ok=True)
     (workspace / ".speckit" / "pipeline.yaml").write_text("extends: default\nshadows: [rsf]\n")
@@ -215,7 +215,7 @@ def test_a_page_of_one_variant_says_what_differs_then_the_verdict_and_folds_the_
     assert all(len(row.find("td")) == 2 for table in ranks for row in table.find("tbody")[0].find("tr"))
 
 
-@pytest.mark.requirement("P5.page")
+@pytest.mark.requirement("P5.first_sight")
 def test_the_page_of_eight_variants_is_small_and_begins_with_the_worst(workspace: Path) -> None:
     variants = [PipelineRecord(f"{number:012x}", f"v{number}") for number in range(1, 9)]
     grades = {memory: 3 * (memory == 1) for memory in range(105)}
