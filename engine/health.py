@@ -339,10 +339,17 @@ def _shadows(seen: Examined) -> Check:
     if not seen.shadows:
         return Check("shadows", True, "no pipeline runs beside this one")
     states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
-    states = tuple(sorted(states, key=lambda state: -state.failed))
+    states = tuple(sorted(states, key=lambda state: (-state.failed, state.place != "off")))
     failing = [state for state in states if state.failed]
-    hint = FAILING if failing else STEPPED_BACK if any(state.retreat for state in states) else ""
-    return Check("shadows", not failing, "; ".join(map(shadow_told, states)), hint)
+    off = [state for state in states if state.place == "off"]
+    hint = FAILING if failing else STEPPED_BACK if off or any(state.retreat for state in states) else ""
+    detail = "; ".join(map(shadow_told, states))
+    if len(states) > 1 and hint:
+        counts = [
+            f"{len(some)} of {len(states)} {what}" for some, what in ((failing, "fail"), (off, "are switched off"))
+        ]
+        detail = "; ".join([*(count for count in counts if not count.startswith("0")), detail])
+    return Check("shadows", not failing, detail, hint)
 
 
 def shadow_told(shadow: ShadowState) -> str:

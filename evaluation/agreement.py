@@ -7,9 +7,11 @@ made, so that two rankings are the same exactly when their ids are, in the same 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from bisect import bisect, insort
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose
+from itertools import accumulate
+from math import comb, isclose, sqrt
 from typing import Generic, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
@@ -46,19 +48,33 @@ class Agreement(Generic[Id]):
     rankings, None where one of them orders nothing because it is empty. `overlap_5` and `overlap_10` [0, 1]: common
     rows among the first k, as a share of the longer of both lists cut to k. `rbo` [0, 1] is rank-biased overlap,
     extrapolated, with the p of `PERSISTENCE`. `first_difference`: the first rank, from 1, at which they hold different
-    rows or only one holds any, None if none. `moves` has every row in the order of the control, then what only the
-    variant has. `score_deltas`: score in the variant minus score in the control of the common rows, comparable only
-    where both pipelines score on one scale; `same_scores`: whether all are no more than rounding.
+    rows or only one holds any, None if none. `control` and `variant` hold the scores of the rows, best first;
+    `same_scores`: whether those of the common rows differ by no more than rounding. `common_rows` counts these, and
+    `shifted` by how many ranks they stand elsewhere, up or down, in all.
     """
 
+    control: Mapping[Id, float]
+    variant: Mapping[Id, float]
     kendall_tau_b: float | None
     overlap_5: float
     overlap_10: float
     rbo: float
     first_difference: int | None
-    moves: tuple[Move[Id], ...]
-    score_deltas: Mapping[Id, float]
     same_scores: bool
+    common_rows: int
+    shifted: int
+
+    @property
+    def moves(self) -> tuple[Move[Id], ...]:
+        """Every row in the order of the control, then what only the variant has."""
+        before, after = _ranks(self.control), _ranks(self.variant)
+        return tuple(Move(row, before.get(row), after.get(row)) for row in {**before, **after})
+
+    @property
+    def score_deltas(self) -> Mapping[Id, float]:
+        """Score in the variant minus score in the control of the common rows, comparable only where both pipelines
+        score on one scale."""
+        return {row: self.variant[row] - score for row, score in self.control.items() if row in self.variant}
 
     @property
     def ordering_difference(self) -> bool:
@@ -94,32 +110,32 @@ class Agreement(Generic[Id]):
 
 def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float]]) -> Agreement[Id]:
     """Compares the ranking of a variant with that of the control."""
-    before = {row: rank for rank, (row, _) in enumerate(control, start=1)}
-    after = {row: rank for rank, (row, _) in enumerate(variant, start=1)}
     scores, others = dict(control), dict(variant)
-    old, new = list(before), list(after)
-    union = [*old, *(row for row in new if row not in before)]
+    same_scores = scores == others or all(
+        isclose(score, others[row], rel_tol=_NOISE) for row, score in scores.items() if row in others
+    )
+    first = _first_difference(list(scores), list(others))
+    if first is None:
+        return Agreement(scores, others, 1.0, 1.0, 1.0, 1.0, None, same_scores, len(scores), 0)
+    before, after = _ranks(scores), _ranks(others)
+    common = _common(before, after)
     return Agreement(
-        kendall_tau_b=1.0
-        if old == new
-        else _tau_b(
-            [before.get(row, len(before) + 1) for row in union], [after.get(row, len(after) + 1) for row in union]
-        ),
-        overlap_5=overlap(old, new, 5),
-        overlap_10=overlap(old, new, 10),
-        rbo=rank_biased_overlap(old, new),
-        first_difference=_first_difference(old, new),
-        moves=tuple(Move(row, before.get(row), after.get(row)) for row in union),
-        score_deltas={row: others[row] - scores[row] for row in old if row in after},
-        same_scores=all(isclose(scores[row], others[row], rel_tol=_NOISE) for row in old if row in after),
+        control=scores,
+        variant=others,
+        kendall_tau_b=_tau_b(before, after),
+        overlap_5=_overlap(common, len(before), len(after), 5),
+        overlap_10=_overlap(common, len(before), len(after), 10),
+        rbo=_rank_biased_overlap(common, len(before), len(after)),
+        first_difference=first,
+        same_scores=same_scores,
+        common_rows=common[-1],
+        shifted=sum(abs(rank - after[row]) for row, rank in before.items() if row in after),
     )
 
 
 def overlap(control: Sequence[Id], variant: Sequence[Id], k: int) -> float:
     """The share of rows that both have among their first k; 1 where both are empty."""
-    old, new = set(control[:k]), set(variant[:k])
-    longer = max(len(old), len(new))
-    return len(old & new) / longer if longer else 1.0
+    return _overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), k)
 
 
 def rank_biased_overlap(control: Sequence[Id], variant: Sequence[Id], p: float = PERSISTENCE) -> float:
@@ -129,33 +145,60 @@ def rank_biased_overlap(control: Sequence[Id], variant: Sequence[Id], p: float =
     there (Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", TOIS 2010, equation 32). 1 where
     both are empty, 0 where one is.
     """
-    shorter, longer = sorted((control, variant), key=len)
-    if not shorter:
+    return _rank_biased_overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), p)
+
+
+def _ranks(ranking: Iterable[Id]) -> dict[Id, int]:
+    return {row: rank for rank, row in enumerate(ranking, start=1)}
+
+
+def _common(before: Mapping[Id, int], after: Mapping[Id, int]) -> list[int]:
+    """By depth, from 0: how many rows both rankings have down to there."""
+    counts = [0] * (max(len(before), len(after)) + 1)
+    for row, rank in before.items():
+        if (other := after.get(row)) is not None:
+            counts[max(rank, other)] += 1
+    return list(accumulate(counts))
+
+
+def _overlap(common: Sequence[int], control: int, variant: int, k: int) -> float:
+    longer = min(k, max(control, variant))
+    return common[longer] / longer if longer else 1.0
+
+
+def _rank_biased_overlap(common: Sequence[int], control: int, variant: int, p: float = PERSISTENCE) -> float:
+    s, longer = sorted((control, variant))
+    if not s:
         return 0.0 if longer else 1.0
-    s, seen_short, seen_long = len(shorter), set[Id](), set[Id]()
-    total, common, at_s = 0.0, 0, 0
-    for depth, row in enumerate(longer, start=1):
-        seen_long.add(row)
-        if depth <= s:
-            other = shorter[depth - 1]
-            seen_short.add(other)
-            common += (other in seen_long) + (row in seen_short) - (row == other)
-            at_s = common
-        else:
-            common += row in seen_short
+    total = agreed = 0.0
+    weight = 1.0
+    for depth in range(1, longer + 1):
         # Below its end the shorter ranking is taken to go on agreeing as it did down to there.
-        agreed = (common + at_s * max(0, depth - s) / s) / depth
-        total += agreed * p**depth
-    return (1 - p) / p * total + agreed * p ** len(longer)
+        agreed = (common[depth] + common[s] * max(0, depth - s) / s) / depth
+        weight *= p
+        total += agreed * weight
+    return (1 - p) / p * total + agreed * weight
 
 
-def _tau_b(before: Sequence[int], after: Sequence[int]) -> float | None:
-    """Kendall's tau-b of two rank columns, None where one of them is all ties."""
-    if len(set(before)) < 2 or len(set(after)) < 2:
+def _tau_b(before: Mapping[Id, int], after: Mapping[Id, int]) -> float | None:
+    """Kendall's tau-b over the rows of either ranking, None where one of them is empty.
+
+    Ties are only among the rows that one ranking lacks, so the pairs in another order are counted by inserting the
+    ranks of the variant in the order of the control.
+    """
+    absent, ranks, swapped = len(after) + 1, list[int](), 0
+    for row in before:
+        rank = after.get(row, absent)
+        swapped += len(ranks) - bisect(ranks, rank)
+        insort(ranks, rank)
+    entered = [rank for row, rank in after.items() if row not in before]
+    swapped += sum(len(ranks) - bisect(ranks, rank) for rank in entered)
+    every = comb(len(before) + len(entered), 2)
+    control, variant = every - comb(len(entered), 2), every - comb(len(ranks) + len(entered) - len(after), 2)
+    if not (control and variant):
         return None
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(before, after).statistic)
+    alike = control + variant - every - 2 * swapped
+    return max(-1.0, min(1.0, alike / sqrt(control) / sqrt(variant)))
 
 
 def _first_difference(control: Sequence[Id], variant: Sequence[Id]) -> int | None:

@@ -29,12 +29,14 @@ class Look:
 def course(contrasts: Sequence[Contrast], judgements: Judgements) -> list[Look]:
     """Up to forty looks at queries in the order in which they came; none before ten that differ are
     judged. The last look is at all of them."""
+    if not judgements:
+        return []
     ends = sorted({round(len(contrasts) * look / _LOOKS) for look in range(1, _LOOKS + 1)} - {0})
     looks = []
     for end in ends:
         differing, alike = questions_of(contrasts[:end])
-        found = evidenced(answered_with(differing, judgements), "judgements", alike=alike)
-        if known := [one for one in found if one.metric == METRIC]:
-            delta, interval = over_all(known[0])
-            looks.append(Look(end, len(known[0].column), delta, interval))
+        found = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=(METRIC,))
+        if found:
+            delta, interval = over_all(found[0])
+            looks.append(Look(end, len(found[0].column), delta, interval))
     return looks

@@ -39,7 +39,7 @@ def _ranking(answer: AnswerRecord) -> list[tuple[int, float]]:
 
 def agreements(found: Sequence[Agreement[int]]) -> Agreements:
     """The means over many queries; those that are `live` have intervals that hold at every look at once."""
-    shifts = [abs(move.shift) for one in found for move in one.moves if move.shift is not None]
+    common = sum(one.common_rows for one in found)
     return Agreements(
         queries=len(found),
         ordering_differences=sum(one.ordering_difference for one in found),
@@ -48,7 +48,7 @@ def agreements(found: Sequence[Agreement[int]]) -> Agreements:
         overlap_5=_estimate((one.overlap_5 for one in found), 0.0),
         overlap_10=_estimate((one.overlap_10 for one in found), 0.0),
         rbo=_estimate((one.rbo for one in found), 0.0),
-        mean_shift=float(np.mean(shifts)) if shifts else None,
+        mean_shift=sum(one.shifted for one in found) / common if common else None,
     )
 
 

@@ -110,9 +110,8 @@ def told_apart(answers: Sequence[Answered], metric: str = COMPARED_METRICS[0]) -
 
 
 def _of_metric(answers: Sequence[Answered], metric: str, evidence: Evidence, alike: int) -> Evidenced:
-    told_apart = [(one, _told_apart(one, metric)) for one in answers]
-    differing = [(one, keys) for one, keys in told_apart if keys]
-    drawn = [(one, _complete(one, keys, evidence)) for one, keys in sorted(differing, key=lambda entry: entry[0].lot)]
+    differing = [one for one in answers if _differs(one, metric)]
+    drawn = [(one, _complete(one, metric, evidence)) for one in sorted(differing, key=lambda one: one.lot)]
     first = drawn if evidence == "uses" else drawn[: _reach([complete for _, complete in drawn])]
     known = [one for one, complete in first if complete]
     column = np.zeros(len(known))
@@ -136,13 +135,17 @@ def _reach(complete: Sequence[bool]) -> int:
     return int(ends[-1]) + 1 if len(ends) else 0
 
 
+def _differs(one: Answered, metric: str) -> bool:
+    """Whether the answers can differ on a metric, whatever is relevant."""
+    control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
+    return {*control} != {*variant} if metric == "Recall@20" else control != variant
+
+
 def _told_apart(one: Answered, metric: str) -> set[str]:
-    """The documents whose judgements tell the two answers apart on a metric; none where it is the same anyway."""
+    """The documents whose judgements tell two answers apart that differ on a metric."""
     control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
     if metric == "Recall@20":
         return {*control} ^ {*variant}
-    if [*control] == [*variant]:
-        return set()
     if metric == "nDCG@10":
         before, after = ({key: rank for rank, key in enumerate(keys)} for keys in (control, variant))
         return {key for key in {**before, **after} if before.get(key) != after.get(key)}
@@ -156,5 +159,7 @@ def _to_first_relevant(keys: Sequence[str], known: Mapping[str, float]) -> Seque
     return keys[: next((rank for rank, key in enumerate(keys, start=1) if known.get(key, 0.0) > 0), len(keys))]
 
 
-def _complete(one: Answered, keys: set[str], evidence: Evidence) -> bool:
-    return relevant(one.known) > 0 if evidence == "uses" else keys <= set(one.known)
+def _complete(one: Answered, metric: str, evidence: Evidence) -> bool:
+    if evidence == "uses" or not one.known:  # most of many queries have no judgements: they are passed quickly
+        return relevant(one.known) > 0
+    return _told_apart(one, metric) <= set(one.known)

@@ -32,6 +32,8 @@ def known_of(
     """What judgements and uses say of all queries that both pipelines answered, metric by metric."""
     differing, alike = questions_of(contrasts)
     judged = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
+    if not uses:
+        return judged
     return [*judged, *evidenced(answered_with(differing, used(uses)), "uses", alike=alike, metrics=metrics)]
 
 

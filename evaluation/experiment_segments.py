@@ -31,7 +31,7 @@ def segments(
     """
     rows = list(zip_longest(pairs, contrasts))
     groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
-    judged = [_judged(group, judgements) for *_, group in groups]
+    judged = [_judged(group, judgements) if judgements else [] for *_, group in groups]
     tested = iter(qualities([one for found in judged for one in found], seed=seed))
     return tuple(
         _segment(kind, value, group, next(tested) if evidence else None)

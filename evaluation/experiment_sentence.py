@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME
 from speckit_memory.evaluation.experiment_evidence import FEWEST
@@ -19,14 +20,19 @@ _SOURCES = {"judgements": "judged", "uses": "used"}
 
 
 def names(control: PipelineRecord, variant: PipelineRecord, flag: str) -> tuple[str, str]:
-    """What control and variant are called in a sentence: never the same. One that only lost queries is known by its
-    hash alone."""
+    """What control and variant are called in a sentence: never the same, and files without their folders. One that only
+    lost queries is known by its hash alone."""
     control, variant = (one if one.name else replace(one, name=one.hash[:7]) for one in (control, variant))
     if control.hash == variant.hash:
         return control.name, f"{control.name} again"
     if variant.name != control.name:
-        return control.name, variant.name
+        first, second = (_without_folders(one.name) for one in (control, variant))
+        return (first, second) if first != second else (control.name, variant.name)
     return control.name, f"{variant.name} with {flag}" if flag else f"{variant.name} ({variant.hash[:7]})"
+
+
+def _without_folders(name: str) -> str:
+    return PurePath(name).name if name.endswith((".yaml", ".yml")) else name
 
 
 def sentence(report: ExperimentReport) -> str:

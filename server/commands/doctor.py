@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Verdict = Literal["ok", "warn", "fail"]
 _OF_A_STORE = ("store", "evaluation", "latency")
 """Checks that say nothing where there is no store: they would name a temporary one."""
+_SEVERITY: tuple[Verdict, ...] = ("fail", "warn", "ok")
+"""What is wrong stands first."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -47,13 +49,14 @@ class Check:
 def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
 
-    Shows what is not in order, and what --repair has done; else one line. Exits with 1 when something is wrong. A store
-    that does not exist yet is no fault.
+    Shows what is not in order, what is wrong first, and what --repair has done; else one line. Exits with 1 when
+    something is wrong. A store that does not exist yet is no fault.
     """
     wrong = _workspace_files(common)
     if wrong and repair:
         wrong.append(_unrepaired("the files of the workspace are wrong"))
     checks = [*_environment(), *(wrong or _working(common, fix, repair))]
+    checks.sort(key=lambda check: _SEVERITY.index(check.verdict))
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})

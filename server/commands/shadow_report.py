@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
 
 
 @click.command("report")
-@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page too.")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page.")
 @click.option(
     "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
 )
@@ -50,15 +51,22 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     from speckit_memory.server.shadows.text import show
 
     replay(common, config)
-    report = read(config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since))
+    gc.disable()  # hundreds of thousands of records are made, and kept to the end
+    try:
+        report = read(
+            config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since)
+        )
+    finally:
+        gc.enable()
     if page is not None:
         write_page(page, report)
     if common.as_json:
         print_json(report.as_json())
+    elif page is not None:
+        click.echo(wrapped(report.sentence()))
+        click.echo(wrapped(f"written as a page: {page}"))
     else:
         show(report)
-        if page is not None:
-            click.echo("\n" + wrapped(f"written as a page: {page}"))
 
 
 def replay(common: Common, config: Settings) -> None:

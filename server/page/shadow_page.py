@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,59 +11,66 @@ import numpy as np
 from speckit_memory.errors.names import sendable
 from speckit_memory.evaluation.course import course
 from speckit_memory.evaluation.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.report import Latency
 from speckit_memory.evaluation.tables import in_line
-from speckit_memory.server.page.plots.distributions import (
-    latency_distribution,
-    overhead_distribution,
-    overlap_distribution,
-)
 from speckit_memory.server.page.plots.over_time import over_time
+from speckit_memory.server.page.plots.overhead import overhead_distribution
 from speckit_memory.server.page.plots.plot import Plot
-from speckit_memory.server.page.plots.rank_moves import rank_moves
-from speckit_memory.server.page.plots.segments import segments
-from speckit_memory.server.page.plots.step_costs import step_costs
 from speckit_memory.server.page.template import rendered
+from speckit_memory.server.shadows.headline import known_queries
 from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
 from speckit_memory.server.shadows.text import ORDER
-from speckit_memory.server.wording import figure, in_common, milliseconds, moment, percent, period
+from speckit_memory.server.wording import counted, figure, in_common, milliseconds, moment, percent, period
 
 MARK = "speckit-memory shadow report"
 """How a page of ours is known when it is to be overwritten."""
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "◐", "failed": "✕"}
-_FEW = 5
+
+
+_QUERIES = 16
+"""Queries with both answers on the whole page, so that it stays small; at least one of each variant, at most ten."""
+
+
+_DRAWN = 3
+"""Up to so many variants have plots; the page of one of them alone always does."""
+_LINES = 20
+"""Lines of what differs that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A key figure. `of` is where it stands in the JSON of its comparison, and `value` what stands there."""
+    """A key figure. `of` is where it stands in the JSON of its comparison, "" for one that is not known."""
 
     name: str
-    of: str
-    value: float | None
     text: str
-    note: str = ""
+    note: str
+    of: str = ""
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory at a rank of one answer; `moved` says where the other answer has it, `kind` how that differs."""
+    """A memory with its ranks in both answers, "" where one lacks it; `kind` says how they differ."""
 
-    rank: int
+    before: str
+    after: str
     title: str
     key: str
-    score: str
-    moved: str
     kind: str
 
 
 def page(report: ShadowReport) -> str:
     """The whole page as HTML."""
-    comparisons = [_comparison(one, place, report.memories) for place, one in enumerate(report.comparisons)]
+    queries = max(1, _QUERIES // max(1, len(report.comparisons)))
+    drawn = len(report.comparisons) <= _DRAWN
+    comparisons = [
+        _comparison(one, place, report.memories, queries=queries, drawn=drawn)
+        for place, one in enumerate(report.comparisons)
+    ]
     texts = {
         "mark": MARK,
         "order": ORDER,
-        "sentence": report.sentence(),
-        "headline": _headline(report.sentence()),
+        "headline": comparisons[0]["headline"] if len(comparisons) == 1 else report.sentence(),
         "made": moment(report.made),
         "since": moment(report.since) if report.since is not None else "",
         "nothing": [(line.startswith("    "), line.strip()) for line in report.nothing.split("\n") if line.strip()],
@@ -73,35 +79,31 @@ def page(report: ShadowReport) -> str:
     return str(sendable(rendered("shadow_report.html", **texts)))
 
 
-def _headline(sentence: str) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
-    """A sentence as what is said first and what follows it; each in pieces that are, or are not, to be copied."""
-    first, _, rest = sentence.partition("; ")
-    parts = (first, rest)
-    head, tail = ([(bool(place % 2), text) for place, text in enumerate(part.split("`")) if text] for part in parts)
-    return head, tail
-
-
-def _comparison(compared: Compared, place: int, memories: Mapping[int, Named]) -> dict[str, Any]:
+def _comparison(
+    compared: Compared, place: int, memories: Mapping[int, Named], *, queries: int, drawn: bool
+) -> dict[str, Any]:
     report = compared.judged.report
-    control, variant = compared.control, compared.variant
     return {
         "id": report.id,
         "anchor": f"c{place + 1}",
-        "control": control,
-        "variant": variant,
+        "control": compared.control,
+        "variant": compared.variant,
         "hashes": (report.control.hash, report.variant.hash),
         "flag": report.flag,
         "mode": report.mode.replace("_", " "),
         "verdict": report.verdict,
         "sign": SIGNS[report.verdict],
-        "headline": _headline(report.sentence),
+        "headline": compared.headline,
+        # pieces in turn that are not, and that are, to be copied
+        "sentence": [(bool(number % 2), text) for number, text in enumerate(report.sentence.split("`")) if text],
+        "difference": compared.difference and compared.difference[:_LINES],
+        "further": len(compared.difference or ()) - _LINES,
         "period": period(report.first, report.last, hours=not report.queries),
-        "tiles": list(_tiles(report)),
-        "quality": report.quality,
-        "evidence": {"judgements": "judged", "uses": "used"},
-        "plots": list(_plots(compared, f"c{place + 1}", control, variant)),
+        "tiles": [_quality(report), _agreement(report), _time(report)],
+        "plots": list(_plots(compared, f"c{place + 1}")) if drawn else [],
+        "tables": [(title, rows) for title, rows in _tables(compared) if len(rows) > 1],
         "parted": report.parted_at,
-        "differing": [_differing(one, memories) for one in report.differing],
+        "differing": [_differing(one, memories) for one in report.differing[:queries]],
         "noise": report.noise,
         "dropped": report.dropped,
         "failures": report.failures,
@@ -111,95 +113,120 @@ def _comparison(compared: Compared, place: int, memories: Mapping[int, Named]) -
     }
 
 
-def _tiles(report: ExperimentReport) -> Iterator[Tile]:
-    lost = sum(report.dropped.values())
-    yield Tile(
-        "Queries", "queries", report.queries, f"{report.queries:,}", f"{lost:,} dropped, {report.failed:,} failed"
+def _quality(report: ExperimentReport) -> Tile:
+    if report.quality:
+        one = report.quality[0]
+        low, high = one.ci95
+        note = f"{one.metric}, 95 %: {low:+.3f} to {high:+.3f}"
+        return Tile("Quality", f"{one.delta:+.3f}", note, "quality.0.delta", round(one.delta, 6))
+    if report.duels:
+        won = f"{report.duels.variant_wins} won, {report.duels.control_wins} lost"
+        return Tile("Quality", f"{report.duels.lead:+.3f}", won, "interleaving.lead", report.duels.lead)
+    return Tile("Quality", "not known", f"{counted(known_queries(report), 'query')} judged")
+
+
+def _agreement(report: ExperimentReport) -> Tile:
+    agreement = report.agreement
+    if agreement is None or agreement.overlap_10 is None:
+        return Tile("Agreement", "not known", "results are not compared")
+    differing = f"{percent(agreement.ordering_differences, agreement.queries)} of the queries answered differently"
+    mean = round(agreement.overlap_10.mean, 6)
+    return Tile("Agreement", figure(mean), f"of the first 10 in common; {differing}", "overlap@10", mean)
+
+
+def _time(report: ExperimentReport) -> Tile:
+    added = report.cost.overhead
+    if added is None:
+        return Tile("Time", "not known", "both never answered")
+    note = f"added at the median; p95 {milliseconds(added.p95, signed=True)}"
+    return Tile("Time", milliseconds(added.p50, signed=True), note, "overhead_ms.p50", added.p50)
+
+
+def _plots(compared: Compared, prefix: str) -> Iterator[Plot]:
+    names = compared.control, compared.variant
+    if looks := course(compared.judged.contrasts(), compared.judged.judgements):
+        yield over_time(f"{prefix}-course", looks, *names)
+    if answered := compared.judged.answered():
+        added = np.array([pair.variant.answer.total_ms - pair.control.total_ms for pair in answered])
+        yield overhead_distribution(f"{prefix}-overhead", added, names)
+
+
+def _tables(compared: Compared) -> Iterator[tuple[str, list[list[str]]]]:
+    """What is folded: each table with its title, its first row naming the columns."""
+    report = compared.judged.report
+    yield "Quality by metric", [
+        ["metric", "verdict", "difference", "95 % interval", "adjusted p", "queries"],
+        *(
+            [one.metric, one.verdict, f"{one.delta:+.3f}", f"{one.ci95[0]:+.3f} to {one.ci95[1]:+.3f}",
+             f"{one.p_adjusted:.4f}", f"{one.queries:,} {'judged' if one.evidence == 'judgements' else 'used'}"]
+            for one in report.quality
+        ),
+    ]  # fmt: skip
+    yield "Agreement", [["figure", "mean", "95 % interval"], *_agreements(report)]
+    yield "Kinds of queries", [
+        ["by", "kind", "queries", "overlap@10", "other order", "added at the median"],
+        *(
+            [one.by, one.value or "none", f"{one.queries:,}", *(
+                [figure(one.agreement.overlap_10.mean) if one.agreement.overlap_10 else "",
+                 f"{one.agreement.ordering_differences:,}"] if one.agreement else ["too few", ""]),
+             milliseconds(one.overhead.p50, signed=True) if one.overhead else ""]
+            for one in report.segments
+        ),
+    ]  # fmt: skip
+    times = {"added": report.cost.overhead, "spent beside the control": report.cost.spent,
+             "the caller waited": report.cost.served_overhead}  # fmt: skip
+    steps = {f"{step.stage}: {step.step}": (step.control, step.variant) for step in report.steps}
+    yield (
+        "Times",
+        [
+            ["time", "median", "p95"],
+            *([name, milliseconds(time.p50), milliseconds(time.p95)] for name, time in times.items() if time),
+        ],
     )
-    if agreement := report.agreement:
-        differing = agreement.ordering_differences
-        share = percent(differing, agreement.queries)
-        yield Tile(
-            "Other rows or order", "ordering_differences", differing, f"{differing:,}", f"{share} of the queries"
-        )
-        estimates = {
-            "overlap@10": ("Overlap of the first 10", agreement.overlap_10),
-            "kendall_tau_b": ("Kendall tau-b", agreement.kendall_tau_b),
-            "rbo": ("Rank-biased overlap", agreement.rbo),
+    yield (
+        "Steps, at the median",
+        [
+            ["step", compared.control, compared.variant],
+            *([name, *map(_median, both)] for name, both in steps.items()),
+        ],
+    )
+
+
+def _agreements(report: ExperimentReport) -> Iterator[list[str]]:
+    if report.agreement:
+        estimates: dict[str, Estimate | None] = {
+            "overlap of the first 10": report.agreement.overlap_10,
+            "Kendall tau-b": report.agreement.kendall_tau_b,
+            "rank-biased overlap": report.agreement.rbo,
         }
-        for of, (name, estimate) in estimates.items():
-            if estimate:
-                yield Tile(name, of, round(estimate.mean, 6), figure(estimate.mean), _interval(estimate))
-    times = {
-        "overhead_ms.p50": ("Overhead, median", report.cost.overhead),
-        "spent_ms.p50": ("Spent beside it", report.cost.spent),
-        "served_overhead_ms.p50": ("The caller waited", report.cost.served_overhead),
-    }
-    for of, (name, latency) in times.items():
-        if latency:
-            text = milliseconds(latency.p50, signed=of.startswith("overhead"))
-            yield Tile(
-                name, of, latency.p50, text, f"p95 {milliseconds(latency.p95, signed=of.startswith('overhead'))}"
-            )
+        for name, one in estimates.items():
+            if one:
+                ends = f"{figure(one.ci95[0])} to {figure(one.ci95[1])}" if one.ci95 else ""
+                yield [name, figure(one.mean), ends]
 
 
-def _interval(estimate: Estimate) -> str:
-    return f"95 %: {figure(estimate.ci95[0])} to {figure(estimate.ci95[1])}" if estimate.ci95 else ""
-
-
-def _plots(compared: Compared, prefix: str, control: str, variant: str) -> Iterator[Plot]:
-    judged, report = compared.judged, compared.judged.report
-    contrasts, answered = judged.contrasts(), judged.answered()
-    if looks := course(contrasts, judged.judgements):
-        yield over_time(f"{prefix}-course", looks, control, variant)
-    if contrasts:
-        yield rank_moves(f"{prefix}-moves", [one.agreement.moves for one in contrasts], control, variant)
-        yield overlap_distribution(f"{prefix}-overlap", [one.agreement.overlap_10 for one in contrasts])
-    if report.segments and report.agreement:
-        yield segments(f"{prefix}-segments", report.segments, report.agreement.overlap_10)
-    if answered:
-        times = np.array([(pair.control.total_ms, pair.variant.answer.total_ms) for pair in answered])
-        yield latency_distribution(f"{prefix}-latency", times[:, 0], times[:, 1], (control, variant))
-        yield overhead_distribution(f"{prefix}-overhead", times[:, 1] - times[:, 0], (control, variant))
-    if report.steps:
-        yield step_costs(f"{prefix}-steps", report.steps, (control, variant))
+def _median(time: Latency | None) -> str:
+    return milliseconds(time.p50) if time else "–"
 
 
 def _differing(contrast: Contrast, memories: Mapping[int, Named]) -> dict[str, Any]:
     pair, agreement = contrast.pair, contrast.agreement
-    before = {move.id: move.before for move in agreement.moves}
-    after = {move.id: move.after for move in agreement.moves}
-    old, new = pair.control, pair.variant.answer
-    left = _rows(old.memories, old.scores, after, memories, "→ {}", "not returned")
-    right = _rows(new.memories, new.scores, before, memories, "was {}", "new")
+    ranked = [move for move in agreement.moves if min(filter(None, (move.before, move.after))) <= SHOWN_ROWS]
     return {
         "query": pair.query.id,
         "text": in_line(question(pair)),
-        "features": [pair.query.intent, pair.query.complexity, *filter(None, [pair.query.folder])],
         "shared": in_common(agreement),
         "rbo": figure(agreement.rbo),
-        "first": agreement.first_difference,
         "parted": pair.variant.parted_at,
-        "lists": (left[:SHOWN_ROWS], right[:SHOWN_ROWS]),
-        "more": max(len(left), len(right)) - SHOWN_ROWS,
+        "rows": [_row(move.id, move.before, move.after, memories) for move in ranked],
+        "more": len(agreement.moves) - len(ranked),
     }
 
 
-def _rows(
-    ids: Sequence[int],
-    scores: Sequence[float],
-    elsewhere: Mapping[int, int | None],
-    memories: Mapping[int, Named],
-    moved: str,
-    absent: str,
-) -> list[Row]:
-    rows = []
-    for rank, (memory, score) in enumerate(zip_longest(ids, scores), start=1):
-        other = elsewhere[memory]
-        named = memories.get(memory)
-        title = named.title or named.key if named else f"memory {memory}"
-        key = named.key if named else "no longer in the store"
-        kind = "alone" if other is None else "level" if other == rank else "shifted"
-        text = absent if other is None else "" if other == rank else moved.format(other)
-        rows.append(Row(rank, title, key, f"{score:.4f}", text, kind))
-    return rows
+def _row(memory: int, before: int | None, after: int | None, memories: Mapping[int, Named]) -> Row:
+    named = memories.get(memory)
+    title = named.title or named.key if named else f"memory {memory}"
+    key = named.key if named else "no longer in the store"
+    rose = after is not None and (before is None or after < before)
+    kind = "level" if before == after else "rose" if rose else "fell"
+    return Row(str(before or "–"), str(after or "–"), title, key, kind)

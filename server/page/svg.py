@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import StringIO
-from math import log10
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
-
-from speckit_memory.server.output import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +35,6 @@ WIDE, NARROW = 700, 330
 LETTERS = 12
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_UNDRAWN = re.compile("[\ud800-\udfff\ufffe\uffff]")
-"""Characters that no XML may hold, beside those that are spelled out everywhere."""
 _ID = re.compile(r"#([\w.:-]+)")
 _FAMILY = re.compile(r"font-family: [^;]+;?")
 _REFERRED = {"path", "clipPath", "pattern"}
@@ -48,35 +42,7 @@ _REFERRED = {"path", "clipPath", "pattern"}
 _LONG = re.compile(r"(\d+\.\d\d)\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Canvas:
-    """What a plot is drawn on: axes without a frame, and whether they are narrow."""
-
-    axes: Axes
-    narrow: bool
-
-    def short(self, name: str, narrow: int, wide: int) -> str:
-        """A name cut to so many characters, according to the width, without what no drawing may hold."""
-        most, name = narrow if self.narrow else wide, _UNDRAWN.sub("\ufffd", printable(name))
-        return name if len(name) <= most else name[: most - 1] + "…"
-
-    def logarithmic(self, low: float, high: float) -> None:
-        """A logarithmic axis from left to right, with a few ticks that are written as plain numbers."""
-        decades = log10(high / low)
-        steps: tuple[int, ...] = (
-            (1, 2, 3, 5, 7) if decades < 1 else (1, 2, 5) if decades < 2 and not self.narrow else (1, 3)
-        )
-        if decades > (2 if self.narrow else 4):
-            steps = (1,)
-        ticks = [step * 10.0**power for power in range(-6, 9) for step in steps]
-        ticks = [tick for tick in ticks if low <= tick <= high]
-        self.axes.set_xscale("log")
-        self.axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        self.axes.set_xticks([], minor=True)
-        self.axes.set_xlim(low, high)
-
-
-Drawing = Callable[[Canvas], None]
+Drawing = Callable[["Axes"], None]
 
 
 def drawn(name: str, drawing: Drawing, *, height: int, narrow_height: int | None = None) -> str:
@@ -104,7 +70,7 @@ def _one(name: str, drawing: Drawing, width: int, height: int, kind: str) -> str
         layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02)
         figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout=layout)
         FigureCanvasSVG(figure)
-        drawing(Canvas(figure.add_subplot(), kind == "narrow"))
+        drawing(figure.add_subplot())
         with warnings.catch_warnings():
             # the letters are drawn by the browser, with its own fonts
             warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)

@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import assembly
+from speckit_memory.engine.pipeline_text import as_lines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments import Called
-from speckit_memory.pipeline.builder import examined
+from speckit_memory.pipeline.builder import Checked, examined
 from speckit_memory.pipeline.loading import load
 from speckit_memory.pipeline.variants import variants_of
 
 
-def beside(store: Path) -> Mapping[str, Called]:
-    """The pipeline that a search of this store uses, and those beside it; none where they cannot be read."""
+@dataclass(frozen=True, slots=True)
+class CurrentPipelines:
+    """The pipeline that a search of a store uses and those beside it, by hash; none where they cannot be read."""
+
+    names: Mapping[str, Called]
+    pipelines: Mapping[str, Checked]
+
+    def difference(self, control: str, variant: str) -> list[str] | None:
+        """The values that differ, a line each after its sign, as a diff shows them; None where a pipeline is in force
+        no more."""
+        if not {control, variant} <= set(self.pipelines):
+            return None
+        before, after = (as_lines(self.pipelines[one]) for one in (control, variant))
+        lines = list(unified_diff(before, after, lineterm="", n=0))[2:]
+        return [line for line in lines if not line.startswith("@@")]
+
+
+def current_pipelines(store: Path) -> CurrentPipelines:
+    """The pipelines in force at a store."""
     config = settings(store)
     environ = config.environ_of_root
     try:
         registry = assembly.registry(environ, config.root)
         control = load(config.pipeline, environ, offered=registry.flag_files)
         variants = variants_of(control, environ, registry.flag_files)
+        checked = [examined(one, registry) for one in (control, *(one.effective for one in variants))]
     except SpeckitError:
-        return {}
-    found = {examined(one.effective, registry).hash: Called(one.name, one.flag) for one in variants}
-    return {**found, examined(control, registry).hash: Called(control.name)}
+        return CurrentPipelines({}, {})
+    names = [Called(control.name), *(Called(one.name, one.flag) for one in variants)]
+    found = {one.hash: (name, one) for name, one in reversed(list(zip(names, checked, strict=True)))}
+    return CurrentPipelines(
+        {key: name for key, (name, _) in found.items()}, {key: one for key, (_, one) in found.items()}
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,12 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 from speckit_memory.memory.store.evaluation.records import Pair, Retreat
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
-from speckit_memory.server.shadows.beside import beside
+from speckit_memory.server.shadows.beside import CurrentPipelines, current_pipelines
+from speckit_memory.server.shadows.headline import headline
 from speckit_memory.server.shadows.next_steps import NextStep, next_steps
 from speckit_memory.server.shadows.since import iso
 
+_WORST_FIRST = ("worse", "undecided", "same", "better")
 SHOWN_ROWS = 10
 """Rows of an answer that a reader is shown."""
 DARK = "in a dark run"
@@ -41,18 +43,29 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A control and a variant: what they are called here, what was seen, and what to do about it."""
+    """A control and a variant: what they are called here, what was seen, and what to do about it.
+
+    `difference` holds the values in which they differ, None where one of them is in force no more.
+    """
 
     judged: Judged
     control: str
     variant: str
     next_steps: Sequence[NextStep]
     retreats: Sequence[Retreat]
+    difference: Sequence[str] | None = None
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        return headline(self.judged.report, self.control, self.variant)
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `comparisons`."""
         return {
             **self.judged.report.as_json(),
+            "headline": self.headline,
+            "difference": self.difference,
             "retreats": [
                 {"placement": one.placement, "reason": one.reason, "at": iso(one.at)} for one in self.retreats
             ],
@@ -108,13 +121,14 @@ class ShadowReport:
 def read(store: Path, *, since: float | None, experiment: str, now: float, nothing: Callable[[], str]) -> ShadowReport:
     """The report on a store. `nothing` is asked why there is none. Raises E030 for an experiment nobody knows, and as
     opening the two databases does."""
+    current = cache(lambda: current_pipelines(store))
     file = evaluation_file(store)
     if not file.exists():
         if experiment:
             raise unknown(experiment, ())
         return ShadowReport(since, now, (), {}, nothing())
     with closing(EvaluationDatabase.open(file, create=False)) as database:
-        found = judged(database, since=since, experiment=experiment, known=partial(beside, store))
+        found = judged(database, since=since, experiment=experiment, known=lambda: current().names)
         if experiment and not found:
             raise unknown(experiment, [one.id for one in database.experiments()])
         retreats = database.retreats()
@@ -126,7 +140,8 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
     memories = _memories(store, _shown_ids(found))
     keys = {memory: named.key for memory, named in memories.items()}
     flags = _flags(store, {one.report.flag for one in found} - {""})
-    comparisons = [_compared(one, keys, retreats, flags.get(one.report.flag)) for one in found]
+    found.sort(key=_harm)
+    comparisons = [_compared(one, keys, retreats, flags.get(one.report.flag), current()) for one in found]
     return ShadowReport(since, now, comparisons, memories, "" if comparisons else nothing())
 
 
@@ -162,14 +177,26 @@ def _flags(store: Path, named: Collection[str]) -> Mapping[str, Flag]:
     return flags_for(config.environ_of_root, named, assembly.registry(config.environ, config.root).flag_files)[0]
 
 
-def _compared(one: Judged, keys: Mapping[int, str], retreats: Sequence[Retreat], flag: Flag | None) -> Compared:
+def _compared(
+    one: Judged,
+    keys: Mapping[int, str],
+    retreats: Sequence[Retreat],
+    flag: Flag | None,
+    current: CurrentPipelines,
+) -> Compared:
     report = replace(one.report, keys=keys)
     pair = (report.control.hash, report.variant.hash)
     control, variant = names(report.control, report.variant, report.flag)
     mine = [retreat for retreat in retreats if (retreat.control, retreat.variant) == pair]
     lacks = missing(one, flag) if flag and report.mode == "shadow" else []
     steps = next_steps(report, lacks=lacks)
-    return Compared(replace(one, report=report), control, variant, steps, mine)
+    return Compared(replace(one, report=report), control, variant, steps, mine, current.difference(*pair))
+
+
+def _harm(one: Judged) -> tuple[bool, int, int]:
+    """The order of variants, the worst first: those that only fail, then by verdict; dark runs last."""
+    report = one.report
+    return report.mode == "dark_run", _WORST_FIRST.index(report.verdict) if report.compared else -1, -report.failed
 
 
 def _shown_ids(found: Sequence[Judged]) -> set[int]:

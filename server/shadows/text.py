@@ -9,11 +9,10 @@ import click
 
 from speckit_memory.evaluation.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiment_report import Contrast, Estimate, ExperimentReport
-from speckit_memory.evaluation.report import Latency
 from speckit_memory.evaluation.tables import in_line
 from speckit_memory.memory.store.evaluation.records import Pair
 from speckit_memory.server.output import counted, printable, table, wrapped
-from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
+from speckit_memory.server.shadows.report import Compared, Named, ShadowReport, question
 from speckit_memory.server.wording import figure, in_common, milliseconds, moment, percent, period
 
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕"}
@@ -24,8 +23,8 @@ BASES = {"served": "replayed as they were served", "present": "replayed on the p
 ORDER = "by rank-biased overlap, lowest first"
 """How the queries that differ most are ordered."""
 _QUERIES = 3
-"""Queries that are shown with both answers."""
-_STEPS = 12
+"""Queries that differ most, of which the first is shown with both answers."""
+_ROWS = 5
 
 
 def show(report: ShadowReport) -> None:
@@ -35,21 +34,45 @@ def show(report: ShadowReport) -> None:
     if report.nothing:
         for line in report.nothing.split("\n"):
             click.echo(wrapped(line) if not line.startswith("  ") else printable(line))
+    if len(report.comparisons) == 1:
+        click.echo("\n".join(_blocks(report.comparisons[0], report.memories)))
+        return
     for compared in report.comparisons:
-        if len(report.comparisons) > 1:
-            click.echo()
-        click.echo("\n\n".join(_blocks(compared, report.memories)))
+        click.echo("\n".join(filter(None, _brief(compared))))
+    if report.comparisons:
+        click.echo(wrapped("`--experiment ID` tells more of one of them, `--html FILE` of all.", dim=True))
+
+
+def _brief(compared: Compared) -> Iterator[str]:
+    """A variant among several, in a few lines."""
+    report = compared.judged.report
+    known = f"{compared.headline}. " if report.compared else ""
+    time = report.cost.overhead
+    figures = [
+        f"{figure(report.agreement.overlap_10.mean)} of the first ten in common"
+        if report.agreement and report.agreement.overlap_10
+        else "",
+        f"{milliseconds(time.p50, signed=True)} at the median" if time else "",
+        f"{report.failed:,} of {counted(report.queries, 'query')} failed" if report.failed else "",
+    ]
+    told = f"{compared.variant}: {known}{', '.join(filter(None, figures))}" if report.compared else report.sentence
+    yield wrapped(told, "  ", _sign(report))
+    for step in compared.next_steps:
+        yield wrapped(f"{step.purpose}: {'; '.join(step.commands)}", "    ", dim=True)
+
+
+def _sign(report: ExperimentReport) -> str:
+    return click.style(f"{SIGNS[report.verdict]} ", fg=_COLOURS[report.verdict], bold=True)
 
 
 def _blocks(compared: Compared, memories: Mapping[int, Named]) -> Iterator[str]:
     report = compared.judged.report
-    sign = click.style(f"{SIGNS[report.verdict]} ", fg=_COLOURS[report.verdict], bold=True)
-    yield wrapped(report.sentence, "  ", sign, bold=True) + "\n" + wrapped(_about(compared), "  ", dim=True)
+    yield wrapped(f"{compared.headline}.", "  ", _sign(report), bold=True)
+    yield wrapped(report.sentence, "  ")
+    yield wrapped(_about(compared), "  ", dim=True)
     parts: Sequence[Callable[[], str]] = (
         lambda: _figures(report),
         lambda: _quality(report),
-        lambda: _segments(report),
-        lambda: _steps(compared),
         lambda: _parting(report),
         lambda: _differing(compared, memories),
         lambda: _retreats(compared),
@@ -132,38 +155,6 @@ def _judged(queries: int) -> str:
     return f"{counted(queries, 'query')} judged, {FEWEST} needed before there is a figure of quality"
 
 
-def _segments(report: ExperimentReport) -> str:
-    rows = [("by", "queries of", "n", "overlap@10", "other order", "p50 overhead")]
-    for one in report.segments:
-        overlap = one.agreement and one.agreement.overlap_10
-        rows.append((
-            one.by, printable(one.value), f"{one.queries:,}",
-            "too few" if one.too_few else figure(overlap.mean) if overlap else "",
-            f"{one.agreement.ordering_differences:,}" if one.agreement else "",
-            milliseconds(one.overhead.p50, signed=True) if one.overhead else "",
-        ))  # fmt: skip
-    return table(rows, right=(2, 3, 4, 5), indent="  ", headed=True) if len(rows) > 1 else ""
-
-
-def _steps(compared: Compared) -> str:
-    steps = compared.judged.report.steps
-    dearest = sorted(steps, key=lambda step: -max(_median(step.control), _median(step.variant)))[:_STEPS]
-    rows = [("step, p50 ms", compared.control, compared.variant, "ran once for both")]
-    for step in steps:
-        if step in dearest:
-            control, variant = (f"{time.p50:.3f}" if time else "–" for time in (step.control, step.variant))
-            rows.append((step.step, control, variant, f"{step.shared:,}" if step.shared else ""))
-    if len(rows) == 1:
-        return ""
-    text = table(rows, right=(1, 2, 3), indent="  ", headed=True)
-    rest = len(steps) - len(dearest)
-    return text + ("\n" + wrapped(f"and {counted(rest, 'cheaper step')}", "  ", dim=True) if rest else "")
-
-
-def _median(latency: Latency | None) -> float:
-    return latency.p50 if latency else 0.0
-
-
 def _parting(report: ExperimentReport) -> str:
     if not report.parted_at:
         return ""
@@ -178,25 +169,25 @@ def _differing(compared: Compared, memories: Mapping[int, Named]) -> str:
     contrasts = compared.judged.report.differing[:_QUERIES]
     if not contrasts:
         return ""
-    heading = wrapped(f"The queries that differ most, {ORDER}:")
-    return f"{heading}\n\n" + "\n\n".join(_contrast(one, compared, memories) for one in contrasts)
+    heads = [wrapped(f"The queries that differ most, {ORDER}:"), *map(_head, contrasts)]
+    return "\n".join([*heads[:2], _both(contrasts[0], compared, memories), *heads[2:]])
 
 
-def _contrast(contrast: Contrast, compared: Compared, memories: Mapping[int, Named]) -> str:
+def _head(contrast: Contrast) -> str:
     pair, agreement = contrast.pair, contrast.agreement
     parted = f" · they part at {pair.variant.parted_at}" if pair.variant.parted_at else ""
-    about = (
-        f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)} · {pair.query.intent} · "
-        f"{pair.query.complexity}{parted}"
-    )
+    about = f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)}{parted}"
+    return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '    ', dim=True)}"
+
+
+def _both(contrast: Contrast, compared: Compared, memories: Mapping[int, Named]) -> str:
     rows = [("", compared.control, compared.variant)]
-    after = {move.id: move for move in agreement.moves}
-    old, new = pair.control.memories[:SHOWN_ROWS], pair.variant.answer.memories[:SHOWN_ROWS]
+    after = {move.id: move for move in contrast.agreement.moves}
+    old, new = contrast.pair.control.memories[:_ROWS], contrast.pair.variant.answer.memories[:_ROWS]
     for rank, (before, now) in enumerate(zip_longest(old, new), start=1):
         moved = "" if now is None else _from(after[now].before, rank)
         rows.append((str(rank), _name(before, memories), f"{_name(now, memories)}{moved}"))
-    shown = table(rows, right=(0,), indent="    ", headed=True)
-    return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '  ', dim=True)}\n{shown}"
+    return table(rows, right=(0,), indent="    ", headed=True)
 
 
 def asked(pair: Pair) -> str:

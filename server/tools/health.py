@@ -78,11 +78,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _report(summary: str, checks: list[dict[str, Any]], workspace: Workspace) -> Reply:
-    """The reply with these checks, what is wrong first. The budget has room for all that is wrong, however much."""
-    wrong = [_check_text(0, check) for check in checks if not check["ok"]]
-    needed = sum(workspace.count_tokens([summary, *wrong])) + len(wrong) + ROOM_BESIDE_WRONG
+    """The reply with these checks, what is wrong first. The budget has room for all that is wrong and all warnings."""
+    told = [_check_text(0, check) for check in checks if not check["ok"] or "hint" in check]
+    needed = sum(workspace.count_tokens([summary, *told])) + len(told) + ROOM_BESIDE_WRONG
     budget = max(BUDGET, needed)
-    return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text, budget=budget)
+    healthy = all(check["ok"] for check in checks)
+    return Reply(summary, {"ok": healthy, "checks": checks}, rows="checks", row_text=_check_text, budget=budget)
 
 
 def _advice(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, get_args
 
@@ -319,12 +320,18 @@ def _query(row: Sequence[Any]) -> QueryRecord:
 
 def _answer(row: Sequence[Any]) -> AnswerRecord:
     pipeline, memories, scores, total_ms, layout, costs, failure = row
-    named, figures = json.loads(layout), packing.costs(costs)
     steps = tuple(
-        StepCost(stage, step, ms, rows_in, rows_out, state, bool(shared))
-        for (stage, step, state, shared), (ms, rows_in, rows_out) in zip(named, figures, strict=True)
+        StepCost(stage, step, ms, rows_in, rows_out, state, shared)
+        for (stage, step, state, shared), (ms, rows_in, rows_out) in zip(
+            _steps(layout), packing.costs(costs), strict=True
+        )
     )
     return AnswerRecord(pipeline, packing.integers(memories), packing.reals(scores), total_ms, steps, failure)
+
+
+@lru_cache(maxsize=1024)  # pipelines are few, answers many
+def _steps(layout: str) -> tuple[tuple[str, str, str, bool], ...]:
+    return tuple((stage, step, state, bool(shared)) for stage, step, state, shared in json.loads(layout))
 
 
 def latest_costs(connection: apsw.Connection, control: str, variant: str, since: float, most: int) -> list[float]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from speckit_memory.evaluation.course import METRIC, Look
 from speckit_memory.server.page.plots.plot import Plot
-from speckit_memory.server.page.svg import INK, MUTED, VARIANT, Canvas, drawn
+from speckit_memory.server.page.svg import INK, MUTED, VARIANT, drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROWS = 12
 _MARGIN = 0.06
@@ -17,8 +21,7 @@ def over_time(name: str, looks: Sequence[Look], control: str, variant: str) -> P
     queries = [look.queries for look in looks]
     low, high = ([look.ci95[end] for look in looks] for end in (0, 1))
 
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.axes
+    def draw(axes: Axes) -> None:
         axes.fill_between(queries, low, high, color=VARIANT, alpha=0.18, linewidth=0)
         for edge in (low, high):
             axes.plot(queries, edge, color=VARIANT, linewidth=1, alpha=0.7)

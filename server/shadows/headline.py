@@ -1,0 +1,32 @@
+"""The verdict on a variant in a few words, for who reads nothing else."""
+
+from __future__ import annotations
+
+from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME
+from speckit_memory.evaluation.experiment_report import ExperimentReport
+from speckit_memory.server.wording import counted
+
+
+def headline(report: ExperimentReport, control: str, variant: str) -> str:
+    """What is known, or how much of the evidence that it takes there is. `report.sentence` says it with figures."""
+    if not report.compared:
+        return f"{variant} failed on every query" if report.failed else f"{variant} has not been compared yet"
+    if report.mode == "dark_run":
+        return f"Only the time of {variant} is measured"
+    if report.verdict == "same":
+        return f"{variant} makes no difference"
+    if report.verdict != "undecided":
+        return f"{variant} is {report.verdict} than {control}"
+    if report.agreement is not None and not report.agreement.ordering_differences:
+        return f"Not decided yet: {report.questions} of {counted(ENOUGH_FOR_SAME, 'query')}, all answered alike"
+    have = known_queries(report)
+    if report.queries_needed is None:
+        return f"Not decided yet: {counted(have, 'judgement')}"
+    return f"Not decided yet: {have:,} of about {counted(max(report.queries_needed, have + 1), 'judgement')}"
+
+
+def known_queries(report: ExperimentReport) -> int:
+    """The queries with evidence that the verdict rests on so far."""
+    if report.duels:
+        return report.duels.queries
+    return max((one.queries for one in report.quality), default=report.judged or 0)
