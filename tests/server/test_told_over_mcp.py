@@ -70,7 +70,7 @@ def test_the_health_report_is_not_well_while_a_variant_fails(workspace: Path, fa
     assert health["summary"] == "problems with shadows"
     first = health["data"]["checks"][0]
     assert (first["name"], first["ok"]) == ("shadows", False)
-    assert first["detail"].startswith("'bm25' in shadow") and f"{failures} failed" in first["detail"]
+    assert first["detail"].startswith("1 of 2 fail; 'bm25' in shadow") and f"{failures} failed" in first["detail"]
     assert "speckit-memory shadow report" in first["hint"]
     doctor = call(workspace, ["doctor", "--json"])
     assert [check["name"] for check in doctor.json["checks"] if check["verdict"] == "fail"] == ["shadows"]
@@ -81,7 +81,7 @@ def test_all_that_is_wrong_stands_in_the_health_report_whatever_its_budget(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     detail = "some long explanation of what was found at a place, and of what was expected there instead " * 4
-    checks = [Check(f"check-{number}", number % 2 == 0, f"{number} {detail}", "Mend it.") for number in range(24)]
+    checks = [Check(f"check-{number}", number % 2 == 0, f"{number} {detail}", "Mend it.") for number in range(36)]
     monkeypatch.setattr(Memory, "health", lambda _: HealthReport(tuple(checks)))
 
     async def ask(client: Client) -> Any:
