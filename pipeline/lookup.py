@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline import german
 from speckit_memory.pipeline.arithmetic import distinct, idf, leading
 from speckit_memory.pipeline.model import total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
 """So many different words of a text are searched, the first ones; a page of 10,000 characters holds up to 770."""
+MOST_JOINED = 4
+"""Compounds are looked for in queries of so many German words: other words of a longer one find what is meant."""
 MOST_SEEDING = 400
 """So many words of a query, the rarest, find the memories whose connections are followed."""
 ALL_FIELDS = (10.0, 5.0, 2.0, 1.0), 1.2, 0.75
@@ -25,7 +28,7 @@ MOST_COMPARED = 128
 
 def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     """The analysed words of a text up to the first that would be one too many, repeats included."""
-    terms = lexicon.analyse(text)
+    terms = asked(text, lexicon)
     if len(terms) <= MOST_TERMS:
         return terms
     known: set[str] = set()
@@ -36,9 +39,46 @@ def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     return terms
 
 
+def asked(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """The tokens of a query without German function words, and behind them the German terms that it may mean: stems,
+    and in a short query the compounds that hold them and their parts, as far as documents hold them."""
+    terms = lexicon.analyse(text)
+    if not terms:
+        return terms
+    holds_german = lexicon.index("body").holders(german.MARK) > 0
+    if not german.is_german(text, otherwise=holds_german):
+        return terms
+    words = german.words(text)
+    content = [word for word in dict.fromkeys(words) if word not in german.STOP_WORDS]
+    telling = _without(terms, german.STOP_WORDS.intersection(words), lexicon) or terms
+    if not holds_german:
+        return telling
+
+    def is_held(term: str) -> bool:
+        return any(lexicon.index(field).holders(term) for field in FIELDS)
+
+    known = german.stems_among(lexicon.words()) if len(content) <= MOST_JOINED else ""
+    found, idle = [], []
+    for word in content:
+        stem = german.stem(word)
+        meant = [stem] if is_held(stem) else german.parts(word, is_held)
+        meant += german.compounds(stem, known)
+        # nothing is known of a form that no document holds but what it stands for
+        if meant and not any(map(is_held, lexicon.analyse(word))):
+            idle.append(word)
+        found += meant
+    return (*_without(telling, idle, lexicon), *found)
+
+
+def _without(terms: tuple[str, ...], words: Iterable[str], lexicon: Lexicon) -> tuple[str, ...]:
+    """The terms but those of these words."""
+    idle = {term for word in words for term in lexicon.analyse(word)}
+    return tuple(term for term in terms if term not in idle)
+
+
 def left_unsearched(terms: tuple[str, ...], text: str, lexicon: Lexicon) -> tuple[str, ...]:
     """What an answer says when `searchable` left words of the text out."""
-    if len(set(terms)) < MOST_TERMS or len(terms) == len(lexicon.analyse(text)):
+    if len(set(terms)) < MOST_TERMS or len(terms) == len(asked(text, lexicon)):
         return ()
     return (
         f"only the first {MOST_TERMS:,} different words of the query were looked up; its meaning is that of all of it",

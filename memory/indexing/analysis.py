@@ -9,7 +9,11 @@ An index and a query understand each other only when the same code cut both, so 
   the names are kept whole as well: `auth/token_store.py` gives auth/token_store.py, auth, token_store, token, store,
   py. Options keep their dashes in the whole: `--dry-run` gives --dry-run, dry, run. Version numbers stay whole only:
   `v1.2.3` gives 1.2.3, and so does `https://example.org/v1.2.3/notes` beside its other parts.
-* Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is.
+* Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is. What a
+  Chinese question asks with ("是什么", "怎么") is a stop word, and the runs at both sides of it are two.
+
+Documents hold more than that behind their tokens (`Analyser.held`): each Chinese character by itself, and the stems of
+German text (`pipeline.german`). A query finds words by them, and the order of words stays what it is.
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ from unicodedata import category, normalize
 import Stemmer
 
 from speckit_memory.memory.indexing import identifiers
+from speckit_memory.pipeline import german
 
-VERSION = "4"
+VERSION = "5"
 """Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""
 
 STOP_WORDS = frozenset(
@@ -42,6 +47,11 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of 150 quoted words is harder to read
 )
 """Question words are in it: they stand in queries, and hardly ever tell documents apart."""
+
+_CHINESE_STOP_WORDS = """
+    什么是 是什么 什么 什麼是 是什麼 什麼 是甚么 甚么 是啥 啥是 为什么 為什麼 为啥 为何 為何 怎么样 怎麼樣 怎么办 怎麼辦
+    怎么 怎麼 怎样 怎樣 如何 哪些 哪个 哪里 多少 是谁 是否 有没有 有沒有 请问 請問 吗 嗎 呢
+"""
 
 LONGEST_WORD = 64
 """Longer runs (encoded data, long URLs) are not kept whole; only their parts are words."""
@@ -84,6 +94,16 @@ def _cjk() -> re.Pattern[str]:
     return re.compile(rf"[{_CJK}]")
 
 
+@cache
+def _asking() -> re.Pattern[str]:
+    return re.compile("|".join(sorted(_CHINESE_STOP_WORDS.split(), key=len, reverse=True)))
+
+
+@cache
+def _chinese() -> re.Pattern[str]:
+    return re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af]+")
+
+
 def _words(text: str) -> list[str]:
     """The raw words of a text, names and paths whole."""
     return (_PLAIN_WORD if text.isascii() else _word_of_any_script()).findall(text)
@@ -111,6 +131,14 @@ class Analyser:
         words = _words(plain)
         kept = {word: self._stretches.cut(word, frozenset()) for word in dict.fromkeys(words)}
         return tuple(chain.from_iterable(map(kept.__getitem__, words)))
+
+    def held(self, text: str, in_german: bool = False) -> tuple[str, ...]:
+        """The tokens of a document's text, and behind them what else finds it: see above."""
+        tokens = self.tokens(text)
+        if not text.isascii():
+            runs = _chinese().findall(normalize("NFKC", text))
+            tokens += tuple(character for run in runs if len(run) > 1 for character in _asking().sub("", run))
+        return tokens + german.marked(text) if in_german else tokens
 
     def forget(self) -> None:
         """Gives up what is kept of the words met so far; they are cut anew when they are met again."""
@@ -151,7 +179,8 @@ class _Stretches(dict[str, tuple[str, ...]]):
     def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
         """The tokens of one raw word."""
         if not word.isascii() and _cjk().match(word):
-            return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+            runs = filter(None, _asking().split(word)) if stop_words else (word,)
+            return tuple(run[i : i + 2] for run in runs for i in range(max(len(run) - 1, 1)))
         if option := word.startswith("--"):
             word = word[2:]
         word = word.replace("’", "'").strip("_")

@@ -45,6 +45,7 @@ from speckit_memory.memory.indexing.sources import Source
 from speckit_memory.memory.indexing.text_links import text_links
 from speckit_memory.memory.indexing.thinning import thinned
 from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time
+from speckit_memory.pipeline import german
 
 OWN_WORDS = 20_000
 """After so many new words of one document the analyser begins anew."""
@@ -127,7 +128,8 @@ def build(
         targets += [(link.target, where) for link, where in links.items()]
     cut = chunks.split(body, sections, sizes, first, limits)
     shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
-    passages = _analysed(shown, analyser, metadata.words_of(declared))
+    in_german = german.is_german(f"{name}\n{body[:OPENING]}")
+    passages = _analysed(shown, analyser, metadata.words_of(declared), in_german)
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -142,9 +144,9 @@ def build(
         triggers=triggers,
         links=tuple(islice((*links, *text_links(body, declared)), MOST_LINKS)),
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
-        title_tokens=analyser.tokens(name),
-        trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
-        path_tokens=analyser.tokens(without_suffix(source.key) if source.file else source.key),
+        title_tokens=analyser.held(name, in_german),
+        trigger_tokens=tuple(token for phrase in triggers for token in analyser.held(phrase, in_german)),
+        path_tokens=analyser.held(without_suffix(source.key) if source.file else source.key, in_german),
         created_at=changed if created is None else created,
         updated_at=changed,
         mtime_ns=source.mtime_ns,
@@ -175,12 +177,13 @@ def _readable(source: Source, body: str) -> Readable:
     return formats.readable(source.key, body) if source.file else Readable(body)
 
 
-def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str) -> Iterator[Chunk]:
-    """The passages with their words. What the document says of itself is found with the first one, which does not show
-    it."""
+def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_german: bool) -> Iterator[Chunk]:
+    """The passages with their words, each in its own language or, where it does not tell, in that of the document. What
+    the document says of itself is found with the first one, which does not show it."""
     before = analyser.tokens(declared)
     for chunk in passages:
-        yield replace(chunk, tokens=before + analyser.tokens(anchors.without_tags(chunk.text)))
+        text = anchors.without_tags(chunk.text)
+        yield replace(chunk, tokens=before + analyser.held(text, german.is_german(text, in_german)))
         before = ()
 
 

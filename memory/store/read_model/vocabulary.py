@@ -10,7 +10,7 @@ from speckit_memory.memory.store.read_model.postings import TermIndex
 class Vocabulary(Set[str]):
     """The terms that the indexes hold; some that only removed entries held may be there."""
 
-    __slots__ = ("_indexes", "_words")
+    __slots__ = ("__weakref__", "_indexes", "_words")
 
     def __init__(self, indexes: Sequence[TermIndex]) -> None:
         self._indexes = indexes

@@ -74,6 +74,8 @@ BLANKS = [" ", "\n", "\t", "\u00a0", "\u3000", "\u2028", "\x1c", "\x85", "\u200b
         ("使用SQLite数据库", ("使用", "sqlite", "sq", "lite", "数据", "据库")),
         ("検索エンジン", ("検索", "索エ", "エン", "ンジ", "ジン")),
         ("데이터 字", ("데이", "이터", "字")),
+        ("死锁是什么? 锁怎么办", ("死锁", "锁")),
+        ("什么是", ("什么", "么是")),
         ("हिन्दी ภาษาไทย поиск", ("हिन्दी", "ภาษาไทย", "поиск")),
         ("what is it?", ("what", "is", "it")),
         ("", ()),
@@ -81,6 +83,28 @@ BLANKS = [" ", "\n", "\t", "\u00a0", "\u3000", "\u2028", "\x1c", "\x85", "\u200b
 )
 def test_text_becomes_the_tokens_of_its_words_identifiers_and_scripts(text: str, tokens: tuple[str, ...]) -> None:
     assert Analyser().tokens(text) == tokens
+
+
+@pytest.mark.requirement("C3.words")
+@pytest.mark.parametrize(
+    ("text", "in_german", "more"),
+    [
+        ("Searching the memories", False, ()),
+        ("Prüfung der Schlüssel", False, ()),
+        (
+            "Prüfung der Schlu\u0308ssel im Low-Code-Server, getKey",
+            True,
+            ("de:", "de:prufung", "de:schlussel", "de:low", "de:cod", "de:serv"),
+        ),
+        ("行锁怎么办 字", False, ("行", "锁")),
+    ],
+)
+def test_behind_the_tokens_of_a_document_stand_chinese_characters_and_german_stems(
+    text: str, in_german: bool, more: tuple[str, ...]
+) -> None:
+    analyser = Analyser()
+
+    assert analyser.held(text, in_german) == analyser.tokens(text) + more
 
 
 @given(st.text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -46,6 +47,9 @@ class Odd:
 class Lexicon:
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.lower().split())
+
+    def index(self, field: str, level: str) -> SimpleNamespace:
+        return SimpleNamespace(holders=lambda term: 0)
 
 
 class SmallStore:
