@@ -13,12 +13,15 @@ from mcp import Client
 from speckit_memory.engine import Memory
 from speckit_memory.engine.health import Check, HealthReport
 from speckit_memory.engine.latency import ENOUGH
+from speckit_memory.engine.shadowing.replays import epoch_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
+    Arm,
     Observation,
     PipelineRecord,
     QueryRecord,
+    Replay,
     VariantRecord,
 )
 from tests.server.doors import call, with_client
@@ -34,22 +37,26 @@ def pipeline_file(workspace: Path, text: str, name: str = "pipeline.yaml") -> No
 
 
 def note(workspace: Path, times: dict[str, list[float]], failing: str = "", failures: int = 0) -> None:
-    """Notes searches of the pipeline in force that took so many milliseconds each, the first of which a variant with
-    this hash failed on."""
+    """Notes searches of the pipeline in force that took so many milliseconds each, the first of which a shadow with
+    this hash failed on when they were replayed."""
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        control = memory.pipeline
-    seen = []
+        control, epoch = memory.pipeline, epoch_of(memory._open)
+    seen, replays = [], []
     for complexity, each in times.items():
         for number, ms in enumerate(each):
             query = QueryRecord(
                 id=f"{complexity}{number:08}", at=time.time(), intent="", complexity=complexity, folder="",
                 mode="auto", limit=10, wordings=1, session="", store="s", state=1,
             )  # fmt: skip
-            failed = VariantRecord("shadow", AnswerRecord(failing, failure="ValueError in rerank"))
-            variants = (failed,) if number < failures else ()
-            seen.append(Observation(query, AnswerRecord(control.hash, total_ms=ms), variants))
+            answer = AnswerRecord(control.hash, total_ms=ms)
+            seen.append(Observation(query, answer))
+            if number < failures:
+                failed = VariantRecord("shadow", AnswerRecord(failing, failure="ValueError in rerank"))
+                arm = Arm(control.hash, failing, epoch)
+                replays.append(Replay(query.id, arm, "served", 1, answer, failed))
     with EvaluationDatabase.open(evaluation_file(workspace / "memory.db")) as database:
         database.record(seen, pipelines=[PipelineRecord(control.hash, control.name)])
+        database.replayed(replays)
 
 
 @pytest.mark.requirement("T7.first")
