@@ -22,7 +22,7 @@ from speckit_memory.evaluation.agreement import agree
 from speckit_memory.evaluation.comparison import Comparison, compare
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.making import SEED, Maker
+from speckit_memory.evaluation.made_queries.making import Maker
 from speckit_memory.evaluation.metrics import DEPTH, evaluate
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
@@ -125,7 +125,7 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
             metric: (float(column.mean()), float(sides["compared"][metric].mean()))
             for metric, column in sides["now"].items()
         },
-        comparisons=compare(sides, [("now", "compared")], seed=SEED),
+        comparisons=compare(sides, [("now", "compared")]),
         asked=len(before),
         other_first=sum(old[:1] != new[:1] for old, new in pairs),
         overlap_10=float(np.mean([one.overlap_10 for one in agreed])) if agreed else None,

@@ -33,12 +33,14 @@ Shown = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Docket:
-    """The cases, the documents by key, and what keeps the labels of a judge; `live` ones go on coming in."""
+    """The cases, the documents by key, and what keeps the labels of a judge; `live` ones go on coming in, and are
+    those of one of so many `variants`."""
 
     cases: tuple[Case, ...]
     documents: Mapping[str, Shown]
     keep: Callable[[Sequence[Label], str], None]
     live: bool = False
+    variants: int = 1
 
 
 def of_source(
@@ -108,6 +110,7 @@ def of_experiment(
     config = settings(db, environ=environ)
     with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:
         pairs, judgements = database.pairs(experiment=name), database.judgements("judged")
+        variants = max(1, database.variants())
     if not pairs:
         raise SpeckitError(
             "E030", f"no experiment has the id '{name}'", actions=("see `speckit-memory shadow report`",)
@@ -143,7 +146,8 @@ def of_experiment(
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
             database.judge(Judgement(one.query, ids[one.key], one.grade, "judged", by, at) for one in labels)
 
-    return Docket(cases, {one.document.key: (one.document.title, one.document.text) for one in own}, keep, live=True)
+    documents = {one.document.key: (one.document.title, one.document.text) for one in own}
+    return Docket(cases, documents, keep, live=True, variants=variants)
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def command(
         docket = cases.of_experiment(experiment, common.db, imported=imported)
     if qrels_out is not None:
         check_qrels_file(qrels_out, [case.query for case in docket.cases])
-    sitting = Sitting(docket.cases, live=docket.live)
+    sitting = Sitting(docket.cases, live=docket.live, variants=docket.variants)
     name = by or (external.name if external else getpass.getuser())
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
