@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose
+from math import isclose, sqrt
 from typing import Generic, TypeVar
+
+import numpy as np
 
 Id = TypeVar("Id", bound=Hashable)
 """What names a row: a memory's id or a document's key."""
@@ -153,9 +155,8 @@ def _tau_b(before: Sequence[int], after: Sequence[int]) -> float | None:
     """Kendall's tau-b of two rank columns, None where one of them is all ties."""
     if len(set(before)) < 2 or len(set(after)) < 2:
         return None
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(before, after).statistic)
+    one, other = (np.sign(np.subtract.outer(ranks, ranks)) for ranks in (np.array(before), np.array(after)))
+    return float((one * other).sum() / sqrt(np.count_nonzero(one) * np.count_nonzero(other)))
 
 
 def _first_difference(control: Sequence[Id], variant: Sequence[Id]) -> int | None:

@@ -303,8 +303,8 @@ def sentence(comparison: Comparison, queries: int) -> str:
     text += f" on {comparison.metric}: {comparison.delta:+.4f} (95 % interval {low:+.4f} to {high:+.4f}, "
     text += f"p {comparison.p:.4f}, adjusted {comparison.p_adjusted:.4f})"
     if comparison.queries_needed is not None:
-        text += f"; about {comparison.queries_needed:,} queries in all would show a difference of this size, or none "
-        text += f"above {MARGIN:g}"
+        shown = f"a difference of this size, or none above {MARGIN:g}" if comparison.delta else f"none above {MARGIN:g}"
+        text += f"; about {comparison.queries_needed:,} queries in all would show {shown}"
     if comparison.verdict == "undecided" and comparison.minimum_detectable_effect:
         text += f"; {queries:,} queries show differences from {comparison.minimum_detectable_effect:.3f} up"
     return text
