@@ -153,7 +153,7 @@ def test_a_pipeline_beside_itself_is_the_noise_floor_of_the_others(workspace: Pa
     verdicts = {one["variant"]["name"]: one["verdict"] for one in document["comparisons"]}
     assert verdicts == {"default": "undecided", "rsf": "undecided"}, "sixty queries alike leave much possible"
     assert all(one["noise_floor"]["queries"] == 60 for one in document["comparisons"])
-    assert ran.out.splitlines()[0] .startswith("2 variants beside what is served: 2 undecided (")
+    assert ran.out.splitlines()[0].startswith("2 variants beside what is served: 2 undecided (")
 
 
 @pytest.mark.parametrize("mode", ["dark_run", "interleaved"])
