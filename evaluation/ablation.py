@@ -16,7 +16,7 @@ from speckit_memory.config.pipeline_file import Step
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
-from speckit_memory.evaluation.comparison import compare, macro_averaged
+from speckit_memory.evaluation.comparison import compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Answer, Report
 from speckit_memory.evaluation.run import Measured, evaluate_pipelines
@@ -26,9 +26,6 @@ from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.variants import without
-
-SEED = 20
-"""Seeds the draws of the tests, so that a report can be repeated."""
 
 
 def ablate(
@@ -99,10 +96,11 @@ def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> I
     changed = {name: [place for place, one in enumerate(evaluated) if _differ(one, name, full)] for name in variants}
     exercised = [name for name in variants if changed[name]]
     together = {name: macro_averaged([one.values[name] for one in evaluated]) for name in (full, *exercised)}
-    overall = compare(together, [(name, full) for name in exercised], seed=SEED)
+    largest = largest_weight([one.values[full] for one in evaluated])
+    overall = compare(together, [(name, full) for name in exercised], largest=largest)
     apart = {f"{place}/{name}": column for place, one in enumerate(evaluated) for name, column in one.values.items()}
     pairs = [(f"{place}/{name}", f"{place}/{full}") for name in exercised for place in changed[name]]
-    single = compare(apart, pairs, seed=SEED)
+    single = compare(apart, pairs)
     for number, (step, name) in enumerate(zip(left_out, variants, strict=True), 1):
         shares = tuple(
             Share(

@@ -85,12 +85,11 @@ def calibrate(
         threshold=threshold(answerable, nominal),
         by_fold=tuple(by_fold),
         seed=seed,
-        before=None if rule.limit is None else _overall(evidence, [rule.limit] * folds, seed),
-        overall=_overall(evidence, by_fold, seed),
-        held_out=tuple(_detection(name, one, by_fold, seed) for name, one in zip(names, evidence, strict=True)),
+        before=None if rule.limit is None else _overall(evidence, [rule.limit] * folds),
+        overall=_overall(evidence, by_fold),
+        held_out=tuple(_detection(name, one, by_fold) for name, one in zip(names, evidence, strict=True)),
         left_out=tuple(
-            _detection(name, one, [limit] * folds, seed)
-            for name, one, limit in zip(names, evidence, without, strict=False)
+            _detection(name, one, [limit] * folds) for name, one, limit in zip(names, evidence, without, strict=False)
         ),
         warnings=warnings,
     )
@@ -126,18 +125,18 @@ def _kept(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float,
     return nominal, by_fold
 
 
-def _detection(name: str, evidence: Evidence, by_fold: Sequence[float], seed: int) -> Detection:
+def _detection(name: str, evidence: Evidence, by_fold: Sequence[float]) -> Detection:
     """The warnings on one dataset; each question is held against the threshold of its fold."""
-    return Detection(name, *(Rate.of(warned, np.ones(len(warned)), seed) for warned in _warned(evidence, by_fold)))
+    return Detection(name, *(Rate.of(warned, np.ones(len(warned))) for warned in _warned(evidence, by_fold)))
 
 
-def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float], seed: int) -> Detection:
+def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float]) -> Detection:
     """The warnings on all datasets, each of which counts the same."""
     rates = []
     for columns in zip(*(_warned(one, by_fold) for one in evidence), strict=True):
         share = sum(map(len, columns)) / len(columns)
         weights = [np.full(len(column), share / max(len(column), 1)) for column in columns]
-        rates.append(Rate.of(np.concatenate(columns), np.concatenate(weights), seed))
+        rates.append(Rate.of(np.concatenate(columns), np.concatenate(weights)))
     return Detection("mean of all", *rates)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.evaluation.significance import bootstrap_interval
+from speckit_memory.evaluation.sequential import mean_interval
 from speckit_memory.evaluation.tables import Block, Table, plain_text
 from speckit_memory.pipeline.model import Mask
 from speckit_memory.pipeline.ports import Column
@@ -19,19 +19,19 @@ _KINDS = ("answerable", "foreign", "removed")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of `n` questions and its 95 % bootstrap interval; both None without a question."""
+    """A share of `n` questions and its 95 % interval; both None without a question."""
 
     share: float | None
     ci95: tuple[float, float] | None
     n: int
 
     @classmethod
-    def of(cls, warned: Mask, weights: Column, seed: int) -> Rate:
+    def of(cls, warned: Mask, weights: Column) -> Rate:
         """The weighted share of questions that are warned of; the mean of the weights is 1."""
         if not len(warned):
             return cls(None, None, 0)
         column = weights * warned
-        return cls(float(np.mean(column)), bootstrap_interval(column, seed=seed), len(warned))
+        return cls(float(np.mean(column)), mean_interval(column, most=float(weights.max())), len(warned))
 
     def as_json(self) -> dict[str, Any]:
         """The rate as plain data."""

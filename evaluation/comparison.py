@@ -8,13 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from speckit_memory.evaluation.sequential import anytime_interval
-from speckit_memory.evaluation.significance import (
-    bootstrap_interval,
-    holm,
+from speckit_memory.evaluation.sequential import (
+    anytime_interval,
+    anytime_p,
     minimum_detectable_effect,
     queries_needed,
-    sign_flip_p,
 )
 from speckit_memory.pipeline.ports import Column
 
@@ -24,9 +22,6 @@ COMPARED_METRICS = ("nDCG@10", "MRR@5")
 ALPHA = 0.05
 MARGIN = 0.005
 """Differences up to this are of no practical interest."""
-ENOUGH_FOR_SAME = 50
-"""Below so many queries nothing is called the same: a handful that happen to agree have a narrow interval too."""
-
 Values = Mapping[str, Column]
 """The value of each metric for each query."""
 
@@ -37,11 +32,11 @@ Verdict = Literal["better", "worse", "same", "undecided"]
 class Comparison:
     """What pipeline `b` does against pipeline `a` on one metric.
 
-    `delta` is the mean of b minus the mean of a over the same queries, `ci95` its bootstrap interval, `p` the two-sided
-    sign-flip p, `p_adjusted` after Holm's correction over all comparisons of the report. The verdict is about b:
-    better or worse when `p_adjusted` is below 0.05, else same when the mean is known to lie within ±0.005 by bets,
-    which allow for losses that no query has shown, or when no query of fifty and more differs at all; else undecided.
-    `queries_needed`: only when undecided, how many queries would settle a difference as large as the one seen.
+    `delta` is the mean of b minus the mean of a over the same queries, `p` that of a bet against no difference
+    (`sequential`), `p_adjusted` that times the number of all comparisons of the report. `ci95` holds the mean together
+    with the intervals of all other comparisons. It gives the verdict on b: better or worse when it leaves out 0, which
+    it does when `p_adjusted` is below 0.05, same when it lies within ±0.005, else undecided. `queries_needed`: only
+    when undecided, how many queries would show a difference as large as the one seen, or none of interest.
     """
 
     a: str
@@ -60,18 +55,20 @@ def compare(
     values: Mapping[str, Values],
     pairs: Sequence[tuple[str, str]],
     *,
-    seed: int,
     metrics: Sequence[str] = COMPARED_METRICS,
+    largest: float = 1.0,
+    family: int | None = None,
 ) -> tuple[Comparison, ...]:
-    """Compares each pair (a, b) on each of `metrics`, as one family.
+    """Compares each pair (a, b) on each of `metrics`, as one family, or as a part of one of so many comparisons.
 
-    `values` holds, by pipeline and metric, one value per query, aligned over the pipelines.
+    `values` holds, by pipeline and metric, one value per query, aligned over the pipelines; no difference can be larger
+    than `largest`.
     """
-    family = [(a, b, metric) for a, b in pairs for metric in metrics]
-    differences = [values[b][metric] - values[a][metric] for a, b, metric in family]
-    p_values = [sign_flip_p(column, seed=seed) for column in differences]
-    rows = zip(family, differences, p_values, holm(p_values), strict=True)
-    return tuple(_comparison(*named, column, p, adjusted, len(family), seed) for named, column, p, adjusted in rows)
+    asked = [(a, b, metric) for a, b in pairs for metric in metrics]
+    return tuple(
+        _comparison(a, b, metric, (values[b][metric] - values[a][metric]) / largest, largest, family or len(asked))
+        for a, b, metric in asked
+    )
 
 
 def without_losses(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
@@ -84,41 +81,48 @@ def without_losses(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 def macro_averaged(values: Sequence[Values]) -> Values:
     """The queries of several datasets, weighted so that every dataset counts the same in their mean."""
-    sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
-    weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
+    weights = _weights(values)
     return {
         metric: np.concatenate([weight * one[metric] for weight, one in zip(weights, values, strict=True)])
         for metric in values[0]
     }
 
 
-def _comparison(
-    a: str, b: str, metric: str, differences: Column, p: float, p_adjusted: float, family: int, seed: int
-) -> Comparison:
-    delta = float(differences.mean())
-    interval = bootstrap_interval(differences, seed=seed)
-    # a bootstrap draws only what was seen, so that a few rare losses would pass for none
-    bounds = anytime_interval(differences) if differences.any() else (0.0, 0.0)
-    verdict = verdict_of(delta, bounds, p_adjusted, len(differences))
-    alpha = ALPHA / family  # the strictest step of Holm's correction: what is planned with it will be seen
+def largest_weight(values: Sequence[Values]) -> float:
+    """How large a difference of macro-averaged values can be, where those of single queries are at most 1."""
+    return max(_weights(values))
+
+
+def _weights(values: Sequence[Values]) -> list[float]:
+    sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
+    return [sum(sizes) / (len(sizes) * size) for size in sizes]
+
+
+def _comparison(a: str, b: str, metric: str, differences: Column, largest: float, family: int) -> Comparison:
+    """From differences that are stretched to [-1, 1]."""
+    alpha, p = ALPHA / family, anytime_p(differences)
+    low, high = (end * largest for end in anytime_interval(differences, level=1 - alpha))
+    verdict = verdict_of((low, high))
+    needed, detectable = None, minimum_detectable_effect(differences, alpha=alpha)
+    if verdict == "undecided":
+        needed = queries_needed(differences, alpha=alpha, margin=MARGIN / largest, made=differences)
     return Comparison(
         a=a,
         b=b,
         metric=metric,
-        delta=delta,
-        ci95=interval,
+        delta=float(differences.mean()) * largest,
+        ci95=(low, high),
         p=p,
-        p_adjusted=p_adjusted,
+        p_adjusted=min(1.0, family * p),
         verdict=verdict,
-        queries_needed=queries_needed(differences, alpha=alpha) if verdict == "undecided" else None,
-        minimum_detectable_effect=minimum_detectable_effect(differences, alpha=alpha),
+        queries_needed=needed,
+        minimum_detectable_effect=None if detectable is None else detectable * largest,
     )
 
 
-def verdict_of(delta: float, interval: tuple[float, float], p_adjusted: float, queries: int) -> Verdict:
-    """What a mean difference over so many queries shows, as `Comparison` says."""
-    if p_adjusted < ALPHA:
-        return "better" if delta > 0 else "worse"
-    if queries >= ENOUGH_FOR_SAME and interval[0] >= -MARGIN and interval[1] <= MARGIN:
-        return "same"
-    return "undecided"
+def verdict_of(interval: tuple[float, float]) -> Verdict:
+    """What the interval of a mean difference shows, as `Comparison` says."""
+    low, high = interval
+    if low > 0 or high < 0:
+        return "better" if low > 0 else "worse"
+    return "same" if low >= -MARGIN and high <= MARGIN else "undecided"

@@ -12,7 +12,6 @@ from speckit_memory.evaluation.experiment_report import Contrast
 
 METRIC = COMPARED_METRICS[0]
 _LOOKS = 40
-_SEED = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from speckit_memory.evaluation import sequential
-from speckit_memory.evaluation.comparison import ALPHA, COMPARED_METRICS, ENOUGH_FOR_SAME, Verdict
+from speckit_memory.evaluation.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict
 from speckit_memory.evaluation.distinct import distinct
 from speckit_memory.evaluation.experiment_agreement import agreements, contrast, most_different
 from speckit_memory.evaluation.experiment_costs import answered, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiment_quality import known_of, qualities, questions_of
-from speckit_memory.evaluation.experiment_report import ExperimentReport, ExperimentVerdict, Quality
+from speckit_memory.evaluation.experiment_report import ExperimentReport, Quality
 from speckit_memory.evaluation.experiment_segments import segments
-from speckit_memory.evaluation.experiment_sentence import PLANNED_WINS, sentence
+from speckit_memory.evaluation.experiment_sentence import sentence
 from speckit_memory.evaluation.interleaving import Teams, judge_duels
+from speckit_memory.evaluation.label_free import LabelFree, label_free
 from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
 
 FEWEST_FAILURES = 3
@@ -36,25 +34,29 @@ def judge_experiment(
     keys: Mapping[int, str] | None = None,
     teams: Teams | None = None,
     noise: Sequence[Pair] = (),
-    seed: int = 20,
+    variants: int = 1,
 ) -> ExperimentReport:
     """Everything that the pairs of one experiment show, with a verdict.
 
     `experiment` names the pipelines, the control with its budget, and says what was dropped. `judgements` and `uses`
     are what is known of the answers, `keys` the memories' names for people, `teams` which pipeline put what into
     interleaved answers. `noise` are pairs in which the same control answered twice. Pairs go on coming in, and a
-    log that is replayed grows: all verdicts hold at every look at once.
+    log that is replayed grows: all verdicts hold at every look at once, and together with those on all `variants`.
     """
     both = answered(pairs)
     ranked = experiment.mode == "shadow"  # a dark run keeps no results, and a mixed answer is not the control's
     contrasts = [contrast(pair) for pair in both] if ranked else []
     differing = [one for one in contrasts if one.agreement.ordering_difference]
     evidence = known_of(contrasts, judgements or {}, uses)
-    quality = qualities(evidence, seed=seed)
-    duels = judge_duels(teams or {}, uses, seed=seed)
-    questions = len(distinct(both))
+    quality = qualities(evidence, variants=variants)
+    duels = judge_duels(teams or {}, uses, variants=variants)
+    apart, alike = questions_of(contrasts)
+    alpha = ALPHA / (variants * len(COMPARED_METRICS))
+    bounds = label_free(apart, alike, alpha=alpha) if contrasts else ()
     verdict: ExperimentVerdict
-    verdict, needed = _verdict(questions if ranked else 0, len(differing), quality, seed)
+    verdict, needed = _verdict(bounds, quality)
+    if bounds and not quality and verdict == "undecided":
+        needed = bounds[0].queries_needed
     if duels:
         verdict, needed = duels.verdict, duels.queries_needed
     failures = Counter(failure for pair in pairs if (failure := pair.variant.answer.failure))
@@ -70,7 +72,7 @@ def judge_experiment(
         last=experiment.last,
         queries=len(pairs),
         compared=len(both),
-        questions=questions,
+        questions=len(distinct(both)),
         failed=failures.total(),
         failures=dict(failures.most_common()),
         dropped=dict(experiment.dropped),
@@ -80,7 +82,7 @@ def judge_experiment(
         steps=step_figures(both),
         quality=quality,
         duels=duels,
-        segments=segments(both, contrasts, judgements or {}, seed=seed),
+        segments=segments(both, contrasts, judgements or {}, variants=variants),
         noise=noise_floor(noise),
         differing=most_different(differing),
         parted_at=dict(Counter(step for one in differing if (step := one.pair.variant.parted_at)).most_common()),
@@ -88,23 +90,19 @@ def judge_experiment(
         sentence="",
         queries_needed=needed,
         keys=dict(keys or {}),
-        judged=told_apart(answered_with(questions_of(contrasts)[0], judgements)) if judgements else None,
+        judged=told_apart(answered_with(apart, judgements)) if judgements else None,
+        label_free=bounds,
+        variants=variants,
         texts=any(pair.query.question for pair in both),
         basis=dict(Counter(pair.basis for pair in pairs).most_common()),
     )
     return replace(report, sentence=sentence(report))
 
 
-def _verdict(questions: int, differing: int, quality: Sequence[Quality], seed: int) -> tuple[Verdict, int | None]:
-    """The verdict on the whole; undecided, also how many queries with evidence one would take."""
-    if not questions:
-        return "undecided", None
-    if not differing:
-        return ("same", None) if questions >= ENOUGH_FOR_SAME else ("undecided", ENOUGH_FOR_SAME)
-    if not quality:
-        ahead = round(100 * PLANNED_WINS)
-        like = np.repeat((1.0, -1.0), (ahead, 100 - ahead))
-        return "undecided", sequential.queries_needed(like, alpha=ALPHA / len(COMPARED_METRICS), seed=seed)
+def _verdict(bounds: Sequence[LabelFree], quality: Sequence[Quality]) -> tuple[Verdict, int | None]:
+    """The verdict on the whole; undecided, also how many queries it would take by what is judged."""
+    if bounds and all(one.bound <= MARGIN for one in bounds):
+        return "same", None
     verdicts = {one.verdict for one in quality}
     decided = verdicts & {"better", "worse"}
     if len(decided) == 1:

@@ -6,12 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation import sequential, significance
-from speckit_memory.evaluation.comparison import ALPHA, COMPARED_METRICS, Verdict, verdict_of
+from speckit_memory.evaluation.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict, verdict_of
 from speckit_memory.evaluation.distinct import distinct
 from speckit_memory.evaluation.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
 from speckit_memory.evaluation.experiment_report import Contrast, Quality
+from speckit_memory.evaluation.sequential import (
+    anytime_interval,
+    anytime_p,
+    minimum_detectable_effect,
+    queries_needed,
+    share_interval,
+)
 from speckit_memory.memory.store.evaluation.records import USE_GRADES, Pair, UseRecord
+from speckit_memory.pipeline.ports import Column
+
+OF_MEAN = 0.8
+"""Of the chance that an interval misses, so much is that of the mean where the share that differs is estimated too."""
 
 
 def used(uses: Sequence[UseRecord]) -> Judgements:
@@ -45,83 +55,86 @@ def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
     return differing, len(questions) - len(differing)
 
 
-def qualities(family: Sequence[Evidenced], *, seed: int) -> tuple[Quality, ...]:
-    """A comparison for each metric with evidence, as one family."""
-    found = p_values(family)
-    alpha = ALPHA / max(1, len(family))  # the strictest step of Holm's correction
-    return tuple(
-        _quality(entry, p, adjusted, alpha=alpha, seed=seed)
-        for entry, p, adjusted in zip(family, found, significance.holm(found), strict=True)
-    )
+def qualities(family: Sequence[Evidenced], *, variants: int) -> tuple[Quality, ...]:
+    """A comparison for each metric with evidence, as one family with those of all `variants` of the report."""
+    return tuple(_quality(entry, variants * max(len(COMPARED_METRICS), len(family))) for entry in family)
 
 
-def p_values(family: Sequence[Evidenced]) -> list[float]:
-    """That of each metric by itself, valid at every look while queries come in."""
-    return [_p(entry) for entry in family]
-
-
-def _p(entry: Evidenced) -> float:
-    """Whatever was skipped may show, it shows the same direction: 1 where it might turn it round."""
+def p_value(entry: Evidenced) -> float:
+    """That of the metric by itself, valid at every look while queries come in. Whatever was skipped may show, it shows
+    the same direction: 1 where it might turn it round."""
     worst, best = entry.bounds()
     if not worst.size or worst.mean() * best.mean() <= 0:
         return 1.0
-    return max(sequential.anytime_p(worst), sequential.anytime_p(best))
+    return min(1.0, max(anytime_p(worst), anytime_p(best)) / (OF_MEAN if _sampled(entry) else 1.0))
 
 
-def _quality(entry: Evidenced, p: float, p_adjusted: float, *, alpha: float, seed: int) -> Quality:
-    evidence, metric, column, alike, unknown, _ = entry
-    every = len(column) + unknown + alike
-    delta, interval = over_all(entry)
-    detectable = sequential.minimum_detectable_effect(column, alpha=alpha, seed=seed)
-    verdict = verdict_of(delta, interval, p_adjusted, _known(entry))
-    if evidence == "uses" and (verdict == "worse" or (verdict == "same" and unknown)):
-        verdict = "undecided"  # what only the variant finds was never served, so it could not be used
-    needed = None
-    if verdict == "undecided":
-        needed = sequential.queries_needed(column, alpha=alpha, seed=seed, made=column)
-    if evidence == "uses" and delta <= 0:
+def _quality(entry: Evidenced, family: int) -> Quality:
+    alpha, p = ALPHA / family, p_value(entry)
+    delta, interval = over_all(entry, alpha=alpha)
+    verdict = _verdict(entry, interval)
+    needed = queries_needed(likely := _likely(entry), alpha=alpha, margin=MARGIN, made=likely)
+    if verdict != "undecided" or (entry.evidence == "uses" and delta <= 0):
         needed = None  # no number of uses shows it worse
     return Quality(
-        metric=metric,
-        evidence=evidence,
-        queries=len(column),
-        alike=alike,
+        metric=entry.metric,
+        evidence=entry.evidence,
+        queries=len(entry.column),
+        alike=entry.alike,
+        waiting=entry.unknown,
         delta=delta,
         ci95=interval,
         p=p,
-        p_adjusted=p_adjusted,
+        p_adjusted=min(1.0, family * p),
         verdict=verdict,
         queries_needed=needed,
-        minimum_detectable_effect=None if detectable is None else (len(column) + unknown) / every * detectable,
+        minimum_detectable_effect=minimum_detectable_effect(likely, alpha=alpha),
     )
 
 
-def live_verdict(entry: Evidenced) -> Verdict:
-    """The verdict on this metric that a report gives, whatever its other metrics show."""
-    delta, interval = over_all(entry)
-    return verdict_of(delta, interval, min(1.0, len(COMPARED_METRICS) * _p(entry)), _known(entry))
+def _likely(entry: Evidenced) -> Column:
+    """The differences of all questions of which as much is known: of a sample of those that differ, with its share of
+    the others."""
+    alike = entry.alike
+    if _sampled(entry):
+        alike = round(alike * len(entry.column) / (len(entry.column) + entry.unknown))
+    elif entry.unknown:
+        alike += entry.unknown
+    return np.concatenate([entry.column, np.zeros(alike)])
 
 
-def over_all(entry: Evidenced) -> tuple[float, tuple[float, float]]:
-    """The mean difference over all questions, and its 95 % interval.
+def live_verdict(entry: Evidenced, *, variants: int) -> Verdict:
+    """The verdict on this metric that a report on so many variants gives, whatever its other metrics show."""
+    return _verdict(entry, over_all(entry, alpha=ALPHA / (variants * len(COMPARED_METRICS)))[1])
+
+
+def _verdict(entry: Evidenced, interval: tuple[float, float]) -> Verdict:
+    verdict = verdict_of(interval)
+    if entry.evidence == "uses" and (verdict == "worse" or (verdict == "same" and entry.unknown)):
+        return "undecided"  # what only the variant finds was never served, so it could not be used
+    return verdict
+
+
+def _sampled(entry: Evidenced) -> bool:
+    return bool(entry.unknown) and entry.evidence == "judgements"
+
+
+def over_all(entry: Evidenced, *, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
+    """The mean difference over all questions, and its interval, which misses it with a chance of at most `alpha`.
 
     Where every question that differs has evidence it is that of one column, with 0 for those alike; and so it is of
     uses, where nothing was gained by what nobody used. Else those with judgements, which were drawn by lot, stand for
     all that differ, and how many of all questions differ is known as well as these questions tell: the interval is the
-    widest product of two, of which the mean may be wrong in 4 % and the share in 1 % of cases.
+    widest product of two, of which the mean may be wrong in four fifths of the cases and the share in one.
     """
     column, alike, unknown = entry.column, entry.alike, entry.unknown
-    if not unknown or entry.evidence == "uses":
+    if not _sampled(entry):
         whole = np.concatenate([column, np.zeros(alike + unknown)])
-        return float(whole.mean()), sequential.anytime_interval(whole)
+        return float(whole.mean()), anytime_interval(whole, level=1 - alpha)
     differing = len(column) + unknown
-    shares = sequential.share_interval(differing, differing + alike, level=0.99)
+    shares = share_interval(differing, differing + alike, level=1 - (1 - OF_MEAN) * alpha)
     worst, best = entry.bounds()
-    low, high = sequential.anytime_interval(worst, level=0.96)[0], sequential.anytime_interval(best, level=0.96)[1]
+    level = 1 - OF_MEAN * alpha
+    low, high = anytime_interval(worst, level=level)[0], anytime_interval(best, level=level)[1]
     share = differing / (differing + alike)
     return share * float(column.mean()), (min(low * end for end in shares), max(high * end for end in shares))
-
-
-def _known(entry: Evidenced) -> int:
-    """How many questions a verdict rests on."""
-    return len(entry.column) + (0 if entry.unknown else entry.alike)

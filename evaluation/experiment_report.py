@@ -12,6 +12,7 @@ from typing import Any, Literal
 from speckit_memory.evaluation.agreement import Agreement
 from speckit_memory.evaluation.comparison import Verdict
 from speckit_memory.evaluation.interleaving import Duels
+from speckit_memory.evaluation.label_free import LabelFree
 from speckit_memory.evaluation.report import Latency
 from speckit_memory.memory.store.evaluation.records import Mode, Pair, PipelineRecord
 
@@ -115,15 +116,17 @@ class Quality:
     Judgements weigh every memory of both answers. Uses can only speak for memories that the control served, so that
     they may show the variant better and never worse. `delta` is the mean of the variant minus that of the control over
     all queries that both answered: `queries` differ and have evidence, `alike` differ in nothing that counts for the
-    metric and stand for 0, and those that differ without evidence are thought to be like the others. Read as the data
-    come in, `ci95` and `p` hold at every look at once (`sequential`); else they are those of the paired
-    randomisation test and its bootstrap interval. `p_adjusted` after Holm over all metrics.
+    metric and stand for 0, and those that are `waiting`, as they differ without evidence, are thought to be like the
+    others. `ci95` and `p` hold at every look at once (`sequential`); `p_adjusted` is that times the number of
+    comparisons of all variants of the report, and `ci95` holds together with the intervals of these.
+    `queries_needed` counts all queries that both answer, those alike included.
     """
 
     metric: str
     evidence: Evidence
     queries: int
     alike: int
+    waiting: int
     delta: float
     ci95: tuple[float, float]
     p: float
@@ -182,10 +185,10 @@ class ExperimentReport:
     longer kept.
     `agreement` is None for a dark run, whose results are not kept, and for mixed answers, which are not the control's.
     The verdict is about the quality of the variant, and undecided without evidence of it, unless nothing differs at
-    all; a variant that has answered nothing has failed. `queries_needed` says how many queries with evidence would
-    probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran against
-    itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at which step
-    how many queries part. `keys` are the names of memories for people.
+    all; a variant that has answered nothing has failed. `queries_needed` says how many queries, those alike included,
+    would probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran
+    against itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at
+    which step how many queries part. `keys` are the names of memories for people.
     """
 
     id: str
@@ -217,6 +220,10 @@ class ExperimentReport:
     keys: Mapping[int, str] = field(default_factory=dict)
     judged: int | None = None
     """On how many queries there are judgements of all that can make a difference, None where nothing was judged."""
+    label_free: tuple[LabelFree, ...] = ()
+    """What judgements can change at most, by metric; empty where no rankings were compared."""
+    variants: int = 1
+    """Among how many variants this one was judged: the verdicts on all of them are one family."""
     texts: bool = True
     """Whether the words of any query were kept, so that a judge can read them."""
     basis: Mapping[str, int] = field(default_factory=dict)
@@ -265,6 +272,8 @@ class ExperimentReport:
             ],
             "judged_queries": self.judged,
             "quality": [quality.as_json() for quality in self.quality],
+            "label_free": [asdict(one) for one in self.label_free],
+            "variants_judged": self.variants,
             "interleaving": self.duels.as_json() if self.duels else None,
             "segments": [_segment(segment) for segment in self.segments],
             "noise_floor": self.noise

@@ -21,18 +21,18 @@ _Row = tuple[Pair, Contrast | None]
 
 
 def segments(
-    pairs: Sequence[Pair], contrasts: Sequence[Contrast], judgements: Judgements, *, seed: int
+    pairs: Sequence[Pair], contrasts: Sequence[Contrast], judgements: Judgements, *, variants: int
 ) -> tuple[Segment, ...]:
     """The answered `pairs` in groups, the largest of each kind first.
 
     `contrasts` are the same pairs compared, none where no rankings are compared. Where ten queries of a
     segment that differ are judged,
-    its quality is compared on the first metric; the p values are adjusted over all segments.
+    its quality is compared on the first metric; all segments of all `variants` are one family.
     """
     rows = list(zip_longest(pairs, contrasts))
     groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
     judged = [_judged(group, judgements) if judgements else [] for *_, group in groups]
-    tested = iter(qualities([one for found in judged for one in found], seed=seed))
+    tested = iter(qualities([one for found in judged for one in found], variants=variants))
     return tuple(
         _segment(kind, value, group, next(tested) if evidence else None)
         for (kind, value, group), evidence in zip(groups, judged, strict=True)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from pathlib import PurePath
 
-from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME
+from speckit_memory.evaluation.comparison import MARGIN
 from speckit_memory.evaluation.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiment_report import Agreements, Cost, ExperimentReport, Quality
 from speckit_memory.evaluation.interleaving import Duels
 from speckit_memory.memory.store.evaluation.records import PipelineRecord
-
-PLANNED_WINS = 0.6
-"""What is planned for before anything is judged: a variant that answers three of five of the queries it changes
-better."""
 
 _SOURCES = {"judgements": "judged", "uses": "used"}
 
@@ -76,12 +73,23 @@ def _same_order(report: ExperimentReport, agreement: Agreements, control: str, v
     scores = f" (with other scores on {agreement.only_scores})" if agreement.only_scores else ""
     found = f"the same memories in the same order as {control} on {_all(n, n)}{scores} and {_takes(report.cost)}"
     if report.verdict == "same":
-        return (
-            f"No difference: {variant} gave {found}; at most {_at_most(report.questions):.1%} of such queries differ, "
-            "so refactoring is safe as far as they go."
-        )
-    more = f"{_count(ENOUGH_FOR_SAME - report.questions, 'more query')} would let it be called no difference"
-    return f"Undecided: {variant} gave {found}; {more}."
+        return f"No difference: {variant} gave {found}; {_most(report)}, so refactoring is safe as far as they go."
+    more = ""
+    if report.queries_needed:
+        more = f"; {_count(max(1, report.queries_needed - report.questions), 'more query')} like these would let it be "
+        more += "called no difference"
+    return f"Undecided: {variant} gave {found}; {_most(report)}{more}."
+
+
+def _most(report: ExperimentReport) -> str:
+    """What judgements can change at most."""
+    one = next((one for one in report.label_free if one.bound > MARGIN), report.label_free[0])
+    if not one.differing:
+        return f"with 95 % confidence {one.metric} differs by at most {one.bound:.3f} on queries like these"
+    return (
+        f"judgements can move {one.metric} on {one.differing:,} of {_count(one.questions, 'query')}, the mean by at "
+        f"most {one.mean:.4f} (on all queries like these: {one.bound:.3f})"
+    )
 
 
 def _quality(report: ExperimentReport, control: str, variant: str) -> str:
@@ -89,24 +97,53 @@ def _quality(report: ExperimentReport, control: str, variant: str) -> str:
     if report.verdict in ("better", "worse"):
         return f"{variant} is {report.verdict} than {control} on {_figures(decided[0])}"
     if report.verdict == "same":
-        return f"No difference in quality between {variant} and {control}: {_figures(report.quality[0])}"
+        shown = _figures(report.quality[0]) if report.quality else _most(report)
+        return f"No difference in quality between {variant} and {control}: {shown}"
     if decided:
         both = " but ".join(f"{quality.verdict} on {_figures(quality)}" for quality in decided)
         return f"Undecided: {variant} is {both}"
     asks = f" (`eval judge --experiment {report.id}` asks for them)" if report.texts else ""  # else nobody could judge
-    if not report.quality and report.judged is not None:
-        judged = f"{_count(report.judged, 'query')} judged, {FEWEST} needed before there is a figure"
-        return f"Undecided on quality: {judged} of {variant} against {control}{asks}"
     if not report.quality:
-        asked = f"about {report.queries_needed:,} judged queries would show {variant} to be better than {control}"
-        return f"Undecided on quality: {asked} if it is on three of five{asks}"
+        judged = ""
+        if report.judged is not None:
+            judged = f"{_count(report.judged, 'query')} judged, {FEWEST} needed before there is a figure; "
+        return f"Undecided on quality of {variant} against {control}: {judged}{_most(report)}{_unjudged(report)}{asks}"
     open_ = min(report.quality, key=lambda quality: quality.queries_needed or float("inf"))
     text = f"Undecided: {variant} against {control} on {_figures(open_)}"
-    if open_.queries_needed is None:
-        return f"{text}, which further judgements may settle{asks}"
-    further = max(1, open_.queries_needed - open_.queries)
-    more = _count(further, f"more {_SOURCES[open_.evidence]} query")
-    return f"{text}, and about {more} would settle a difference of this size"
+    return f"{text}, and {_missing(open_)}{asks if open_.waiting and open_.evidence == 'judgements' else ''}"
+
+
+def _unjudged(report: ExperimentReport) -> str:
+    """What it would take where nothing is judged."""
+    one = report.label_free[0]
+    if one.queries_needed is None:
+        return ""
+    more = one.queries_needed - one.questions
+    if one.mean <= MARGIN:
+        return f"; about {_count(max(1, more), 'more query')} would show without judging that it is within {MARGIN:g}"
+    to_judge = ceil(one.queries_needed * one.differing / one.questions)
+    shown = f"would show a difference of {one.planned:.3f}"
+    if more <= 0:
+        return f"; judging about {_count(to_judge, 'query')} that differ {shown}"
+    asked = f"about {_count(one.queries_needed, 'query')} in all"
+    return f"; {asked}, of which some {to_judge:,} differ and are judged, {shown}"
+
+
+def _missing(quality: Quality) -> str:
+    """What would settle one metric: judgements where some wait, else queries."""
+    judged, waiting, needed = quality.queries, quality.waiting, quality.queries_needed
+    to_judge = waiting if quality.evidence == "judgements" else 0
+    if needed is None:
+        return "more judgements may settle it" if to_judge else "more queries may settle it"
+    every = judged + waiting + quality.alike
+    more = needed - every
+    shown = f"would show a difference of this size, or none above {MARGIN:g}"
+    if not to_judge:
+        return f"about {_count(max(1, more), 'more query')} {shown}"
+    if more > 0:
+        return f"judging the {to_judge:,} that wait and about {_count(more, 'more query')} {shown}"
+    further = min(to_judge, max(1, ceil(needed * (judged + waiting) / every) - judged))
+    return f"judging about {further:,} of the {to_judge:,} that wait {shown}"
 
 
 def _mixed(report: ExperimentReport, control: str, variant: str) -> str:
@@ -164,11 +201,6 @@ def _budget(cost: Cost) -> str:
         return ""
     kept = "breaks" if cost.budget_broken else "keeps"
     return f" and {kept} its budget of {cost.budget_ms:,.0f} ms (p95 {cost.spent.p95:,.1f} ms)"
-
-
-def _at_most(queries: int) -> float:
-    """The largest share of differing queries that none among so many leaves likely, at every look: 0.05^(1/n)."""
-    return float(1 - 0.05 ** (1 / queries))
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

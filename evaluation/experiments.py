@@ -66,6 +66,7 @@ def judged(
     uses = database.uses(since)
     judgements = known_judgements(database)
     noise = {(one.control.hash, one.epoch): by_id[one.id] for one in again}
+    variants = max(1, database.variants())  # also of those that are not asked for, so that each has one verdict
 
     def judge(one: Experiment) -> Judged:
         pairs = by_id[one.id]
@@ -79,6 +80,7 @@ def judged(
             uses=seen,
             noise=noise.get((one.control.hash, one.epoch), ()),
             teams=teams_of(pairs),
+            variants=variants,
         )
         return Judged(report, pairs, graded, seen)
 

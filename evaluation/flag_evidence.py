@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from speckit_memory.config.criterion import QUALITY
 from speckit_memory.config.flag import Flag
-from speckit_memory.evaluation import sequential, significance
 from speckit_memory.evaluation.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.criteria import Figure, Figures, promotion_lacks
 from speckit_memory.evaluation.experiment_evidence import Evidenced
-from speckit_memory.evaluation.experiment_quality import known_of, over_all, p_values, questions_of
+from speckit_memory.evaluation.experiment_quality import known_of, over_all, p_value, questions_of
 from speckit_memory.evaluation.experiments import Judged, judged
 from speckit_memory.evaluation.kept_evidence import OfKept, as_evaluation
+from speckit_memory.evaluation.sequential import anytime_interval, anytime_p, mean_interval, quantile_interval
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.ports import Column
@@ -24,14 +24,6 @@ from speckit_memory.pipeline.ports import Column
 SEED = 20
 LIVE = "live queries"
 """Where queries that users asked are from, in every store."""
-
-
-class Interval(Protocol):
-    """The interval of what a share of all values lies below, for data that go on coming in or that are all there."""
-
-    def __call__(self, values: Column, share: float, /, *, level: float) -> tuple[float, float]:
-        """The two ends, infinite where they are not known."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +99,17 @@ class OfExperiment:
             duels = self.judged.report.duels
             return Figure(duels.lead, duels.queries, duels.ci95, duels.p) if duels else None
         if metric == "p95_ms":
-            return _apart(self._times(variant=True), self._times(variant=False), sequential.quantile_interval)
+            return _apart(self._times(variant=True), self._times(variant=False))
         return self._quality(metric) if metric in QUALITY else None
 
     def _quality(self, metric: str) -> Figure | None:
-        """The p is after Holm over what the report tests and this metric."""
+        """The p is adjusted for what the report tests of all its variants, and for this metric."""
         contrasts = self.judged.contrasts()
         metrics = tuple(dict.fromkeys((*COMPARED_METRICS, metric)))
         family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
         if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
             family = [Evidenced("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
-        adjusted = dict(zip([one[:2] for one in family], significance.holm(p_values(family)), strict=True))
+        tests = self.judged.report.variants * max(len(metrics), len(family))
         found = {one.evidence: one for one in family if one.metric == metric}
         best = found.get("judgements") or found.get("uses")
         if best is None:
@@ -128,12 +120,13 @@ class OfExperiment:
             return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
 
         delta = over_all(best)[0]
-        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], over)  # alike: 0
+        known = len(best.column) + best.alike  # what is alike is known to be 0
+        return Figure(delta, known, over(1), min(1.0, tests * p_value(best)), over)
 
     def own(self, metric: str) -> Figure | None:
         """How far both agree, and the time of the variant."""
         if metric == "p95_ms":
-            return _p95(self._times(variant=True), sequential.quantile_interval)
+            return _p95(self._times(variant=True))
         agreement = self.judged.report.agreement
         if agreement is None:
             return None
@@ -162,29 +155,25 @@ class OfStored:
         and allow for losses that no query has shown yet, which a bootstrap cannot draw.
         """
         if metric == "p95_ms":
-            return _apart(self._times(self.place), self._times(0), significance.quantile_interval)
+            return _apart(self._times(self.place), self._times(0))
         differences = self._differences(self.place, metric)
         if metric not in (*QUALITY, "interleaving") or differences is None:
             return None
 
         def over(times: float) -> tuple[float, float]:
-            return sequential.anytime_interval(np.resize(differences, round(times * len(differences))))
+            return anytime_interval(np.resize(differences, round(times * len(differences))))
 
         verdict = self._entry("comparisons", "b", str(self._pipelines[self.place]["name"]), metric=metric).get(
             "verdict"
         )
-        return Figure(float(differences.mean()), len(differences), over(1), self._p(metric), over, str(verdict or ""))
+        return Figure(
+            float(differences.mean()), len(differences), over(1), self._p(metric, differences), over, str(verdict or "")
+        )
 
-    def _p(self, metric: str) -> float | None:
-        """After Holm over this metric and all that the report tests, of all its variants."""
-        family = [
-            (place, one, column)
-            for place in range(1, len(self._pipelines))
-            for one in dict.fromkeys((metric, *COMPARED_METRICS))
-            if (column := self._differences(place, one)) is not None
-        ]
-        adjusted = significance.holm([sequential.anytime_p(column) for _, _, column in family])
-        return adjusted[[(place, one) for place, one, _ in family].index((self.place, metric))]
+    def _p(self, metric: str, differences: Column) -> float:
+        """Adjusted for this metric and all that the report tests, of all its variants."""
+        tests = (len(self._pipelines) - 1) * len({metric, *COMPARED_METRICS})
+        return min(1.0, tests * anytime_p(differences))
 
     def _differences(self, place: int, metric: str) -> Column | None:
         values = self.stored.document.get("per_query", {}).get("values", {})
@@ -197,15 +186,14 @@ class OfStored:
     def own(self, metric: str) -> Figure | None:
         """The mean of the variant, how far it agrees with the control, and its time."""
         if metric == "p95_ms":
-            return _p95(self._times(self.place), significance.quantile_interval)
+            return _p95(self._times(self.place))
         pipeline = self._pipelines[self.place]
         if metric in QUALITY:
             values = self.stored.document.get("per_query", {}).get("values", {}).get(str(pipeline["name"]), {})
             if not values.get(metric):
                 return None
             column = np.array(values[metric], np.float64)
-            low, high = sequential.anytime_interval(2 * column - 1)  # from [0, 1], where the bets lose nothing
-            return Figure(float(column.mean()), len(column), ((1 + low) / 2, (1 + high) / 2))
+            return Figure(float(column.mean()), len(column), mean_interval(column))
         found = self._entry("contrasts", "variant", str(pipeline["name"])).get(metric)
         return None if found is None else Figure(float(found), self._queries)
 
@@ -230,17 +218,17 @@ class OfStored:
         return {}
 
 
-def _p95(times: Sequence[float], interval: Interval, level: float = 0.95) -> Figure | None:
+def _p95(times: Sequence[float], level: float = 0.95) -> Figure | None:
     """What 95 of 100 queries take at most (ms); None for no queries."""
     if not times:
         return None
     column = np.array(times, np.float64)
-    return Figure(float(np.percentile(column, 95)), len(times), interval(column, 0.95, level=level))
+    return Figure(float(np.percentile(column, 95)), len(times), quantile_interval(column, 0.95, level=level))
 
 
-def _apart(variant: Sequence[float], control: Sequence[float], interval: Interval) -> Figure | None:
+def _apart(variant: Sequence[float], control: Sequence[float]) -> Figure | None:
     """The variant minus the control. Each may miss half as often, so that both ends hold together at 95 %."""
-    one, other = _p95(variant, interval, 0.975), _p95(control, interval, 0.975)
+    one, other = _p95(variant, 0.975), _p95(control, 0.975)
     if one is None or other is None or one.interval is None or other.interval is None:
         return None
     ends = (one.interval[0] - other.interval[1], one.interval[1] - other.interval[0])

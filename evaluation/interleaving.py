@@ -66,8 +66,9 @@ class Duels:
         return rounded | {"ties": self.ties, "ci95": [round(end, _DIGITS) for end in self.ci95]}
 
 
-def judge_duels(teams: Teams, uses: Iterable[UseRecord], *, seed: int) -> Duels | None:
-    """The outcome of all interleaved queries; None where there are none. A memory earns once, however often used."""
+def judge_duels(teams: Teams, uses: Iterable[UseRecord], *, variants: int) -> Duels | None:
+    """The outcome of all interleaved queries, judged as one of so many variants; None where there are none. A memory
+    earns once, however often used."""
     if not teams:
         return None
     chosen = {(use.query, use.memory) for use in uses if use.memory in teams.get(use.query, {})}
@@ -75,18 +76,18 @@ def judge_duels(teams: Teams, uses: Iterable[UseRecord], *, seed: int) -> Duels 
     for query, memory in chosen:
         credit[query][teams[query][memory]] += 1
     outcome = np.array([np.sign(earned["variant"] - earned["control"]) for earned in credit.values()], np.float64)
-    lead, p = float(outcome.mean()), anytime_p(outcome)
-    verdict: Verdict = "undecided" if p >= ALPHA else "better" if lead > 0 else "worse"
-    needed = queries_needed(outcome, alpha=ALPHA, seed=seed, made=outcome) if verdict == "undecided" else None
+    lead, p, alpha = float(outcome.mean()), anytime_p(outcome), ALPHA / variants
+    verdict: Verdict = "undecided" if p >= alpha else "better" if lead > 0 else "worse"
+    needed = queries_needed(outcome, alpha=alpha, margin=None, made=outcome) if verdict == "undecided" else None
     return Duels(
         queries=len(outcome),
         used=sum(any(earned.values()) for earned in credit.values()),
         variant_wins=int((outcome > 0).sum()),
         control_wins=int((outcome < 0).sum()),
         lead=lead,
-        ci95=anytime_interval(outcome),
+        ci95=anytime_interval(outcome, level=1 - alpha),
         p=p,
         verdict=verdict,
         queries_needed=needed,
-        minimum_detectable_effect=minimum_detectable_effect(outcome, alpha=ALPHA, seed=seed),
+        minimum_detectable_effect=minimum_detectable_effect(outcome, alpha=alpha),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from speckit_memory.evaluation.comparison import ALPHA, Values
 from speckit_memory.evaluation.folds import Rows
-from speckit_memory.evaluation.significance import sign_flip_p
+from speckit_memory.evaluation.sequential import anytime_p
 from speckit_memory.evaluation.trials import START, Trials
 from speckit_memory.evaluation.tunable import Parameter, Setting
 from speckit_memory.pipeline.ports import Column
@@ -75,15 +75,15 @@ def search(
                     break
                 gains.append((_assured_gain(differences), changed))
             better = [changed for gain, changed in sorted(gains, key=lambda entry: -entry[0]) if gain > 0]
-            setting = next((changed for changed in better if not _harms(table, seen, changed, seed)), setting)
-    return Found(_simplest(table, space, seen, setting, seed), frozenset(idle))
+            setting = next((changed for changed in better if not _harms(table, seen, changed)), setting)
+    return Found(_simplest(table, space, seen, setting), frozenset(idle))
 
 
-def _simplest(table: Trials, space: Sequence[Parameter], seen: Seen, setting: Setting, seed: int) -> Setting:
+def _simplest(table: Trials, space: Sequence[Parameter], seen: Seen, setting: Setting) -> Setting:
     """The setting without the changes that gain no more than their standard error."""
     for parameter in space:
         simpler = _with(setting, parameter, parameter.start)
-        if simpler == setting or not table.possible(simpler) or _harms(table, seen, simpler, seed):
+        if simpler == setting or not table.possible(simpler) or _harms(table, seen, simpler):
             continue
         if not _assured_gain(list(_differences(table.values, seen, simpler, setting))):
             setting = simpler
@@ -122,9 +122,8 @@ def _hopeless(differences: Sequence[Column]) -> bool:
     return gain + error < 0
 
 
-def _harms(table: Trials, seen: Seen, setting: Setting, seed: int) -> bool:
+def _harms(table: Trials, seen: Seen, setting: Setting) -> bool:
     """Whether a setting is significantly worse than the start on any of the datasets."""
     return any(
-        column.mean() < 0 and sign_flip_p(column, seed=seed) < ALPHA
-        for column in _differences(table.values, seen, START, setting)
+        column.mean() < 0 and anytime_p(column) < ALPHA for column in _differences(table.values, seen, START, setting)
     )

@@ -173,7 +173,7 @@ def _judged(
     moments = [pair.query.at for pair in pairs]
     failed = sum(bool(pair.variant.answer.failure) for pair in pairs)
     experiment = Experiment(control, variant, "shadow", flag, min(moments), max(moments), len(pairs), failed)
-    report = judge_experiment(pairs, experiment=experiment, judgements=judgements, uses=uses, noise=noise, seed=SEED)
+    report = judge_experiment(pairs, experiment=experiment, judgements=judgements, uses=uses, noise=noise)
     # what was asked live and what was asked again are two experiments, and only the live one can be judged by hand
     # and later queries are another comparison, which may confirm an earlier one
     asked = sorted(pair.query.id for pair in pairs)

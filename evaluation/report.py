@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME, Comparison
+from speckit_memory.evaluation.comparison import MARGIN, Comparison
 from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.measure import Answer
@@ -294,9 +294,6 @@ def _table(pipelines: Sequence[PipelineFigures]) -> Table:
 def sentence(comparison: Comparison, queries: int) -> str:
     """A comparison in words."""
     low, high = comparison.ci95
-    if comparison.verdict == "undecided" and not (comparison.delta or low or high) and queries < ENOUGH_FOR_SAME:
-        alike = f"{comparison.b} does the same as {comparison.a} on {comparison.metric} in all of {queries:,} queries"
-        return f"{alike}; it takes {ENOUGH_FOR_SAME} to call that a verdict, so it is undecided"
     text = {
         "better": f"{comparison.b} is better than {comparison.a}",
         "worse": f"{comparison.b} is worse than {comparison.a}",
@@ -306,7 +303,8 @@ def sentence(comparison: Comparison, queries: int) -> str:
     text += f" on {comparison.metric}: {comparison.delta:+.4f} (95 % interval {low:+.4f} to {high:+.4f}, "
     text += f"p {comparison.p:.4f}, adjusted {comparison.p_adjusted:.4f})"
     if comparison.queries_needed is not None:
-        text += f"; to settle a difference of this size takes about {comparison.queries_needed:,} queries"
+        shown = f"a difference of this size, or none above {MARGIN:g}" if comparison.delta else f"none above {MARGIN:g}"
+        text += f"; about {comparison.queries_needed:,} queries in all would show {shown}"
     if comparison.verdict == "undecided" and comparison.minimum_detectable_effect:
         text += f"; {queries:,} queries show differences from {comparison.minimum_detectable_effect:.3f} up"
     return text

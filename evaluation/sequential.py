@@ -1,8 +1,10 @@
-"""Is a difference real when it is looked at again and again? Tests and intervals that hold at every look at once.
+"""Is a difference between two pipelines real? Tests and intervals that hold at every look at once.
 
-A live experiment is read whenever somebody likes, and goes on. Of tests made for a fixed number of queries, each look
-is one more chance of a false verdict; what is here may be looked at after every query, and the chance that even one of
-all looks, however many, says better or worse of two pipelines that are equal stays below the level.
+The unit is the query: differences float64[n] hold one value per query, the metric of the second pipeline minus that of
+the first. A live experiment is read whenever somebody likes, and goes on; a dataset is measured again until it pleases.
+Of tests made for a fixed number of queries, each look is one more chance of a false verdict; what is here may be looked
+at after every query, and the chance that even one of all looks, however many, says better or worse of two pipelines
+that are equal stays below the level.
 
 It is a bet. Whoever thinks that the mean of the differences d in [-1, 1] is m is offered stakes on it, each new
 difference multiplying what is staked by 1 + b (d - m): fair where m is the mean, so that the stake is never likely to
@@ -16,21 +18,26 @@ which both pipelines do the same changes no evidence against 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, log
+from math import ceil, log, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
-from speckit_memory.evaluation.significance import POWER
 from speckit_memory.pipeline.ports import Column
+
+POWER = 0.80
+"""The chance of a verdict that is planned for."""
 
 _SIZES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99)
 _BETS = np.array([*(-size for size in _SIZES), *_SIZES])
 """Bets as shares of the largest that cannot lose more than the stake: small effects are found by small ones."""
 
-_PLANS = 1_000
-"""Experiments that a plan simulates: the chance of a verdict is known to about 1.3 points."""
+_ONE_SIDED = np.array([1.0, 0.95, 0.8, 0.55, 0.35, 0.2, 0.1, 0.05, 0.02])
+_STAKED = np.array([0.5, *[0.0625] * 8])
+"""Half is staked on everything: the best bet while nothing has lost everything, and mostly near twins are compared."""
+
 _LONGEST = 10_000_000
-_STEPS = 40
+_STEPS, _ROUGH = 40, 16
 
 
 def log_evidence(differences: Column, mean: float = 0.0) -> Column:
@@ -63,57 +70,114 @@ def anytime_interval(differences: Column, *, level: float = 0.95) -> tuple[float
     return _edge(outside, -1.0, middle), _edge(outside, 1.0, middle)
 
 
+def mean_interval(values: Column, *, most: float = 1.0, level: float = 0.95) -> tuple[float, float]:
+    """The interval of the mean of values in [0, `most`]: it holds it at every look."""
+    low, high = anytime_interval(2 * values / most - 1, level=level)
+    return most * (1 + low) / 2, most * (1 + high) / 2
+
+
 def share_interval(count: int, of: int, *, level: float = 0.95) -> tuple[float, float]:
     """The interval of a share of which `count` of so many are seen, above 0 of them: it holds it at every look."""
-    low, high = anytime_interval(np.repeat((1.0, -1.0), (count, of - count)), level=level)
-    return (1 + low) / 2, (1 + high) / 2
+    return mean_interval(np.repeat((1.0, 0.0), (count, of - count)), level=level)
 
 
-def queries_needed(like: Column, *, alpha: float, seed: int, made: Column | None = None) -> int | None:
-    """After how many queries in all differences distributed as these give a verdict, with 80 % chance.
+def queries_needed(like: Column, *, alpha: float, margin: float | None, made: Column | None = None) -> int | None:
+    """After how many queries in all differences distributed as these give a verdict at `alpha`, with 80 % chance.
 
-    Found by simulation: samples of `like`, with replacement, judged at `alpha`, on top of the differences of the
-    queries already `made`. None when the mean of `like` is 0, or when more than ten million would be needed.
+    Those already `made` count, and further ones are like `like`. A verdict is that the mean is not 0, or, with a
+    `margin`, that it lies within that of 0. The growth of each bet is taken as normal, and all as moving together.
+    None when more than ten million would be needed.
     """
-    values, counts = np.unique(like, return_counts=True)
-    if not len(values) or float(counts @ values) == 0:
+    if not len(like):
         return None
-    growth, shares = _growth(values, 0.0), counts / counts.sum()
-    done = 0 if made is None else len(made)
-    grown = 0.0 if made is None else _growth(made, 0.0).sum(axis=0)
+    bar, mean = -log(alpha), float(like.mean())
+    aims = [[(0.0, POWER)]] if mean else []
+    if margin is not None and abs(mean) < margin:
+        aims.append([(-margin, (1 + POWER) / 2), (margin, (1 + POWER) / 2)])  # both ends must be ruled out
+    plans = [[_plan(like, against, chance, made) for against, chance in aim] for aim in aims]
 
-    def shown(further: int) -> bool:
-        drawn = np.random.default_rng(seed).multinomial(further, shares, size=_PLANS)
-        return float(np.mean(_mixed(grown + drawn @ growth) >= -log(alpha))) >= POWER
+    def settled(further: int) -> bool:
+        return any(all(float(plan(further)) >= bar for plan in aim) for aim in plans)
 
     high = 1
-    while not shown(high):
+    while not settled(high):
         high *= 2
         if high > _LONGEST:
             return None
     low = high // 2
-    while high - low > max(1, high // 200):
+    while high - low > 1:
         between = (low + high) // 2
-        low, high = (low, between) if shown(between) else (between, high)
-    return done + high
+        low, high = (low, between) if settled(between) else (between, high)
+    return high + (0 if made is None else len(made))
 
 
-def minimum_detectable_effect(differences: Column, *, alpha: float, seed: int) -> float | None:
+def _plan(like: Column, against: float, chance: float, made: Column | None) -> Callable[[int], float]:
+    """The logarithm of the evidence against a mean that so many further queries bring, or more, with this chance."""
+    values, counts = np.unique(like, return_counts=True)
+    growth, shares = _growth(values, against), counts / len(like)
+    drift = shares @ growth
+    spread = np.sqrt(np.maximum(shares @ (growth - drift) ** 2, 0.0))
+    away = np.sign(float(shares @ values) - against)
+    luck = NormalDist().inv_cdf(chance) * away * np.sign(_BETS) * spread
+    done = np.zeros(len(_BETS))
+    if made is not None and len(made):
+        values, counts = np.unique(made, return_counts=True)
+        done = counts @ _growth(values, against)
+    return lambda further: float(_mixed(done + further * drift - sqrt(further) * luck))
+
+
+def minimum_detectable_effect(differences: Column, *, alpha: float) -> float | None:
     """The smallest mean difference that this many queries, spread as these are, show with 80 % chance.
 
-    None with fewer than two queries, or where even the largest difference would not be seen yet.
+    None where nothing is spread, or where even the largest difference would not be seen yet.
     """
-    if len(differences) < 2:
+    if not len(differences) or np.ptp(differences) == 0:
         return None
-    values, counts = np.unique(differences, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(differences), counts / counts.sum(), size=_PLANS)
-    centred = values - float(np.average(values, weights=counts))
+    centred = differences - differences.mean()
 
     def hidden(effect: float) -> bool:
-        growth = _growth(np.clip(centred + effect, -1.0, 1.0), 0.0)
-        return float(np.mean(_mixed(drawn @ growth) >= -log(alpha))) < POWER
+        return _plan(np.clip(centred + effect, -1.0, 1.0), 0.0, POWER, None)(len(differences)) < -log(alpha)
 
-    return None if hidden(1.0) else _edge(hidden, 0.0, 1.0)
+    return None if hidden(1.0) else _edge(hidden, 0.0, 1.0, _ROUGH)
+
+
+def largest_loss(differences: Column, *, alpha: float) -> float:
+    """The largest mean loss that is not ruled out, one-sided at `alpha`; 0 where a gain is shown, 1 for no queries.
+
+    With d in [-1, 1] and x = (1 + d) / 2 in [0, 1], whoever thinks that the mean of x is m at most is offered stakes
+    that each query multiplies by 1 + b (x / m - 1), 0 < b <= 1. Losses that none of these queries shows count too:
+    about log(2 / alpha) / n remains where none of n loses.
+    """
+    values, counts = np.unique(differences, return_counts=True)
+
+    def possible(loss: float) -> bool:
+        grown = counts @ _growth_against(values, loss) + np.log(_STAKED)
+        return float(np.logaddexp.reduce(grown)) < -log(alpha)
+
+    if possible(1.0):
+        return 1.0
+    return _edge(lambda loss: not possible(loss), 1.0, 0.0) if possible(0.0) else 0.0
+
+
+def queries_to_rule_out(loss: float, like: Column, *, alpha: float) -> int | None:
+    """How many queries rule out a mean loss of this size with 80 % chance, if the differences are like these: the
+    fewest that any one bet takes, its growth taken as normal. None where no bet grows."""
+    growth = _growth_against(like, loss)
+    found = []
+    for grown, share in zip(growth.T, _STAKED.tolist(), strict=True):
+        mean, bar = float(grown.mean()), -log(alpha * share)
+        if mean > 0:
+            spread = NormalDist().inv_cdf(POWER) * float(grown.std())
+            found.append(((spread + sqrt(spread * spread + 4 * mean * bar)) / (2 * mean)) ** 2)
+    return ceil(min(found)) if found else None
+
+
+def _growth_against(values: Column, loss: float) -> Column:
+    """float64[n, bets]: the logarithm of what each one-sided bet against this loss multiplies its stake by."""
+    middle = max((1 - loss) / 2, 1e-12)
+    with np.errstate(divide="ignore"):  # whoever stakes everything loses it with the first query that does
+        growth: Column = np.log1p(_ONE_SIDED * ((1 + values[:, None]) / 2 / middle - 1))
+    return growth
 
 
 def median_interval(values: Column, *, level: float = 0.95) -> tuple[float, float] | None:
@@ -159,11 +223,11 @@ def _mixed(grown: Column) -> Column:
     return mixed
 
 
-def _edge(beyond: Callable[[float], bool], far: float, near: float) -> float:
+def _edge(beyond: Callable[[float], bool], far: float, near: float, steps: int = _STEPS) -> float:
     """Where `beyond` turns false between `far`, where it may be true, and `near`, where it is false."""
     if not beyond(far):
         return far
-    for _ in range(_STEPS):
+    for _ in range(steps):
         between = (far + near) / 2
         far, near = (between, near) if beyond(between) else (far, between)
     return near

@@ -25,7 +25,7 @@ from speckit_memory.evaluation.comparison import Comparison, Values, compare
 from speckit_memory.evaluation.dataset import read
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.making import SEED, Maker
+from speckit_memory.evaluation.made_queries.making import Maker
 from speckit_memory.evaluation.measure import Progress
 from speckit_memory.evaluation.metrics import DEPTH, METRICS, evaluate
 from speckit_memory.evaluation.run import evaluate_pipelines
@@ -133,14 +133,14 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
             rankings = {which: [ask(which, text=text) for text, _ in made] for which in (control, other)}
             pairs = [(ask(control, **question), ask(other, **question)) for question in before]
     alone = _alone(memory, name, progress)
-    told = compare(alone, [("now", "compared")], seed=SEED) if alone else ()
+    told = compare(alone, [("now", "compared")]) if alone else ()
     judged = [dict.fromkeys(relevant, 1.0) for _, relevant in made]
     sides = {
         "now": evaluate(rankings[control], judged),
         "compared": evaluate(rankings[other], judged),
     }
     agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
-    comparisons = compare(sides, [("now", "compared")], seed=SEED) if made else ()
+    comparisons = compare(sides, [("now", "compared")]) if made else ()
     if not told or any(one.verdict == "worse" for one in told):
         comparisons = tuple(replace(one, verdict="undecided") if one.verdict == "same" else one for one in comparisons)
     return SpaceComparison(

@@ -11,7 +11,7 @@ from speckit_memory.evaluation.comparison import Values, compare
 from speckit_memory.evaluation.grounds.ground import Ground, GroundSource
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.recall_per_token import COMPARED, Answerer, at, columns, figures_of
-from speckit_memory.evaluation.run import SEED, loaded, sample
+from speckit_memory.evaluation.run import loaded, sample
 from speckit_memory.evaluation.token_peers import PEERS, peer
 from speckit_memory.evaluation.token_report import TokenReport
 from speckit_memory.memory.indexing.analysis import Analyser
@@ -79,7 +79,7 @@ def measure_tokens(
         budgets=tuple(budgets),
         values=values,
         peers=frozenset(answerer.name for answerer in answerers if answerer.peer),
-        comparisons=compare(values, [(first, other) for other in further], seed=SEED, metrics=compared),
+        comparisons=compare(values, [(first, other) for other in further], metrics=compared),
         warnings=(*warnings, *ground.warnings),
     )
 

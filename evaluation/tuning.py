@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,11 @@ import numpy as np
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
-from speckit_memory.evaluation.comparison import Values, compare, macro_averaged
+from speckit_memory.evaluation.comparison import Values, compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.parameter_search import Found, Seen, search
+from speckit_memory.evaluation.parameter_search import OBJECTIVE, Found, Seen, search
 from speckit_memory.evaluation.trials import START, Trials, open_sets, read_grounds, sampled, work
 from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.tuning_report import SetFigures, Tuned, TuneReport
@@ -91,9 +92,9 @@ def tune(
         trials=trials,
         settings=table.measured,
         parameters=tuple(_tuned(parameter, final, by_fold) for parameter in space),
-        overall=_figures("mean of all", macro_averaged(start), macro_averaged(held_out), seed),
-        held_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, held_out, strict=True)),
-        left_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, left_out, strict=False)),
+        overall=_figures("mean of all", macro_averaged(start), macro_averaged(held_out), largest_weight(start)),
+        held_out=tuple(_figures(name, a, b) for name, a, b in zip(sizes, start, held_out, strict=True)),
+        left_out=tuple(_figures(name, a, b) for name, a, b in zip(sizes, start, left_out, strict=False)),
         overrides=overrides(final.setting),
         warnings=warnings,
     )
@@ -141,10 +142,12 @@ def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence
     return values
 
 
-def _figures(name: str, start: Values, tuned: Values, seed: int) -> SetFigures:
-    comparisons = compare({"start": start, "tuned": tuned}, [("start", "tuned")], seed=seed)
+def _figures(name: str, start: Values, tuned: Values, largest: float = 1.0) -> SetFigures:
+    comparisons = compare({"start": start, "tuned": tuned}, [("start", "tuned")], largest=largest)
+    gains = tuned[OBJECTIVE] - start[OBJECTIVE]
+    error = float(gains.std()) / sqrt(len(gains))
     means = [{metric: float(values[metric].mean()) for metric in METRICS} for values in (start, tuned)]
-    return SetFigures(name, len(start[METRICS[0]]), means[0], means[1], comparisons)
+    return SetFigures(name, len(start[METRICS[0]]), means[0], means[1], error, comparisons)
 
 
 def _tuned(parameter: Parameter, final: Found, by_fold: Sequence[Found]) -> Tuned:

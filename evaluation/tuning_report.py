@@ -13,8 +13,6 @@ from speckit_memory.evaluation.tables import Block, Table, plain_text
 from speckit_memory.evaluation.tunable import Parameter
 
 _DIGITS = 6
-_STANDARD_ERRORS = 3.92
-"""The width of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +48,14 @@ class Tuned:
 class SetFigures:
     """The start and the tuned setting on one dataset, each query judged by a setting that was found without it.
 
-    `start` and `tuned` are means over the `queries`, by metric.
+    `start` and `tuned` are means over the `queries`, by metric, `error` is the standard error of the gain.
     """
 
     dataset: str
     queries: int
     start: Mapping[str, float]
     tuned: Mapping[str, float]
+    error: float
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -113,8 +112,7 @@ class TuneReport:
         """
         if not any(tuned.moved for tuned in self.parameters):
             return "no other value of any parameter gains more than its standard error"
-        low, high = self.overall.main.ci95
-        if self.overall.main.delta <= (high - low) / _STANDARD_ERRORS:
+        if self.overall.main.delta <= self.overall.error:
             return "on queries it was not chosen by, the tuned setting gains no more than its standard error"
         harmed = _worse(self.held_out)
         return f"the tuned setting is significantly worse on {harmed}" if harmed else ""

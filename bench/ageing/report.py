@@ -9,8 +9,7 @@ import numpy as np
 
 from bench.ageing.measure import QUALITY, STALE, TOKENS, Figures
 from bench.ageing.variants import CONTROL
-from speckit_memory.evaluation.comparison import ALPHA, compare
-from speckit_memory.evaluation.significance import bootstrap_interval, holm, sign_flip_p
+from speckit_memory.evaluation.comparison import Comparison, Verdict, compare
 from speckit_memory.pipeline.ports import Column
 
 SEED = 20
@@ -28,25 +27,23 @@ def together(moments: Sequence[dict[str, Figures]]) -> dict[str, Figures]:
 def compared(years: Mapping[int, Sequence[dict[str, Figures]]], against: Mapping[str, str]) -> Report:
     """Each variant against another one, on the queries of all years (by seed) of one regime; `against` says which.
 
-    nDCG@10 and MRR@5 are compared as `eval compare` does, as one family; stale answers and tokens by the same test,
+    nDCG@10 and MRR@5 are compared as `eval compare` does, as one family; stale answers and tokens by the same bets,
     each as a family of its own.
     """
     whole = together([moment for moments in years.values() for moment in moments])
     names = [name for name in whole if name != CONTROL]
     family = compare({name: {metric: whole[name][metric] for metric in QUALITY} for name in whole},
-                     [(against[name], name) for name in names], seed=SEED)  # fmt: skip
+                     [(against[name], name) for name in names])  # fmt: skip
     rows: dict[str, Report] = {name: {} for name in whole}
     for one in family:
-        rows[one.b][one.metric] = {
-            "delta": one.delta, "ci95": list(one.ci95), "p": one.p, "p_adjusted": one.p_adjusted,
-            "verdict": one.verdict,
-        }  # fmt: skip
+        rows[one.b][one.metric] = _difference(one, one.verdict)
+    fewer: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "same": "same", "undecided": "undecided"}
     for metric in (*STALE, TOKENS):
         known = np.isfinite(whole[CONTROL][metric])
-        differences = [(whole[name][metric] - whole[against[name]][metric])[known] for name in names]
-        p_values = [sign_flip_p(column, seed=SEED) for column in differences]
-        for name, column, p, adjusted in zip(names, differences, p_values, holm(p_values), strict=True):
-            rows[name][metric] = _difference(column, p, adjusted)
+        values = {name: {metric: figures[metric][known]} for name, figures in whole.items()}
+        most = max(1.0, *(float(figures[metric].max()) for figures in values.values()))
+        for one in compare(values, [(against[name], name) for name in names], metrics=[metric], largest=most):
+            rows[one.b][metric] = _difference(one, fewer[one.verdict])  # fewer stale rows and tokens are better
     for name, row in rows.items():
         row["means"] = {metric: float(np.nanmean(column)) for metric, column in whole[name].items()}
         row["by_seed"] = {
@@ -65,13 +62,9 @@ def _gain(figures: dict[str, Figures], name: str, control: str) -> Column:
     return gain
 
 
-def _difference(column: Column, p: float, adjusted: float) -> Report:
-    """Fewer stale rows and fewer tokens are better."""
-    delta = float(column.mean())
-    verdict = "undecided" if adjusted >= ALPHA else "better" if delta < 0 else "worse"
+def _difference(one: Comparison, verdict: Verdict) -> Report:
     return {
-        "delta": delta, "ci95": list(bootstrap_interval(column, seed=SEED)), "p": p, "p_adjusted": adjusted,
-        "verdict": verdict,
+        "delta": one.delta, "ci95": list(one.ci95), "p": one.p, "p_adjusted": one.p_adjusted, "verdict": verdict,
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from speckit_memory.evaluation.comparison import compare, without_losses
 from speckit_memory.evaluation.grounds.ground import Ground, GroundSource
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.metrics import evaluate, relevant
-from speckit_memory.evaluation.run import SEED, Measured, distinct, evaluate_pipelines, loaded, rankings
+from speckit_memory.evaluation.run import Measured, distinct, evaluate_pipelines, loaded, rankings
 from speckit_memory.evaluation.trec import check_qrels_file, check_run_file, write_qrels, write_run
 from speckit_memory.evaluation.trec_reading import read_qrels, read_runs
 from speckit_memory.pipeline.effective import Effective
@@ -124,8 +124,8 @@ def reported(measured: Measured, ground: Ground, *, kind: str, at: float) -> Com
         no_relevant=evaluated.no_relevant,
         pipelines=tuple(pipeline.as_json() for pipeline in evaluated.pipelines[:-1]),
         comparisons=without_losses(evaluated.comparisons) if ground.by_use else evaluated.comparisons,
-        noise=contrast(asked, sides[control], sides[again], seed=SEED),
-        contrasts=tuple(contrast(asked, sides[control], sides[name], seed=SEED) for name in variants),
+        noise=contrast(asked, sides[control], sides[again]),
+        contrasts=tuple(contrast(asked, sides[control], sides[name]) for name in variants),
         values={name: measured.values[name] for name in names[:-1]},
         times={name: [answer.latency_ms for answer in measured.answers[name]] for name in names[:-1]},
         warnings=(*replace(evaluated, pipelines=evaluated.pipelines[:-1]).all_warnings(), *ground.warnings),
@@ -171,9 +171,9 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
             {"name": side.name, "hash": "", "metrics": {m: round(float(v.mean()), 6) for m, v in side.values.items()}}
             for side in sides
         ),
-        comparisons=compare(values, [(sides[0].name, side.name) for side in sides[1:]], seed=SEED),
+        comparisons=compare(values, [(sides[0].name, side.name) for side in sides[1:]]),
         noise=None,
-        contrasts=tuple(contrast(asked, sides[0], side, seed=SEED) for side in sides[1:]),
+        contrasts=tuple(contrast(asked, sides[0], side) for side in sides[1:]),
         values=values,
         warnings=tuple(warnings),
     )

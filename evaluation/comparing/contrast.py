@@ -13,7 +13,7 @@ from speckit_memory.evaluation.comparing.parting import parted_at
 from speckit_memory.evaluation.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.measure import Answer
 from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.significance import bootstrap_interval
+from speckit_memory.evaluation.sequential import anytime_interval
 from speckit_memory.evaluation.trec import Ranking
 from speckit_memory.pipeline.ports import Column
 
@@ -22,7 +22,7 @@ SHOWN_QUERIES, SHOWN_ROWS = 10, 5
 """So many of the queries that differ most are listed, with so many rows of both answers."""
 
 LEAST_IN_SEGMENT = 5
-"""A segment of fewer queries gets no interval: resampling so few says nothing."""
+"""A segment of fewer queries gets no interval: so few say nothing."""
 _DIGITS = 6
 
 
@@ -142,8 +142,8 @@ class Contrast:
         }
 
 
-def contrast(asked: Sequence[Asked], control: Side, variant: Side, *, seed: int) -> Contrast:
-    """Compares two sides over the same queries; draws of the intervals come from `seed`."""
+def contrast(asked: Sequence[Asked], control: Side, variant: Side) -> Contrast:
+    """Compares two sides over the same queries."""
     agreements = [agree(a, b) for a, b in zip(control.rankings, variant.rankings, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
@@ -159,7 +159,7 @@ def contrast(asked: Sequence[Asked], control: Side, variant: Side, *, seed: int)
         rbo=float(np.mean([one.rbo for one in agreements])),
         overhead_ms=_overhead(control.answers, variant.answers),
         tallies={metric: Tally.of(column) for metric, column in differences.items()},
-        segments=tuple(_segments(asked, differences[MAIN], seed)),
+        segments=tuple(_segments(asked, differences[MAIN])),
         differ_most=tuple(_differ_most(asked, control, variant, agreements, differences[MAIN])),
     )
 
@@ -173,14 +173,14 @@ def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[flo
     return float(p50), float(p95)
 
 
-def _segments(asked: Sequence[Asked], differences: Column, seed: int) -> Iterator[Segment]:
+def _segments(asked: Sequence[Asked], differences: Column) -> Iterator[Segment]:
     for by in ("intent", "complexity", "folder"):
         names = [getattr(query, by) for query in asked]
         kinds = sorted({name for name in names if name})
         for name in kinds if len(kinds) > 1 else ():
             chosen = differences[[place for place, other in enumerate(names) if other == name]]
             enough = len(chosen) >= LEAST_IN_SEGMENT
-            interval = bootstrap_interval(chosen, seed=seed) if enough else None
+            interval = anytime_interval(chosen) if enough else None
             yield Segment(by, name, len(chosen), float(chosen.mean()), interval, Tally.of(chosen))
 
 

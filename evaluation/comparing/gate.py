@@ -14,8 +14,7 @@ from speckit_memory.config.settings import settings
 from speckit_memory.config.sources import presets
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import reported
-from speckit_memory.evaluation.comparing.gate_report import Gated
-from speckit_memory.evaluation.comparing.hiding import hidden
+from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, Gated, Hidden
 from speckit_memory.evaluation.comparing.keeping import find, kept
 from speckit_memory.evaluation.comparing.paired import paired
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
@@ -24,9 +23,11 @@ from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.replay import KIND as REPLAY
 from speckit_memory.evaluation.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.sequential import largest_loss, queries_to_rule_out
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.ports import Column
 
 KIND = "gate"
 _STORED = re.compile(r"([0-9a-f]{12})(?::(.+))?")
@@ -78,9 +79,15 @@ def gate(
         )  # fmt: skip
         report = reported(measured, ground, kind=KIND, at=at)
     before, after = report.values.values()
-    losses = tuple(hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
+    losses = tuple(_hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
     found = Gated(report, against, losses, max_loss)
     return replace(found, report=kept(report, store if keep else None, {"gate": found.gate()}))
+
+
+def _hidden(metric: str, differences: Column, max_loss: float | None) -> Hidden:
+    alpha = 1 - CONFIDENCE
+    needed = None if max_loss is None else queries_to_rule_out(max_loss, differences, alpha=alpha)
+    return Hidden(metric, largest_loss(differences, alpha=alpha), needed)
 
 
 def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:

@@ -1,4 +1,4 @@
-"""One verdict on each variant over several datasets: the tests of all sets and metrics are one family (Holm 1979)."""
+"""One verdict on each variant over several datasets: the tests of all sets and metrics are one family."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparison import Verdict, verdict_of
-from speckit_memory.evaluation.significance import holm
+from speckit_memory.evaluation.comparison import Verdict, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,12 @@ class Overall:
 
 def overall(reports: Sequence[CompareReport]) -> list[Overall]:
     """Of each variant of reports on the same pipelines, each on a dataset of its own."""
-    family = [(place, one) for place, report in enumerate(reports) for one in report.comparisons]
-    adjusted = holm([one.p for _, one in family])
+    family = sum(len(report.comparisons) for report in reports)
     told: dict[tuple[str, str], dict[int, list[Verdict]]] = {}
-    for (place, one), p in zip(family, adjusted, strict=True):
-        queries = len(reports[place].queries)
-        verdict = verdict_of(one.delta, one.ci95, p, queries)
-        told.setdefault((one.a, one.b), {}).setdefault(place, []).append(verdict)
+    for place, report in enumerate(reports):
+        pairs = list(dict.fromkeys((one.a, one.b) for one in report.comparisons))
+        for one in compare(report.values, pairs, family=family):
+            told.setdefault((one.a, one.b), {}).setdefault(place, []).append(one.verdict)
     return [
         Overall(*named, tuple((reports[place].dataset, _together(found)) for place, found in by_place.items()))
         for named, by_place in told.items()

@@ -8,7 +8,7 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparison import compare, without_losses
 from speckit_memory.evaluation.grounds.ground import Ground
-from speckit_memory.evaluation.run import SEED, Measured
+from speckit_memory.evaluation.run import Measured
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
 
@@ -41,7 +41,7 @@ def paired(
     entry = next(one for one in kept.document["pipelines"] if one["name"] == chosen)
     sides = {then: columns, now: values}
     (pipeline,) = measured.report.pipelines
-    found = compare(sides, [(then, now)], seed=SEED)
+    found = compare(sides, [(then, now)])
     return CompareReport(
         kind=kind,
         at=at,

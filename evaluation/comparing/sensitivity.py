@@ -17,8 +17,8 @@ from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison, c
 from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.report import comparison_json
-from speckit_memory.evaluation.run import SEED, evaluate_pipelines, loaded
-from speckit_memory.evaluation.significance import bootstrap_interval
+from speckit_memory.evaluation.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.sequential import mean_interval
 from speckit_memory.evaluation.tables import Block, Table, plain_text
 from speckit_memory.pipeline.builder import examined
 from speckit_memory.pipeline.effective import Effective
@@ -34,7 +34,7 @@ VALUES = (20.0, 40.0, 60.0, 80.0, 100.0)
 class Point:
     """One value: the mean Kendall tau-b of its rankings with those of the present value, and its figures.
 
-    `metrics` maps to the mean and its 95 % bootstrap interval over the queries; `comparisons` are with the present
+    `metrics` maps to the mean and its 95 % interval over the queries; `comparisons` are with the present
     value, in one family over all values. `changed` counts the queries that are ordered otherwise.
     """
 
@@ -161,7 +161,7 @@ def sensitivity(
         ground.dataset, [whole, *variants], queries=queries, progress=progress, environ=environ, opened=ground.opened
     )
     control, *names = measured.values
-    compared = compare(measured.values, [(control, one) for one in names], seed=SEED)
+    compared = compare(measured.values, [(control, one) for one in names])
     points = [
         _point(measured.answers[control], measured.answers[one], measured.values[one], value, one == control,
                tuple(c for c in compared if c.b == one))
@@ -184,10 +184,7 @@ def _point(
 ) -> Point:  # fmt: skip
     agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
-    metrics = {
-        metric: (float(values[metric].mean()), *bootstrap_interval(values[metric], seed=SEED))
-        for metric in COMPARED_METRICS
-    }
+    metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}
     tau = round(float(np.mean(taus)), 6) if taus else None
     return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)
 

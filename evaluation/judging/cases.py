@@ -36,8 +36,8 @@ Shown = tuple[str, str]
 class Docket:
     """The cases, the documents by key, and what keeps a label of a judge at once or takes it back.
 
-    `live` cases go on coming in. `pipelines` are the names and hashes of control and variant, `origin` tells where the
-    queries are from.
+    `live` cases go on coming in, and are those of one of so many `variants`. `pipelines` are the names and hashes of
+    control and variant, `origin` tells where the queries are from.
     """
 
     cases: tuple[Case, ...]
@@ -47,6 +47,7 @@ class Docket:
     pipelines: tuple[tuple[str, str], ...]
     origin: str
     live: bool = False
+    variants: int = 1
 
 
 def of_source(
@@ -155,6 +156,7 @@ def of_experiment(
     config = settings(db, environ=environ)
     with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:
         pairs, judgements = database.pairs(experiment=name), database.judgements("judged")
+        variants = max(1, database.variants())
     if not pairs:
         raise SpeckitError(
             "E030", f"no experiment has the id '{name}'", actions=("see `speckit-memory shadow report`",)
@@ -216,7 +218,7 @@ def of_experiment(
 
     first = pairs[0]
     compared = tuple((one, one) for one in (first.control.pipeline, first.variant.answer.pipeline))
-    return Docket(cases, documents, keep, remove, compared, LIVE, live=True)
+    return Docket(cases, documents, keep, remove, compared, LIVE, live=True, variants=variants)
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:

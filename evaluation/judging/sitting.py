@@ -31,11 +31,12 @@ class Label:
 class Sitting:
     """The pairs to be judged and what was said of them. Which pipeline brought a document is not told.
 
-    `live` cases are those of a live experiment: the verdict is then the one that its report gives at any look.
+    `live` cases are those of a live experiment: the verdict is then the one that its report, which judges so many
+    `variants`, gives at any look.
     """
 
-    def __init__(self, cases: Sequence[Case], *, live: bool = False) -> None:
-        self.live = live
+    def __init__(self, cases: Sequence[Case], *, live: bool = False, variants: int = 1) -> None:
+        self.live, self._variants = live, variants
         self._cases = tuple(cases)
         self._open = disputes(cases, seed=SEED, live=live)
         self._said: list[tuple[Dispute, int | None]] = []
@@ -131,14 +132,14 @@ class Sitting:
             for one in rest
             if one.weight  # what both have at the top raises both
         }
-        return verdict_of(self._cases, {**self._graded(), **extreme}, live=self.live)
+        return verdict_of(self._cases, {**self._graded(), **extreme}, live=self.live, variants=self._variants)
 
     def _graded(self) -> Mapping[tuple[str, str], float]:
         return {(label.query, label.key): float(label.grade) for label in self.labels}
 
     def verdict(self) -> Verdict | None:
         """The verdict by what was said so far; None where nothing is relevant."""
-        return verdict_of(self._cases, self._graded(), live=self.live)
+        return verdict_of(self._cases, self._graded(), live=self.live, variants=self._variants)
 
     def judged(self) -> Iterator[tuple[str, Mapping[str, float]]]:
         """All judgements by query, earlier ones included."""
@@ -149,7 +150,9 @@ class Sitting:
                 yield case.query, {**case.judged, **new}
 
 
-def verdict_of(cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, live: bool = False) -> Verdict | None:
+def verdict_of(
+    cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, live: bool = False, variants: int = 1
+) -> Verdict | None:
     """The verdict on nDCG@10 by what was judged before and what was said.
 
     Of a dataset only queries with a relevant document take part; None where there is none. Of a `live` experiment all
@@ -160,7 +163,9 @@ def verdict_of(cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, 
         by_query.setdefault(query, {})[key] = grade
     judged = [(case, {**case.judged, **by_query.get(case.query, {})}) for case in cases]
     if live:
-        return _live_verdict([Answered(lot(case.query), case.control, case.variant, grades) for case, grades in judged])
+        answers = [Answered(lot(case.query), case.control, case.variant, grades) for case, grades in judged]
+        found = [one for one in evidenced(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
+        return live_verdict(found[0], variants=variants) if found else None
     counted = [(case, grades) for case, grades in judged if relevant(grades)]
     if not counted:
         return None
@@ -169,9 +174,4 @@ def verdict_of(cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, 
         _CONTROL: evaluate([case.control for case, _ in counted], grades),
         _VARIANT: evaluate([case.variant for case, _ in counted], grades),
     }
-    return compare(values, [(_CONTROL, _VARIANT)], seed=SEED)[0].verdict
-
-
-def _live_verdict(answers: Sequence[Answered]) -> Verdict | None:
-    found = [one for one in evidenced(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
-    return live_verdict(found[0]) if found else None
+    return compare(values, [(_CONTROL, _VARIANT)])[0].verdict

@@ -128,7 +128,7 @@ def command(
     if preference:
         _by_preference(common, docket, labels, limit, name)
         return
-    sitting = Sitting(docket.cases, live=docket.live)
+    sitting = Sitting(docket.cases, live=docket.live, variants=docket.variants)
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME
 from speckit_memory.evaluation.experiment_report import ExperimentReport
 from speckit_memory.server.wording import counted
 
@@ -17,12 +16,12 @@ def headline(report: ExperimentReport, control: str, variant: str) -> str:
         return f"{variant} makes no difference"
     if report.verdict != "undecided":
         return f"{variant} is {report.verdict} than {control}"
-    if report.agreement is not None and not report.agreement.ordering_differences:
-        return f"Not decided yet: {report.questions} of {counted(ENOUGH_FOR_SAME, 'query')}, all answered alike"
-    have = known_queries(report)
+    alike = report.agreement is not None and not report.agreement.ordering_differences
+    rest = "all answered alike" if alike else counted(known_queries(report), "judgement")
+    asked = report.questions
     if report.queries_needed is None:
-        return f"Not decided yet: {counted(have, 'judgement')}"
-    return f"Not decided yet: {have:,} of about {counted(max(report.queries_needed, have + 1), 'judgement')}"
+        return f"Not decided yet: {counted(asked, 'query')}, {rest}"
+    return f"Not decided yet: {asked:,} of about {counted(max(report.queries_needed, asked + 1), 'query')}, {rest}"
 
 
 def known_queries(report: ExperimentReport) -> int:

@@ -91,16 +91,16 @@ extends: none
 
 @pytest.fixture
 def of_two_sets(tmp_path: Path) -> AblationReport:
-    """30 queries that a title answers, and 15 that a text answers."""
+    """60 queries that a title answers, and 30 that a text answers."""
     file = write_file(tmp_path / "words.yaml", BY_WORD)
-    sets = [titles(tmp_path / "long", by_title=30), titles(tmp_path / "short", by_text=15)]
+    sets = [titles(tmp_path / "long", by_title=60), titles(tmp_path / "short", by_text=30)]
     return ablate(sets, str(file), environ=ENVIRON, now=NOW)
 
 
 @pytest.mark.requirement("E6")
 def test_over_several_datasets_each_counts_the_same(of_two_sets: AblationReport) -> None:
     report = of_two_sets
-    assert [(one.dataset, one.queries) for one in report.evaluations] == [("long", 30), ("short", 15)]
+    assert [(one.dataset, one.queries) for one in report.evaluations] == [("long", 60), ("short", 30)]
     verdicts = {worth.step: worth.verdict(report.queries) for worth in report.steps}
     assert verdicts == {"names": "pays", "texts": "pays", "min_max": "not exercised"}
     second = 1 / math.log2(3)
@@ -120,7 +120,7 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
     assert all([share["dataset"] for share in step["datasets"]] == ["long", "short"] for step in document["steps"])
     blocks = [block.splitlines() for block in of_two_sets.as_text().split("\n\n")]
     assert blocks[0] == [
-        "words on long (30 queries), short (15 queries): what each step adds to the pipeline without it"
+        "words on long (60 queries), short (30 queries): what each step adds to the pipeline without it"
     ]
     tables = [[[cell.strip() for cell in line.strip("|").split("|")] for line in block] for block in blocks[1:3]]
     assert tables[0][0] == ["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]

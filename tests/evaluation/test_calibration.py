@@ -47,10 +47,10 @@ def test_too_few_questions_cannot_promise_a_low_rate() -> None:
 
 def test_a_rate_is_a_weighted_share() -> None:
     warned = np.array([True, False, False, True])
-    assert Rate.of(warned, np.ones(4), 1).share == 0.5
-    assert Rate.of(warned, np.array([0.5, 0.5, 1.5, 1.5]), 1).share == 0.5
-    assert Rate.of(warned, np.array([1.5, 0.5, 1.5, 0.5]), 1).share == 0.5
-    assert Rate.of(np.array([], bool), np.ones(0), 1) == Rate(None, None, 0)
+    assert Rate.of(warned, np.ones(4)).share == 0.5
+    assert Rate.of(warned, np.array([0.5, 0.5, 1.5, 1.5])).share == 0.5
+    assert Rate.of(warned, np.array([1.5, 0.5, 1.5, 0.5])).share == 0.5
+    assert Rate.of(np.array([], bool), np.ones(0)) == Rate(None, None, 0)
 
 
 @pytest.mark.requirement("A4.text")

@@ -43,13 +43,13 @@ def gains(few: int) -> list[float]:
 
 def test_a_metric_that_the_report_does_not_test_is_tested_after_correction() -> None:
     better = Condition("Recall@20", "better", 0.0, QUERIES)
-    (told,) = unmet([better], stored([{"Recall@20": gains(10)}]))
-    assert "p after correction is 0.651, below 0.05 is needed" in told
-    assert unmet([better], stored([{"Recall@20": gains(30)}])) == []
+    (told,) = unmet([better], stored([{"Recall@20": gains(20)}]))
+    assert "p after correction is 0.618, below 0.05 is needed" in told
+    assert unmet([better], stored([{"Recall@20": gains(40)}])) == []
     # four variants are four chances
-    four = [{"Recall@20": gains(30)}, *({"Recall@20": gains(2)} for _ in range(3))]
+    four = [{"Recall@20": gains(40)}, *({"Recall@20": gains(2)} for _ in range(3))]
     (told,) = unmet([better], stored(four))
-    assert "p after correction is 0.182" in told
+    assert "p after correction is 0.104" in told
 
 
 @pytest.mark.usefixtures("simulated")

@@ -20,7 +20,7 @@ def judged(used: Iterable[Iterable[int]]) -> Duels:
     """The duels of one query for each collection of memories that were used."""
     queries = {f"q{number}": list(memories) for number, memories in enumerate(used)}
     uses = [use(query, memory) for query, memories in queries.items() for memory in memories]
-    duels = judge_duels(dict.fromkeys(queries, ANSWER), uses, seed=1)
+    duels = judge_duels(dict.fromkeys(queries, ANSWER), uses, variants=1)
     assert duels is not None
     return duels
 
@@ -35,7 +35,7 @@ def test_the_team_whose_memories_are_used_more_wins_a_query() -> None:
 
 def test_a_memory_earns_once_and_what_was_not_shown_earns_nothing() -> None:
     assert judged([[3, 3, 3, 2]]).variant_wins == 0
-    duels = judge_duels({"q": ANSWER}, [use("q", 99), use("other", 3)], seed=1)
+    duels = judge_duels({"q": ANSWER}, [use("q", 99), use("other", 3)], variants=1)
     assert duels is not None
     assert (duels.used, duels.lead) == (0, 0)
 
@@ -59,7 +59,7 @@ def test_a_small_lead_is_undecided_and_says_how_many_queries_it_takes() -> None:
 
 
 def test_nothing_interleaved_has_no_outcome() -> None:
-    assert judge_duels({}, [use("q", 3)], seed=1) is None
+    assert judge_duels({}, [use("q", 3)], variants=1) is None
 
 
 def test_the_p_of_a_lead_is_that_of_a_test_that_may_be_read_at_any_time() -> None:

@@ -115,7 +115,8 @@ def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None
         "(95 % interval +0.0100 to +0.0500, p 0.0040, adjusted 0.0120)\n"
         "default against bm25 is undecided on MRR@5: +0.0030 "
         "(95 % interval -0.0100 to +0.0200, p 0.4000, adjusted 0.4000); "
-        "to settle a difference of this size takes about 1,200 queries; 300 queries show differences from 0.025 up\n"
+        "about 1,200 queries in all would show a difference of this size, or none above 0.005; 300 queries show "
+        "differences from 0.025 up\n"
         "\n"
         "warning: 1 of 5,183 documents could not be indexed"
     )

@@ -86,7 +86,7 @@ def test_a_test_for_a_fixed_number_of_queries_would_be_wrong_more_often() -> Non
 def test_a_known_effect_is_shown_as_often_as_was_planned(ahead: float) -> None:
     rng = np.random.default_rng(5)
     population = ndcg(ahead)(rng, (1, 5_000))[0]
-    needed = queries_needed(population, alpha=0.05, seed=1)
+    needed = queries_needed(population, alpha=0.05, margin=None)
     assert needed is not None
     shown = log_evidence(ndcg(ahead)(rng, (EXPERIMENTS, needed))) >= SHOWN
     assert shown.mean() == pytest.approx(0.80, abs=0.05)
@@ -96,7 +96,7 @@ def test_a_known_effect_is_shown_as_often_as_was_planned(ahead: float) -> None:
 def test_what_a_report_says_is_still_missing_is_what_it_takes_from_there() -> None:
     rng = np.random.default_rng(11)
     made = ndcg(0.65)(rng, (1, 100))[0]
-    needed = queries_needed(made, alpha=0.025, seed=1, made=made)
+    needed = queries_needed(made, alpha=0.025, margin=None, made=made)
     assert anytime_p(made) > 0.025
     assert needed is not None
     further = rng.choice(made, (EXPERIMENTS, needed - len(made)))
@@ -107,7 +107,7 @@ def test_what_a_report_says_is_still_missing_is_what_it_takes_from_there() -> No
 def test_the_detectable_effect_is_shown_as_often_as_was_planned() -> None:
     rng = np.random.default_rng(12)
     made = ndcg(0.5)(rng, (1, QUERIES))[0]
-    effect = minimum_detectable_effect(made, alpha=0.05, seed=1)
+    effect = minimum_detectable_effect(made, alpha=0.05)
     assert effect is not None
     shifted = np.clip(rng.choice(made - made.mean(), (EXPERIMENTS, QUERIES)) + effect, -1, 1)
     assert (log_evidence(shifted) >= SHOWN).mean() == pytest.approx(0.80, abs=0.05)
@@ -165,9 +165,10 @@ def test_too_little_is_no_evidence() -> None:
     nothing = np.empty(0)
     assert (anytime_p(nothing), anytime_interval(nothing)) == (1.0, (-1.0, 1.0))
     assert median_interval(np.array([3.0, 4.0])) is None
-    assert queries_needed(np.zeros(9), alpha=0.05, seed=1) is None
-    assert minimum_detectable_effect(np.array([0.1]), alpha=0.05, seed=1) is None
-    assert minimum_detectable_effect(np.array([0.1, -0.1]), alpha=0.05, seed=1) is None
+    assert queries_needed(np.zeros(9), alpha=0.05, margin=None) is None
+    assert minimum_detectable_effect(np.array([0.1]), alpha=0.05) is None
+    assert minimum_detectable_effect(np.zeros(300), alpha=0.05) is None
+    assert minimum_detectable_effect(np.array([0.1, -0.1]), alpha=0.05) is None
 
 
 def test_the_interval_of_a_high_quantile_holds_it_at_every_look() -> None:

@@ -25,8 +25,10 @@ def test_a_pipeline_against_itself_over_300_queries_shows_no_difference(tmp_path
     twice = ["--pipeline", "default", "--pipeline", "default"]
     ran = call(tmp_path, ["eval", "compare", "--dataset", topics, *twice, "--json"])
     assert (ran.status, ran.json["queries"]) == (0, 300)
-    found = {(one["metric"], one["verdict"], one["delta"], one["p_adjusted"]) for one in ran.json["comparisons"]}
-    assert found == {("nDCG@10", "same", 0.0, 1.0), ("MRR@5", "same", 0.0, 1.0)}
+    for one in ran.json["comparisons"]:
+        assert (one["delta"], one["p_adjusted"], one["verdict"]) == (0.0, 1.0, "undecided")
+        assert one["ci95"] == [pytest.approx(-0.020, abs=0.001), pytest.approx(0.020, abs=0.001)]
+        assert 1_000 < one["queries_needed"] < 1_300, "300 queries leave losses possible that none of them shows"
     (contrast,) = ran.json["contrasts"]
     assert (contrast["ordering_differences"], contrast["kendall_tau_b"], contrast["rbo"]) == (0, 1.0, 1.0)
 

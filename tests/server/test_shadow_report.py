@@ -153,9 +153,9 @@ def test_a_pipeline_beside_itself_is_the_noise_floor_of_the_others(workspace: Pa
     document = call(workspace, ["shadow", "report", "--json"]).json
     ran = call(workspace, ["shadow", "report"])
     verdicts = {one["variant"]["name"]: one["verdict"] for one in document["comparisons"]}
-    assert verdicts == {"default": "same", "rsf": "undecided"}
+    assert verdicts == {"default": "undecided", "rsf": "undecided"}, "sixty queries alike leave much possible"
     assert all(one["noise_floor"]["queries"] == 60 for one in document["comparisons"])
-    assert ran.out.splitlines()[0] == "2 variants beside what is served: 1 same (default again), 1 undecided (rsf)."
+    assert ran.out.splitlines()[0].startswith("2 variants beside what is served: 2 undecided (")
 
 
 @pytest.mark.parametrize("mode", ["dark_run", "interleaved"])

@@ -158,6 +158,11 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.experiments(connection, since or 0.0, experiment)
 
+    def variants(self) -> int:
+        """How many pipelines were compared with another one."""
+        with self._file.reading() as connection:
+            return observations.variants(connection)
+
     def pipelines(self) -> dict[str, PipelineRecord]:
         """What is known of pipelines, by their hashes."""
         with self._file.reading() as connection:

@@ -303,6 +303,12 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
     ]
 
 
+def variants(connection: apsw.Connection) -> int:
+    """How many pipelines were compared with another one: as shadows, or in mixed answers."""
+    compared = "SELECT DISTINCT mode, pipeline FROM answers WHERE mode IN ('shadow', 'interleaved')"
+    return len(list(rows(connection, compared)))
+
+
 def _pair(row: Sequence[Any]) -> Pair:
     query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, len(row) - _ANSWER_COLUMNS
     basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]

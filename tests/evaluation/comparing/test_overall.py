@@ -4,44 +4,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from speckit_memory.evaluation.comparing.overall import overall
-from speckit_memory.evaluation.comparison import Comparison
+from speckit_memory.evaluation.comparison import Comparison, Values, compare
+
+QUERIES = 2_000
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is read of a report: how many queries, and a difference with its p on either metric."""
+    """What is read of a report: the values of both pipelines, and how they compare on this dataset alone."""
 
     dataset: str
+    values: dict[str, Values]
     comparisons: tuple[Comparison, ...]
-    queries: tuple[str, ...] = tuple(map(str, range(100)))
 
 
-def report(name: str, delta: float, p: float) -> Report:
-    half = 0.004 if not delta else abs(delta) / 2
-    return Report(name, tuple(
-        Comparison("a", "b", metric, delta, (delta - half, delta + half), p, p, "undecided", None, None)
-        for metric in ("nDCG@10", "MRR@5")
-    ))  # fmt: skip
+def report(name: str, gain: float, changed: int) -> Report:
+    """A variant that gains so much on so many queries."""
+    gains = np.where(np.arange(QUERIES) < changed, gain, 0.0)
+    values: dict[str, Values] = {
+        side: dict.fromkeys(("nDCG@10", "MRR@5"), column) for side, column in (("a", np.zeros(QUERIES)), ("b", gains))
+    }
+    return Report(name, values, compare(values, [("a", "b")]))
 
 
 @pytest.mark.requirement("E2")
 @pytest.mark.parametrize(
     ("given", "each", "verdict"),
     [
-        ([("x", 0.1, 0.001), ("y", 0.0, 1.0)], ["better", "same"], "better"),
-        ([("x", -0.1, 0.001), ("y", 0.1, 0.9)], ["worse", "undecided"], "worse"),
-        ([("x", 0.1, 0.001), ("y", -0.1, 0.001)], ["better", "worse"], "undecided"),
-        ([("x", 0.0, 1.0), ("y", 0.0, 1.0)], ["same", "same"], "same"),
-        ([("x", 0.1, 0.02), ("y", 0.1, 0.02)], ["undecided", "undecided"], "undecided"),  # by itself each is better
+        ([("x", 0.5, 100), ("y", 0.0, 0)], ["better", "same"], "better"),
+        ([("x", -0.5, 100), ("y", 0.5, 10)], ["worse", "undecided"], "worse"),
+        ([("x", 0.5, 100), ("y", -0.5, 100)], ["better", "worse"], "undecided"),
+        ([("x", 0.0, 0), ("y", 0.0, 0)], ["same", "same"], "same"),
+        ([("x", 0.5, 15), ("y", 0.5, 15)], ["undecided", "undecided"], "undecided"),
     ],
 )
 def test_what_some_sets_show_and_none_contradicts_is_the_verdict(
-    given: list[tuple[str, float, float]], each: list[str], verdict: str
+    given: list[tuple[str, float, int]], each: list[str], verdict: str
 ) -> None:
     [found] = overall([report(*one) for one in given])  # type: ignore[misc]
     assert [one for _, one in found.sets] == each
     assert found.verdict == verdict
     assert all(f"{word} on {name}" in found.sentence for name, word in found.sets)
+
+
+def test_what_one_set_shows_by_itself_may_be_chance_among_several() -> None:
+    reports = [report(name, 0.5, 16) for name in "xy"]
+    assert [one.verdict for found in reports for one in found.comparisons] == ["better"] * 4
+    [found] = overall(reports)  # type: ignore[arg-type]
+    assert found.verdict == "undecided"
