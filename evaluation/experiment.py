@@ -12,7 +12,7 @@ from speckit_memory.evaluation.experiment_agreement import agreements, contrast,
 from speckit_memory.evaluation.experiment_costs import answered, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiment_quality import known_of, qualities, questions_of
-from speckit_memory.evaluation.experiment_report import ExperimentReport, Quality
+from speckit_memory.evaluation.experiment_report import ExperimentReport, ExperimentVerdict, Quality
 from speckit_memory.evaluation.experiment_segments import segments
 from speckit_memory.evaluation.experiment_sentence import sentence
 from speckit_memory.evaluation.interleaving import Teams, judge_duels
