@@ -31,12 +31,13 @@ MOST_IN_NEGATION = 8
 """What says in more words what it is about and what not is a sentence, as documents hold them."""
 _LEFT_OUT = r"[^\W_][^\s,;:?!]*(?:\s+[^\W_][^\s,;:?!]*){0,2}"
 _NEGATION = re.compile(
-    r"(?P<about>.*[^\W_])(?:,?\s+(?:but|and)(?=\s+no)|,(?=\s+not)|,?(?=\s+(?:without|except|excluding|other)))\s+"
-    r"(?P<sign>not|no|without|except(?:\s+for)?|excluding|other\s+than)\s+(?:(?:any|the|an?)\s+)?"
+    r"(?P<about>.*?[^\W_])(?:,?\s+(?:but|and)(?=\s+no)|,(?=\s+not)|,?(?=\s+(?:without|except|excluding|other)))\s+"
+    r"(?P<sign>not(?!\s+(?:only|just|merely|all|every|always|yet)\b)|no|without|except(?:\s+for)?|excluding|other\s+than)"
+    r"\s+(?:(?:any|the|an?)\s+)?"
     rf"(?P<left_out>{_LEFT_OUT}(?:,\s+{_LEFT_OUT})*)[.?!]*",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r",\s+(?:(?:or|and|nor)\s+)?|\s+(?:or|and|nor)\s+", re.IGNORECASE)
+_JOINT = re.compile(r",\s+(?:(?:or|and|nor|not)\s+)?|\s+(?:or|and|nor)\s+", re.IGNORECASE)
 _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|am|be|been|do|does|did|can|could|may|might|must|"
     r"shall|should|will|would|has|have|had|i|we|you|he|she|it|they|this|that|to)\b",

@@ -23,6 +23,7 @@ QUOTES = '"“”„‟«»＂'
         ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
         ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
         ("caching but not redis", Typed("caching", (), ("redis",), "not redis")),
+        ("caching, not redis, not disks", Typed("caching", (), ("redis", "disks"), "not redis")),
         ("caching, and no redis", Typed("caching", (), ("redis",), "no redis")),
         (
             "fast caching without a redis cluster",
@@ -69,6 +70,8 @@ def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
         "caching without",
         "how to deploy without downtime",
         "it is fast, not slow",
+        "caching, not only redis",
+        "caching but not just in redis",
         "Mice without IFN-γ or its receptor are highly susceptible",
     ],
 )
