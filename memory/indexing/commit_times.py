@@ -74,7 +74,10 @@ def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]
 def _has_whole_history(root: Path) -> bool:
     """Whether a workspace lies in a repository whose first commits are there."""
     entry = next((folder / ".git" for folder in (root, *root.parents) if is_there(folder / ".git")), None)
-    return entry is not None and not is_there(git_folder(entry) / "shallow")
+    if entry is None:
+        return False
+    history = git_folder(entry)
+    return is_there(history / "objects") and not is_there(history / "shallow")
 
 
 def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
