@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"(?<!\w)([^\W\d_]{2,})[-_/ ](?!(?:19|20)\d\d\b)0*(\d{1,4
 _BESIDE_PATH = r"\s\"'`<>()\[\]|,;"
 _PATH = re.compile(
     rf"(?<![^{_BESIDE_PATH}=])(?:\w+:/{{2,3}}|[A-Za-z]:(?=[/\\]))?"
-    rf"([^{_BESIDE_PATH}:#?]*[/\\][^{_BESIDE_PATH}:#?]+)"
+    rf"([^{_BESIDE_PATH}:#?=/\\]*[/\\][^{_BESIDE_PATH}:#?]+)"
 )
 """A path with what stands before it, up to the number of a line or the fragment of a URL."""
 _NAME_OF_FILE = re.compile(r"\.\w+$")

@@ -31,18 +31,19 @@ MOST_IN_NEGATION = 8
 """What says in more words what it is about and what not is a sentence, as documents hold them."""
 _LEFT_OUT = r"[^\W_][^\s,;:?!]*(?:\s+[^\W_][^\s,;:?!]*){0,2}"
 _NEGATION = re.compile(
-    r"(?P<about>.*[^\W_])(?:,?\s+(?:but|and)(?=\s+no)|,(?=\s+not)|,?(?=\s+(?:without|except|excluding|other)))\s+"
-    r"(?P<sign>not|no|without|except(?:\s+for)?|excluding|other\s+than)\s+(?:(?:any|the|an?)\s+)?"
+    r"(?P<about>.*?[^\W_])(?:,?\s+(?:but|and)(?=\s+no)|,(?=\s+not)|,?(?=\s+(?:except|excluding|other)))\s+"
+    r"(?P<sign>not(?!\s+(?:only|just|merely|all|every|always|yet)\b)|no|except(?:\s+for)?|excluding|other\s+than)"
+    r"\s+(?:(?:any|the|an?)\s+)?"
     rf"(?P<left_out>{_LEFT_OUT}(?:,\s+{_LEFT_OUT})*)[.?!]*",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r",\s+(?:(?:or|and|nor)\s+)?|\s+(?:or|and|nor)\s+", re.IGNORECASE)
+_JOINT = re.compile(r",\s+(?:(?:or|and|nor|not)\s+)?|\s+(?:or|and|nor)\s+", re.IGNORECASE)
 _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|am|be|been|do|does|did|can|could|may|might|must|"
     r"shall|should|will|would|has|have|had|i|we|you|he|she|it|they|this|that|to)\b",
     re.IGNORECASE,
 )
-"""Words of questions and sentences: "how to deploy without downtime" asks for no document that lacks a word."""
+"""Words of questions and sentences: "why is it caching but not invalidating" asks for no document that lacks a word."""
 _STOP = re.compile(rf"[.][)\]{_QUOTE}]*$")
 _END = f".,;:!?…'’)]}}{_QUOTE}"
 """Signs of which a run ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
@@ -53,7 +54,7 @@ class Typed:
     """A query as it is meant: the words to search, without marks, and the texts that must and must not be held.
 
     A text of several words stands for these words one after the other. `negation` is how words say what is left out
-    ("without redis"): a text that holds this, and all others, speaks of just that, and then nothing is left out.
+    ("not redis"): a text that holds this, and all others, speaks of just that, and then nothing is left out.
     """
 
     text: str
@@ -94,7 +95,7 @@ def read(text: str) -> Typed:
 
 
 def _negated(text: str) -> Typed | None:
-    """The meaning of "X but not Y", "X without Y", "X, not Y" or "X except Y"; None for what is said otherwise."""
+    """The meaning of "X but not Y", "X, not Y" or "X except Y"; None for what is said otherwise."""
     if len(text.split()) > MOST_IN_NEGATION or not (found := _NEGATION.fullmatch(text)) or _ASKS.search(text):
         return None
     left_out = tuple(dict.fromkeys(part.rstrip(_END) for part in _JOINT.split(found["left_out"])))

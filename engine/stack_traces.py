@@ -13,7 +13,8 @@ _FRAME = re.compile(
     r"|at\s+(?:async\s+)?(?:\w+://)?\S*[/\\.]\S*:\d+(?::\d+)?$"  # JavaScript without a name, Rust
     r"|at\s+[\w.<>`\[\],+]+\(.*\)(?:\s+in\s+\S.*:line\s+\d+)?$"  # C#, Java
     r"|from\s+\S+:\d+:in\s+\S"  # Ruby
-    r"|#\d+\s+\S"  # PHP, gdb
+    r"|#\d+\s+(?:\{main\}$|\[internal function\]|\S+\(\d+\):)"  # PHP
+    r"|#\d+\s+(?:0x[0-9a-f]+\s|[^()]*\([^()]*\)\s+(?:at\s+\S+:\d+|from\s+/))"  # gdb
     r"|\S*[/\\]\S+\.\w+:\d+(?:\s+\+0x[0-9a-f]+)?$"  # Go
     r"|created by\s+\S+[./]\S+"
 )

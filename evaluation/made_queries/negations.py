@@ -12,11 +12,11 @@ from speckit_memory.evaluation.made_queries.words import rare_words
 
 _FREQUENCIES = (3, 4, 5, 6, 7, 8)
 _LEAST_LETTERS = 5
-_FORMS = ("{} but not {}", "{} without {}", "{}, not {}", "{} except {}")
+_FORMS = ("{} but not {}", "{}, not {}", "{} except {}")
 
 
 def negations(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """`caching but not redis`, `caching without redis`, `caching, not redis` or `caching except redis`.
+    """`caching but not redis`, `caching, not redis` or `caching except redis`.
 
     The first word stands in three to eight documents, the second in some of these: the others are relevant. Both have
     five letters or more, and no document says the second one after "not", "without" or "except".

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from pathlib import Path
 from shutil import which
 from threading import Timer
 from typing import NamedTuple
 
+from speckit_memory.config.files.paths import is_there
 from speckit_memory.errors import Problem
+from speckit_memory.memory.indexing.ignore_files import git_folder
 
 SECONDS = 20.0
 """A history that takes longer to read is left alone: it is hundreds of thousands of commits."""
@@ -35,49 +36,52 @@ def commit_times(root: Path, keys: Collection[str]) -> tuple[dict[str, CommitTim
     """The times of those of these files that git knows.
 
     Empty outside of a repository, without git, and in a shallow clone, whose first commit is not that of any file.
-    `keys` are paths below the root with "/". The problem says that the history took too long.
+    `keys` are paths below the root with "/". The problem says why the history could not be read.
     """
-    folder = _repository(root)
     git = which("git")
-    if folder is None or git is None or not keys or (folder / "shallow").exists():
+    if git is None or not keys or not _has_whole_history(root):
         return {}, []
-    wanted = set(keys)
-    tracked = wanted & set(_listed(git, root, "ls-files", "-z"))
-    if not tracked:
-        return {}, []
-    log = _listed(git, root, "log", "-z", "--format=%x01%ct", "--name-only", "--no-renames", "--relative", "--", ".")
+    try:
+        return _read(git, root, set(keys)), []
+    except TimeoutError:
+        why = f"the history of this repository took git more than {SECONDS:g} seconds"
+    except OSError as error:
+        why = f"git cannot read the history of this repository: {error.strerror or error}"
+    return {}, [Problem("E102", why)]
+
+
+def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]:
+    """The times of those of these files that git knows. Raises OSError, and TimeoutError of these."""
+    tracked = set(_listed(git, root, "ls-files", "-z")).intersection(keys)
+    if not tracked or not list(_listed(git, root, "rev-list", "--all", "--max-count=1")):
+        return {}
     first: dict[str, float] = {}
     last: dict[str, float] = {}
     time = 0.0
-    try:
-        for name in log:
-            if name.startswith("\x01"):
-                time = float(name[1:])
-            elif (key := name.lstrip("\n")) in tracked:
-                first[key] = time
-                last.setdefault(key, time)
-        changed = set(_listed(git, root, "diff", "-z", "--name-only", "--no-ext-diff", "--relative", "HEAD", "--", "."))
-    except TimeoutError:
-        message = f"the history of this repository took git more than {SECONDS:g} seconds: documents without a date of "
-        return {}, [Problem("E096", f"{message}their own are as old as their files")]
-    return {key: CommitTimes(first[key], None if key in changed else last[key]) for key in first}, []
+    # no path below the root begins with "/"
+    for name in _listed(
+        git, root, "log", "-z", "--format=/%ct", "--name-only", "--no-renames", "--relative", "--", "."
+    ):
+        if name.startswith("/"):
+            time = float(name[1:])
+        elif (key := name.lstrip("\n")) in tracked:
+            first[key] = time
+            last.setdefault(key, time)
+    changed = set(_listed(git, root, "diff", "-z", "--name-only", "--no-ext-diff", "--relative", "HEAD", "--", "."))
+    return {key: CommitTimes(first[key], None if key in changed else last[key]) for key in first}
 
 
-def _repository(root: Path) -> Path | None:
-    """The folder in which git keeps the history of a workspace; None for none."""
-    for folder in (root, *root.parents):
-        found = folder / ".git"
-        if (found / "objects").is_dir() and (found / "HEAD").exists():
-            return found
-        if found.is_file():  # of a work tree or a submodule
-            with suppress(OSError, UnicodeDecodeError):
-                said = found.read_text("utf-8").removeprefix("gitdir:").strip()
-                return folder / said
-    return None
+def _has_whole_history(root: Path) -> bool:
+    """Whether a workspace lies in a repository whose first commits are there."""
+    entry = next((folder / ".git" for folder in (root, *root.parents) if is_there(folder / ".git")), None)
+    if entry is None:
+        return False
+    history = git_folder(entry)
+    return is_there(history / "objects") and not is_there(history / "shallow")
 
 
 def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
-    """What git prints, one entry after the other; nothing of a command that fails. Raises TimeoutError."""
+    """What git prints, one entry after the other. Raises OSError for a command that fails, and TimeoutError."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ALONE
     with subprocess.Popen(
         [git, *_PLAIN, *command], cwd=root, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -97,3 +101,5 @@ def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
             timer.cancel()
     if expired:
         raise TimeoutError
+    if process.returncode:
+        raise OSError(f"`git {command[0]}` failed; run in a shell it says why")

@@ -36,7 +36,7 @@ DAMPING, ROUNDS = 0.85, 30
 
 _MARKS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
-_ITEM = re.compile(r"\n(?=\s*(?:[-*+]|\d+[.)])\s)")
+_ITEM = re.compile(r"\n(?=[^\S\n]*(?:[-*+]|\d+[.)])\s)")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _ADORNED = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 

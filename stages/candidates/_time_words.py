@@ -237,7 +237,9 @@ def _sessions(text: str) -> Iterator[Mention]:
 
 
 def _days(first: int, last: int, known: Calendar) -> list[Span]:
-    """From a day up to another, counted from today, which is 0."""
+    """From a day up to another, counted from today, which is 0; what no calendar reaches is the earliest time."""
+    oldest = datetime.fromtimestamp(EARLIEST, UTC)
+    first, last = (max(day, (oldest - known.today).days) for day in (first, last))
     return [((known.today + timedelta(days=first)).timestamp(), (known.today + timedelta(days=last)).timestamp())]
 
 

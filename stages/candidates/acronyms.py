@@ -73,7 +73,7 @@ class Acronyms:
                 continue
             ids = index.ids[index.postings(tokens[0]).rows]
             ids = ids[scope.admits(ids)][: self._params.max_read]
-            defined = re.compile(rf"((?:[^\W_]+[ \n-]+){{1,{_MOST_IN_FORM}}})\({word.upper()}s?\)")
+            defined = re.compile(rf"(?<![^\W_])((?:[^\W_]+[ \n-]+){{1,{_MOST_IN_FORM}}})\({word.upper()}s?\)")
             for passage in store.passages.passages(ids.tolist()):
                 found = (long_form(match[1], word) for match in defined.finditer(passage.text))
                 if form := next(filter(None, found), ""):

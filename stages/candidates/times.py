@@ -82,7 +82,9 @@ class Times:
 
 def _spans(named: Sequence[Mention], known: Calendar) -> tuple[tuple[Span, ...], float | None]:
     """The spans of all mentions, and the moment from which some were counted, None for the present."""
-    newest, counted = float(known.made[-1]), None
+    # what is dated in the future is no present to count from
+    past = known.made[known.made <= known.now]
+    newest, counted = float(past[-1]) if len(past) else known.now, None
     spans: list[Span] = []
     for mention in named:
         found = mention.spans(known)

@@ -76,7 +76,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Attributes", "neighbours"): lambda s: [(ids(s),), (ids(s)[:0],)],
     ("Attributes", "scope"): lambda s: [(Filter(), NOW), (Filter(folder="docs"), NOW), (Filter(tier="critical"), NOW)],
     ("Attributes", "of_tier"): lambda s: [("constitutional",), ("normal",), ("important",), ("none",)],
-    ("Attributes", "oldest_first"): lambda s: [(s.attributes.scope(Filter(folder=f), NOW),) for f in ("", "docs")],
+    ("Attributes", "oldest_first"): lambda s: [(scope,) for scope in scopes(s)],
     ("Attributes", "in_folder"): lambda s: [("docs/gateway",), ("docs/void",)],
     ("Passages", "passages"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "of_memory"): lambda s: [(int(each),) for each in s.attributes.of_tier("normal")[:3]] + [(10**6,)],

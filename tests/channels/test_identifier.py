@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from components.asking import query, scores
 
-from speckit_memory.channels.identifier import Identifier, IdentifierParams, identifiers
+from speckit_memory.channels.identifier import Identifier, IdentifierParams, at_paths, identifiers
 from speckit_memory.memory.indexing import Analyser
 from speckit_memory.pipeline.ports import Filter, Store
 from speckit_memory.pipeline.testing import FakeStore, Memory
@@ -117,6 +117,11 @@ NUMBERED = FakeStore(
 )
 def test_a_word_and_a_number_name_what_has_both_in_its_path(text: str, expected: dict[int, float]) -> None:
     assert scores(Identifier(IdentifierParams()).search(query(text), 10, NUMBERED)) == expected
+
+
+@pytest.mark.requirement("C3")
+def test_a_long_line_of_assignments_is_gone_through_once_for_paths() -> None:
+    assert list(at_paths(f"/ {'a=' * 100_000}", NUMBERED)) == []
 
 
 @pytest.mark.requirement("C2", "C3")

@@ -31,3 +31,7 @@ def test_the_sections_of_a_text_that_has_none_about_a_decision_are_not_read(monk
     monkeypatch.setattr("speckit_memory.memory.editing.sections.part", refused)
     body = "# Cache\n\nWe made a decision on caches.\n\n## Why\n\nAnswers repeat.\n"
     assert decision_words(body) == "We made a decision on caches. Answers repeat."
+
+
+def test_many_blank_lines_are_gone_through_once() -> None:
+    assert decision_words("Kept in memory." + "\n" * 150_000 + "- Later on disk.") == "Kept in memory. Later on disk."

@@ -85,6 +85,19 @@ KeyError: 'sid'"""
 
 
 @pytest.mark.parametrize(
+    "frames",
+    [
+        "#0 /srv/a.php(7): total()\n#1 [internal function]: run()\n#2 {main}",
+        "#0  0x00007f5a in total (k=0x0) at cart.c:10\n#1  main (argc=1) at main.c:4\n#2  start () from /lib/libc.so.6",
+        "    #0 0x4a5b in total /srv/cart.c:10\n    #1 0x4a6c in main /srv/main.c:4",
+    ],
+    ids=["php", "gdb", "sanitizer"],
+)
+def test_numbered_frames_are_none_of_what_is_asked(frames: str) -> None:
+    assert asked_by(f"Error: the cart of nobody was summed\n{frames}") == "the cart of nobody was summed"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "KeyError: 'sid'",
@@ -92,6 +105,7 @@ KeyError: 'sid'"""
         "first\n- at noon\n- at night",
         "a list:\n1: one\n2: two",
         "stack backtrace:\n   0: one",
+        "Fixed errors\n#12 Login fails\n#13 Cache (old) at capacity",
         "  at a (b.js:1:2)\n  at c (d.js:3:4)",
     ],
 )

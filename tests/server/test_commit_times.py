@@ -79,10 +79,55 @@ def test_git_tells_first_and_last_commits_below_the_workspace(history: Path) -> 
 
 
 @pytest.mark.requirement("I1.committed")
+def test_no_name_of_a_file_is_taken_for_a_commit(tmp_path: Path) -> None:
+    names = ["-n.md", ":(top)x.md", "\x01a.md", "\x01b.md"]
+    git(tmp_path, "init", "-q")
+    assert commit_times(tmp_path, names) == ({}, [])
+    for name in names:
+        (tmp_path / name).write_text("# A note\n")
+    git(tmp_path, "add", ".")
+    assert commit_times(tmp_path, names) == ({}, [])  # nothing is committed
+    git(tmp_path, "commit", "-qm", "One")
+
+    assert commit_times(tmp_path, names) == ({name: CommitTimes(day(1), day(1)) for name in names}, [])
+
+
+@pytest.mark.requirement("I1.committed")
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [("no program", "Exec format error"), ("#!/bin/sh\nexit 128\n", "`git ls-files` failed")],
+)
+def test_a_git_that_cannot_be_asked_stops_no_indexing(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(program)
+    (tmp_path / "bin" / "git").chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    done = call(history, ["index", "."])
+
+    assert done.status == 0
+    assert "E102" in done.out + done.err
+    assert why in done.out + done.err
+
+
+def test_a_history_that_takes_too_long_is_told(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("speckit_memory.memory.indexing.commit_times.SECONDS", 0.0)
+
+    _, problems = commit_times(history, ["docs/old ü.md"])
+
+    assert [problem.code for problem in problems] == ["E102"]
+
+
+@pytest.mark.requirement("I1.committed")
 def test_where_git_knows_no_first_commit_nothing_is_told(history: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth", "1", history.as_uri(), "shallow")
 
+    git(tmp_path / "shallow", "worktree", "add", "-q", "../beside")
+
     assert commit_times(tmp_path / "shallow", ["docs/old ü.md"]) == ({}, [])
+    assert commit_times(tmp_path / "beside", ["docs/old ü.md"]) == ({}, [])
     assert commit_times(tmp_path, ["docs/old ü.md"]) == ({}, [])
 
 

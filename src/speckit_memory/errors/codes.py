@@ -470,6 +470,14 @@ CODES: dict[str, Code] = {
         ("edit the file by hand and index it",),
         own_kind="request",
     ),
+    "E102": Code(
+        "git history not read",
+        "file",
+        "low",
+        "Documents that say nothing of their age are as old as their files, which in a clone are all of one day.",
+        ("run `git log` in that folder, which says why", "put the date of a document into its front matter"),
+        True,
+    ),
     "E104": Code(
         "section not found",
         "memory",

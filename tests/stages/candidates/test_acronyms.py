@@ -14,6 +14,7 @@ STORE = FakeStore(
     Memory(1, "", ("a pod disruption budget (PDB) is kept",)),
     Memory(2, "", ("role-based access control (RBAC), and a point of presence (POP)",)),
     Memory(3, "", ("the JSON of it (PDF)",)),
+    Memory(4, "", (f"a KEY is {'QUJD' * 50_000} and the known exchanged yield (KEY)",)),
 )
 
 
@@ -33,6 +34,7 @@ def variants(text: str, **params: Any) -> tuple[str, ...]:
         ("pod disruption budget", "PDB"),
         ("the Pod Disruption Budget", "the PDB"),
         ("RBAC", "role based access control"),
+        ("KEY", "known exchanged yield"),  # the blob before it is gone through once
         ("point of presence", "POP"),
     ],
 )

@@ -71,6 +71,7 @@ def _said(time: float) -> str:
         ("149 days ago", "2024-07-28", "2024-07-29"),
         ("a couple of months ago", "2024-10-01", "2024-11-01"),
         ("last year", "2023-01-01", "2024-01-01"),
+        ("in the past 9999 years", "1677-09-21", "2024-12-25"),
     ],
 )
 def test_times_are_read_as_people_mean_them(text: str, first: str, last: str) -> None:
@@ -123,6 +124,16 @@ def test_where_nothing_is_so_new_times_are_counted_from_the_newest_memory() -> N
     plan = planned("what did we discuss 2 days ago", now=datetime(2026, 5, 5, tzinfo=UTC))
 
     assert [_said(first) for first, _ in plan.times] == ["2024-12-22"]
+    assert plan.counted_from == _time("2024-12-24")
+
+
+@pytest.mark.requirement("C2.times")
+def test_nothing_is_counted_from_a_memory_dated_in_the_future() -> None:
+    plan = planned(
+        "what did we discuss yesterday", store=made(*DAYS, "2031-01-01"), now=datetime(2026, 5, 5, tzinfo=UTC)
+    )
+
+    assert [_said(first) for first, _ in plan.times] == ["2024-12-23"]
     assert plan.counted_from == _time("2024-12-24")
 
 
