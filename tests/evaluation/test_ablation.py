@@ -116,7 +116,7 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
     assert sets == [("long", "words"), ("short", "words")]
     verdicts = [(step["step"], step["verdict"]) for step in document["steps"]]
     assert verdicts == [("names", "pays"), ("texts", "pays"), ("min_max", "not exercised")]
-    assert document["steps"][2]["changed_answers"] == 45
+    assert document["steps"][2]["changed_answers"] == 90
     assert all([share["dataset"] for share in step["datasets"]] == ["long", "short"] for step in document["steps"])
     blocks = [block.splitlines() for block in of_two_sets.as_text().split("\n\n")]
     assert blocks[0] == [
@@ -133,7 +133,7 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
     ]
     assert [len({len(line) for line in block}) for block in blocks[1:3]] == [1, 1]
     assert blocks[3][0] == "Not exercised, no figure of any query changes without them: min_max."
-    assert blocks[3][1] == "So many answers change all the same, in scores or notes: min_max (45)."
+    assert blocks[3][1] == "So many answers change all the same, in scores or notes: min_max (90)."
     assert blocks[3][2].startswith("fuse is needed: ")
 
 

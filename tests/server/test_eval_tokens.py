@@ -34,11 +34,11 @@ WORDS = [
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve subjects with two relevant memories each: one short, one long whose subject stands at its end."""
+    """36 subjects with two relevant memories each: one short, one long whose subject stands at its end."""
     folder = tmp_path_factory.mktemp("tokens") / "sets"
     (folder / "qrels").mkdir(parents=True)
     documents, queries, judged = [], [], ["query-id\tcorpus-id\tscore"]
-    for word in WORDS:
+    for word in (f"{word}{ending}" for word in WORDS for ending in ("", "dale", "ford")):
         filler = "Entries are kept close to whoever reads them, and written down at night. " * 12
         documents += [
             {"_id": f"{word}/short.md", "title": f"The {word} cache", "text": f"The {word} cache has a reader."},
@@ -66,7 +66,7 @@ def test_every_way_of_answering_is_measured_at_every_budget_and_compared_with_th
     assert names == [f"default {SHIPPED_FORM}", "default excerpt=60,rows=1,why=none,last=cut", "passages by FTS5",
                      "passages by vectors"]  # fmt: skip
     assert [one["peer"] for one in measured["answers"]] == [False, False, True, True]
-    assert (measured["queries"], measured["documents"]) == (12, 24)
+    assert (measured["queries"], measured["documents"]) == (36, 72)
     for one in measured["answers"]:
         assert list(one["budgets"]) == ["300", "1000"]
         for budget, figures in one["budgets"].items():
