@@ -1,32 +1,30 @@
+"""What the health report says of pipelines beside the one that answers."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
 import pytest
 
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.engine import Memory
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
-
-VARIANTS = ("bm25", "rsf", "rrf")
+from tests.server.test_told_over_mcp import note, pipeline_file
 
 
 @pytest.fixture
 def failing(workspace: Path) -> Path:
-    """A workspace beside whose pipeline one variant failed, one was switched off and one does well."""
-    (workspace / ".speckit").mkdir(exist_ok=True)
-    (workspace / ".speckit" / "pipeline.yaml").write_text(f"extends: default\nshadows: [{', '.join(VARIANTS)}]\n")
-    call(workspace, ["search", "rank fusion"]).ok()
-    with EvaluationDatabase.open(workspace / "memory.evaluation.db", create=False) as database:
-        ran = {one.variant.name: one for one in database.experiments()}
-        database.retreat(ran["rsf"].control.hash, ran["rsf"].variant.hash, "off", "p95 of 812 ms", 4e9)
-    connection = apsw.Connection(str(workspace / "memory.evaluation.db"))
-    connection.execute(
-        "UPDATE answers SET failure = 'RuntimeError in rrf' WHERE pipeline = ? AND mode = 'shadow'",
-        (ran["rrf"].variant.hash,),
-    )
-    connection.close()
+    """A workspace with one shadow that failed, one that does well, and a dark run that was switched off."""
+    pipeline_file(workspace, "extends: default\nshadows: [bm25, rsf]\n")
+    (workspace / ".speckit" / "flags.yaml").write_text("flags: {SPECKIT_RRF: {state: dark_run}}\n", encoding="utf-8")
+    with Memory.open(workspace / "memory.db", root=workspace) as memory:
+        control, hashes = memory.pipeline.hash, {one.name: one.hash for one in memory.shadows}
+    note(workspace, {"simple": [1.0] * 5}, hashes.pop("rsf"), 1)
+    del hashes["bm25"]
+    with EvaluationDatabase.open(evaluation_file(workspace / "memory.db")) as database:
+        for dark_run in hashes.values():
+            database.retreat(control, dark_run, "off", "p95 of 812 ms", 4e9)
     return workspace
 
 
@@ -39,7 +37,7 @@ def test_what_is_wrong_stands_first_and_a_warning_is_cut_by_no_budget(failing: P
     assert doctor.status == 1
     assert doctor.out.startswith("fail")
     assert checks[0]["name"] == "shadows"
-    assert checks[0]["detail"].startswith("1 of 3 fail; 1 of 3 are switched off; 'rrf' in shadow, ")
-    assert "'rsf' in shadow, switched off" in checks[0]["detail"]
+    assert checks[0]["detail"].startswith("1 of 3 fail; 1 of 3 are switched off; 'rsf' in shadow, ")
+    assert "'rrf' in dark_run of 5% of queries, switched off" in checks[0]["detail"]
     verdicts = [line.split()[0] for line in doctor.out.splitlines() if line.split()[:1] in (["fail"], ["warn"], ["ok"])]
     assert verdicts == sorted(verdicts, key=["fail", "warn", "ok"].index)

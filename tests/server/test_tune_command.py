@@ -66,8 +66,8 @@ def test_the_same_seed_finds_the_same(pipeline: Path, tmp_path: Path) -> None:
 def test_what_makes_any_dataset_significantly_worse_is_not_taken(pipeline: Path, tmp_path: Path) -> None:
     # counting titles more would gain twice as much in the first set as it would lose in the second
     pipeline.write_text(PIPELINE.replace("single: {title: 0}", "single: {title: 0.5}"))
-    gaining = titles(tmp_path / "gaining", by_title=10)
-    losing = titles(tmp_path / "losing", by_mention=10, by_text=10)
+    gaining = titles(tmp_path / "gaining", by_title=40)
+    losing = titles(tmp_path / "losing", by_mention=40, by_text=40)
     ran = call(
         tmp_path, tune(tmp_path, pipeline, "--dataset", gaining, "--dataset", losing, "--parameter", TITLE, "--json")
     ).ok()

@@ -68,7 +68,7 @@ def test_an_exception_that_says_next_to_nothing_is_looked_for_with_the_names_of_
 
 
 @pytest.mark.requirement("C2.negation")
-@pytest.mark.parametrize("said", ["caching but not redis", "Caching without redis", "caching, not Redis?",
+@pytest.mark.parametrize("said", ["caching but not redis", "caching, not Redis?",
                                   "caching except for redis or minutes"])  # fmt: skip
 def test_what_a_query_says_to_be_no_part_of_it_is_left_out(root: Path, said: str) -> None:
     found = answer(root, said)
