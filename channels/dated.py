@@ -43,7 +43,8 @@ class Dated:
         if not plan.times and not plan.order:
             return Hits.ordered(np.empty(0, np.int64), np.empty(0), Scale.UNIT, limit=limit)
         ids = store.attributes.oldest_first(store.attributes.scope(query.wanted, query.now))
-        topic = plan.topic or ()
+        meant = {found.term: next(iter(found.instead)) for found in plan.respelt}
+        topic = tuple(meant.get(term, term) for term in plan.topic or ())
         if plan.order:
             ids = _about(topic, ids, store)
             ids = (ids[::-1] if plan.order == "newest" else ids)[: self._params.ordered]

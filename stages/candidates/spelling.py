@@ -98,8 +98,10 @@ class Spelling:
     def _unknown(
         self, query: Query, lexicon: Lexicon, is_held: Callable[[str], bool] | None
     ) -> Iterator[tuple[str, str]]:
-        """The words that could be misspelt, each with its term: no memory holds them, and they are not quoted."""
-        params, terms = self._params, set(query.terms)
+        """The words that could be misspelt, each with its term: no memory holds them, they are not quoted, and they say
+        more than that the question is about a time."""
+        topic = query.plan.topic
+        params, terms = self._params, set(query.terms if topic is None else topic)
         quoted = set(_WORD.findall(" ".join(query.required)))
         # Where other signs than blanks separate words, there may be a thousand of them.
         for word in islice(dict.fromkeys(_WORD.findall(query.text)), params.max_query_words):

@@ -61,6 +61,12 @@ def test_the_latest_decision_is_the_newest_of_those_about_the_topic(journal: Pat
 
 
 @pytest.mark.requirement("C2.times")
+def test_words_that_ask_for_a_time_are_no_slips_and_slips_of_the_topic_are_read(journal: Path) -> None:
+    assert answered(journal, "what did we decide in March 2024")["notes"]["warnings"] == []
+    assert keys(journal, "latest decision about the quoka cache")[0] == "adr/0002.md"
+
+
+@pytest.mark.requirement("C2.times")
 def test_times_are_counted_back_from_the_newest_memory_where_the_project_has_rested(journal: Path) -> None:
     answer = answered(journal, "what did we do yesterday?")
 
