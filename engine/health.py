@@ -17,8 +17,7 @@ from speckit_memory.engine.noted import notes
 from speckit_memory.engine.reloading import FilesFollowed
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.serving import Serving
-from speckit_memory.engine.shadowing.earlier import tallied
-from speckit_memory.engine.shadowing.variant import WHY, ShadowState
+from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tallied
 from speckit_memory.engine.vector_index import told_vectors
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError

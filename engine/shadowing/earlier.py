@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import cast, get_args
 
 from speckit_memory.engine.shadowing.placement import WINDOW, Place
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Retreat
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.recording import Recorder
-    from speckit_memory.engine.shadowing.variant import ShadowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +41,3 @@ def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earl
 def _earlier(database: EvaluationDatabase, control: str, variant: str, last: Retreat | None) -> Earlier:
     place, since = (cast("Place", last.placement), last.at) if last else ("beside", 0.0)
     return Earlier(place, since, database.latest_costs(control, variant, since=since, most=WINDOW))
-
-
-def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
-    """The states of variants of a control, those that run live with the counts of all processes.
-
-    These are those of this process where the file cannot be read, which the report on health tells of its own.
-    """
-    recorder.write()
-    if states and recorder.path.exists():
-        with suppress(SpeckitError), EvaluationDatabase.open(recorder.path, create=False) as database:
-            return tuple(_counted(state, control, database) for state in states)
-    return tuple(states)
-
-
-def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
-    if state.mode == "shadow":
-        return state
-    found = database.tally(control, state.hash, state.mode)
-    return replace(state, seen=found.seen, failed=found.failed, dropped=found.dropped)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.placement import REST_SECONDS, Place, Placement
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Mode
 from speckit_memory.pipeline.checked_variants import CheckedVariant
 from speckit_memory.pipeline.runner import Runner
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.recording import Recorder
 
 LOGGER = logging.getLogger(__name__)
 
@@ -142,3 +148,24 @@ class RunningVariant:
                 self.name, self.mode, self.flag, self.hash, self.sample, self.place, self.seen, self.failed,
                 dict(self.dropped), self.placement.p95_ms, self.placement.budget_ms, self.retreat,
             )  # fmt: skip
+
+
+def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
+    """The states of variants of a control, those that run live with the counts of all processes.
+
+    These are those of this process where the file cannot be read, which the report on health tells of its own.
+    """
+    recorder.write()
+    if states and recorder.path.exists():
+        with suppress(SpeckitError), EvaluationDatabase.open(recorder.path, create=False) as database:
+            return tuple(_counted(state, control, database) for state in states)
+    return tuple(states)
+
+
+def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
+    if state.mode == "shadow":
+        return state
+    found = database.tally(control, state.hash, state.mode)
+    # a run that never ended leaves no answer to be counted
+    seen, failed = max(found.seen, state.seen), max(found.failed, state.failed)
+    return replace(state, seen=seen, failed=failed, dropped=found.dropped)
