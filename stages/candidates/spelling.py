@@ -20,7 +20,7 @@ _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MOST_TEXTS = 3
-"""In so many texts a word is looked up as it is written."""
+"""A word that no more texts hold is looked up as it is written."""
 MOST_LETTERS = 64
 """Of unknown words so many letters are looked at: a word has sixty neighbours for each of its letters."""
 
@@ -173,7 +173,8 @@ def _as_written(term: str, word: str, store: Store) -> str:
         (lexicon.index("title"), lambda ids: store.attributes.label("title", ids)),
         (lexicon.index("path"), lambda ids: store.attributes.label("key", ids)),
     ):
-        seen = texts(index.ids[index.postings(term).rows[:_MOST_TEXTS]]) if index.holders(term) else ()
+        # of frequent words it would depend on which documents came first what is read
+        seen = texts(index.ids[index.postings(term).rows]) if 0 < index.holders(term) <= _MOST_TEXTS else ()
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
         forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
         if forms:

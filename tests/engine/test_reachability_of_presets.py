@@ -49,12 +49,14 @@ APART = {
 UNHEARD = {
     "attribution": "the rows of the tools name the channels that found them by themselves",
     "constitutional_guarantee": "the channel and the pin beside it bring the memories in, so that none is missing",
+    "encoder": "no encoder is named",
 }
 UNREACHED = {
     "catalogue": UNHEARD,
     "default": {
         **UNHEARD,
         "state_filter": "the rows tell their state by themselves, and without limits nothing is hidden",
+        "encoder_notice": "no encoder is named",
         "fallback": "the vectors of a store that is embedded find something for every question",
     },
 }  # fmt: skip
