@@ -113,7 +113,7 @@ def test_the_command_asks_a_copy_of_the_store_what_was_asked_in_the_workspace(as
     assert (shown.status, "rrf" in shown.out, "kept as" in shown.out) == (0, True, False)
     assert "1 query without texts left out" in shown.out
     assert "eval judge --experiment" not in shown.out
-    refused = call(asked, ["eval", "replay", "--pipeline", "bm25", "--since", "1s"])
+    refused = call(asked, ["eval", "replay", "--pipeline", "bm25", "--since", datetime.now(UTC).isoformat()])
     assert (refused.status, "nothing to ask again" in refused.err) == (2, True)
 
 

@@ -84,11 +84,14 @@ def test_a_model_is_fetched_used_without_a_network_and_taken_back(root: Path, hu
     assert (fetched.json["revision"], "OnnxTextEmbedding" in fetched.json["pooling"]) == (REVISION, True)
     assert set(fetched.json["files"]) == set(hub.files)
 
-    used = run(root, "model", "use", NAME, "--json")  # where there is no network
-    assert used.status == 0, used.err
-    assert used.json["built"]["embedded"] == used.json["built"]["total"] > 0
+    refused = run(root, "model", "use", NAME, "--json")  # where there is no network
+    assert (refused.status, "changed" in refused.json) == (1, False), "a model of five words is worse"
+    assert refused.json["built"]["embedded"] == refused.json["built"]["total"] > 0
+    assert refused.json["compared"]["made"] > 0
+    assert model_in_use(root) == "bundled"
+    used = run(root, "model", "use", NAME, "--no-compare", "--json").ok()
+    assert used.json["built"]["embedded"] == 0, "what was built is kept"
     assert used.json["changed"]["pending"] == 0
-    assert used.json["compared"]["made"] > 0
     assert model_in_use(root) == NAME
     keys, told = search(root, "backup copy")
     assert keys[0] == "docs/storage/backup.md"

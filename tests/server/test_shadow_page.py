@@ -189,11 +189,12 @@ def test_every_figure_of_the_page_is_that_of_the_json(shown: tuple[str, Element,
 
 def test_the_verdict_stands_first_and_is_more_than_a_colour(shown: tuple[str, Element, dict[str, Any]]) -> None:
     _, root, _ = shown
-    assert root.find("h1")[0].words == "2 variants beside what is served: 1 worse (rsf), 1 same (default again)."
+    assert root.find("h1")[0].words == "2 variants beside what is served: 1 worse (rsf), 1 undecided (default again)."
     badges = [badge.words for badge in root.all() if badge.attributes.get("class", "").startswith("badge")]
-    assert badges == ["▼ worse", "= same"]
-    leads = [part.words for part in root.find("p", **{"class": "lead"})]
-    assert leads == ["▼ worse rsf is worse than default", "= same default again makes no difference"]
+    assert badges == ["▼ worse", "◐ undecided"]
+    worse, undecided = (part.words for part in root.find("p", **{"class": "lead"}))
+    assert worse == "▼ worse rsf is worse than default"
+    assert re.fullmatch(r"◐ undecided Not decided yet: 60 of about [\d,]+ queries, all answered alike", undecided)
 
 
 @pytest.mark.requirement("P5.first_sight")

@@ -113,7 +113,7 @@ def test_a_search_at_the_command_line_imports_what_stands_in_the_list_and_nothin
     assert packages & {"asyncio", "concurrent", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"} == set()
     assert names & {"numpy.ma", "numpy.testing", "numpy.random", "numpy.fft", "pydantic.networks"} == set()
     assert {name.removeprefix(INDEXING) for name in names if name.startswith(INDEXING)} == {
-        *("analysis", "anchors", "embedding", "encoding", "identifiers", "limits", "metadata"),
+        *("analysis", "anchors", "dates", "embedding", "encoding", "identifiers", "limits", "metadata"),
         *("secret_forms", "secrets", "title", "token_estimate"),  # a question is kept without its secrets
         *(
             f"embedders{module}"
