@@ -71,12 +71,12 @@ def tried(folder: Path, count: int, seed: int, documents: list[bytes]) -> Figure
     again, _ = _ran(root, "index", ".", "--json")  # what moved has come to rest
     last, figures.again_seconds = _ran(root, "index", ".", "--json")
     figures.broken += [*_well(first), *_well(again), *_well(last)]
+    if WORD.encode() in b"".join(_contents(root)):  # before it is asked for: what is asked is kept
+        figures.broken.append("a file outside of the workspace was read")
     if not figures.broken:
         _count(figures, made, first.json, again.json)
         _compare(figures, again.json, last.json)
         _ask(figures, root)
-    if WORD.encode() in b"".join(_contents(root)):
-        figures.broken.append("a file outside of the workspace was read")
     if (root / "pwned").exists() or Path("pwned").exists() or set(folder.iterdir()) != before:
         figures.broken.append("something was run or written outside of the workspace")
     _time(figures, root, made)
