@@ -171,8 +171,9 @@ class OfStored:
         )
 
     def _p(self, metric: str, differences: Column) -> float:
-        """Adjusted for this metric and all that the report tests, of all its variants."""
-        tests = (len(self._pipelines) - 1) * len({metric, *COMPARED_METRICS})
+        """Adjusted for this metric and all that the report tests, of all its variants; preferences are one test."""
+        tested = {metric} if metric == "interleaving" else {metric, *COMPARED_METRICS}
+        tests = (len(self._pipelines) - 1) * len(tested)
         return min(1.0, tests * anytime_p(differences))
 
     def _differences(self, place: int, metric: str) -> Column | None:

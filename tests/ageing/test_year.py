@@ -25,7 +25,7 @@ from speckit_memory.evaluation.dataset import read
 
 pytestmark = pytest.mark.usefixtures("simulated")
 
-SEED, SIZE, DAYS, QUERIES = 3, 12, 33, 60
+SEED, SIZE, DAYS, QUERIES = 3, 12, 33, 200
 CONFIDENCE = adding("confidence", "judgements", {"use": "confidence", "weight": 0.3})
 FACTS = (
     "SELECT key, tier, stability, difficulty, confidence, access_count, review_count, last_review, expires_at "

@@ -38,7 +38,7 @@ SAYS = {
 def workspace(tmp_path: Path) -> Path:
     """A workspace beside a dataset whose queries are answered by mentions, of which only the first is judged."""
     (tmp_path / ".speckit").mkdir()
-    judged_sets.titles(tmp_path / "texts", by_mention=16)
+    judged_sets.titles(tmp_path / "texts", by_mention=32)
     lines = (tmp_path / "texts" / "qrels" / "test.tsv").read_text().splitlines()
     (tmp_path / "texts" / "qrels" / "test.tsv").write_text("\n".join(lines[:2]) + "\n")
     for name, code in SAYS.items():

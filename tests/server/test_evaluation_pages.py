@@ -55,7 +55,7 @@ def test_the_workflow_stops_a_pull_request_that_makes_search_worse(tmp_path: Pat
     steps = workflow["jobs"]["gate"]["steps"]
     assert steps[0]["with"]["fetch-depth"] == 0
     (gate,) = [step["run"] for step in steps if str(step.get("run")).startswith("speckit-memory")]
-    judged_sets.titles(tmp_path / "search-queries", by_mention=16)
+    judged_sets.titles(tmp_path / "search-queries", by_mention=32)
     (tmp_path / ".speckit").mkdir()
     (tmp_path / ".speckit" / "pipeline.yaml").write_text("pipeline: mine\nextends: bm25\n")
     name = "-c user.name=somebody -c user.email=somebody@example.org"

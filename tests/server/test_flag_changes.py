@@ -435,13 +435,15 @@ LIVED = "SPECKIT_TRM"
 @pytest.mark.requirement("P11.evidence", "P11.audit")
 @pytest.mark.usefixtures("processes")
 def test_what_a_live_experiment_showed_outlives_its_queries(tmp_path: Path) -> None:
-    flags(tmp_path, f"flags: {{{LIVED}: {{state: shadow, was: dark_run}}}}\n")
+    before = f"flags: {{{LIVED}: {{state: shadow, was: dark_run}}}}\n"
+    flags(tmp_path, before)
     name = lived(tmp_path, pair_of(LIVED), 210)
     assert call(tmp_path, ["flags", "promote", LIVED, "--evidence", name]).status == 0
     with EvaluationDatabase.open(evaluation_file(tmp_path / "memory.db")) as database:
         assert database.prune(before=1e9 + 400, max_bytes=10**9) == 210
     audited = call(tmp_path, ["flags", "audit"])
     assert (audited.status, audited.err) == (0, "")
+    flags(tmp_path, before)
     again = call(tmp_path, ["flags", "promote", LIVED, "--evidence", name])
     assert (again.status, again.err) == (0, "")
     asked_again = call(tmp_path, ["eval", "gate", "--own", "--against", name])

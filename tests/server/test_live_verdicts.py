@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.throwaway import source_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import Judgement
 from tests.server.doors import call
@@ -32,7 +32,6 @@ rerank: {remove: [named]}
 def test_over_300_live_queries_the_same_pipeline_orders_alike_and_a_planted_regression_is_worse(tmp_path: Path) -> None:
     root, store = tmp_path, tmp_path / "memory.db"
     dataset = read(bundled.FOLDER)
-    shutil.copytree(bundled.FOLDER / "docs", root / "docs")
     (root / ".speckit").mkdir()
     (root / "weak.yaml").write_text(WEAK)
     (root / ".speckit" / "pipeline.yaml").write_text("pipeline: ours\nshadows: [default, ../weak.yaml]\n")
@@ -40,7 +39,7 @@ def test_over_300_live_queries_the_same_pipeline_orders_alike_and_a_planted_regr
     # each again with a word before it, until there are enough
     asked = [(f"{word} {query.text}".strip(), query) for word in ("", "about", "why") for query in curated][:QUERIES]
     with Memory.open(store, root=root, environ={}) as memory:
-        memory.index(root / "docs")
+        memory.index_documents(source_of(document) for document in dataset.corpus())
         ids = {key: memory.get(key).id for key in dataset.keys}
         judged = []
         for text, query in asked:
