@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ import numpy as np
 
 from speckit_memory.config.files.paths import is_file
 from speckit_memory.memory.indexing.embedders import model_folder
-from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.indexing.embedders.onnx import POOLED, TOKENIZER
+from speckit_memory.memory.indexing.embedders.token_encoder import TOKENIZER, TokenEncoder
 from speckit_memory.pipeline.ports import Vectors
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -21,12 +20,8 @@ _ACCEPTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_typ
 Tensors = Mapping[str, Vectors]
 
 
-class BertEncoder:
+class BertEncoder(TokenEncoder):
     """Runs the model in 32 bits, one text at a time, as sentence-transformers would."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._run: Callable[[str], Vectors] | None = None
 
     @staticmethod
     def is_in(folder: Path) -> bool:
@@ -42,41 +37,14 @@ class BertEncoder:
         folder = self._folder.resolve()
         return f"bert-{folder.parent.name if folder.name == 'model' else folder.name}"
 
-    def fingerprint(self) -> str:
-        """A digest of the weights, of the tokeniser and of how vectors are made of them."""
-        files = model_folder.digest([self._folder / name for name in (WEIGHTS, CONFIG, TOKENIZER)])
-        return f"{files} {model_folder.longest(self._folder)} {model_folder.pooling(self._folder)}"
-
-    def prompts(self) -> Prompts:
-        """The prompts that the folder names."""
-        return model_folder.prompts(self._folder)
-
-    def pooling(self) -> str:
-        """As the folder says."""
-        return model_folder.pooling(self._folder)
-
-    def load(self) -> None:
-        """Reads the weights, unless that is done."""
-        self._loaded()
-
-    def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,)."""
-        return self._loaded()(text)
-
-    def _loaded(self) -> Callable[[str], Vectors]:
-        if self._run is None:
-            self._run = self._load()
-        return self._run
+    def _files(self) -> Sequence[Path]:
+        return [self._folder / name for name in (WEIGHTS, CONFIG, TOKENIZER)]
 
     def _load(self) -> Callable[[str], Vectors]:
-        from tokenizers import Tokenizer
-
         config = model_folder.settings_of(self._folder / CONFIG)
-        tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(min(model_folder.longest(self._folder), config["max_position_embeddings"]))
+        tokenizer = self._tokenizer(min(model_folder.longest(self._folder), config["max_position_embeddings"]))
         tensors = read_tensors(self._folder / WEIGHTS)
-        pooled = POOLED[model_folder.pooling(self._folder)]
+        pooled = self._pooled()
         return lambda text: pooled(_states(tokenizer.encode(text).ids, tensors, config))
 
 
