@@ -9,9 +9,9 @@ from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.memory.indexing.acronyms import long_form
 
 _MOST_DOCUMENTS = 10
-_SMALL = frozenset(("a", "an", "and", "for", "in", "of", "on", "the", "to"))
 _DEFINITION = re.compile(r"((?:[^\W\d_]+[ -]){1,7}[^\W\d_]+) \(([A-Z]{2,6})\)")
 
 
@@ -24,7 +24,7 @@ def acronyms(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     meanings: defaultdict[str, set[str]] = defaultdict(set)
     for text in collection.texts:
         for words, acronym in _DEFINITION.findall(text):
-            meanings[acronym].add(" ".join(_long_form(words, acronym)).casefold())
+            meanings[acronym].add(long_form(words, acronym).casefold())
     known = [
         (acronym, min(forms)) for acronym, forms in sorted(meanings.items()) if len(forms) == 1 and "" not in forms
     ]
@@ -51,19 +51,3 @@ def _in_a_row(collection: Collection, text: str) -> Rows:
     run = f" {' '.join(stems)} "
     held = collection.with_tokens(stems)
     return tuple(row for row in held if run in f" {' '.join(collection.tokens(collection.texts[row]))} ")
-
-
-def _long_form(words: str, acronym: str) -> list[str]:
-    """The last of these words, from one on that begins as the acronym does, with its letters as initials; small words
-    between them may be passed over. None where they do not begin so."""
-    form: list[str] = []
-    left = list(acronym.casefold())
-    for word in reversed(re.split("[ -]", words)):
-        if left and word[0].casefold() == left[-1]:
-            left.pop()
-        elif word.casefold() not in _SMALL:
-            break
-        form.insert(0, word)
-        if not left:
-            return form
-    return []

@@ -9,14 +9,13 @@ from itertools import islice
 
 from pydantic import Field
 
+from speckit_memory.memory.indexing.acronyms import SMALL_WORDS, long_form
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Scope, Store
 
 _WORD = re.compile(r"[^\W_]+")
 _ACRONYM = re.compile(r"[^\W\d_]{2,6}")
-_SMALL = frozenset(("a", "an", "and", "for", "in", "of", "on", "the", "to"))
-"""Words of which acronyms have no letter, for the most part."""
 _MOST_IN_FORM = 8
 
 
@@ -92,23 +91,11 @@ class Acronyms:
                 run = places[start : start + size]
                 said = text[run[0].start() : run[-1].end()]
                 every = "".join(word[0][0] for word in run)
-                for acronym in dict.fromkeys((every, "".join(w[0][0] for w in run if w[0].casefold() not in _SMALL))):
+                for acronym in dict.fromkeys(
+                    (every, "".join(w[0][0] for w in run if w[0].casefold() not in SMALL_WORDS))
+                ):
                     token = acronym.casefold()
                     known = len(acronym) > 1 and (bodies.holders(token) or titles.holders(token))
                     if known and len(store.fulltext.holding([f"{said} {acronym}"], 1, scope)):
                         yield said, acronym.upper()
                         return
-
-
-def long_form(text: str, acronym: str) -> str:
-    """The last words of a text that begin with the letters of an acronym, "" where there are none."""
-    words = [word for word in re.split(r"[ \n-]+", text) if word]
-    left = list(acronym.casefold())
-    for place in range(len(words) - 1, -1, -1):
-        if left and words[place][0].casefold() == left[-1]:
-            left.pop()
-        elif words[place].casefold() not in _SMALL:
-            return ""
-        if not left:
-            return " ".join(words[place:])
-    return ""
