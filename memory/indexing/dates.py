@@ -52,7 +52,7 @@ class Day(NamedTuple):
 def day_of(match: re.Match[str]) -> Day | None:
     """The day that a match of `DATE` names; None for one that no calendar has."""
     part = {name.rstrip("12345"): said for name, said in match.groupdict().items() if said}
-    month = int(part["month"]) if "month" in part else _month(part["name"])
+    month = int(part["month"]) if "month" in part else month_number(part["name"])
     day = Day(int(part.get("year", 0)), month, int(part.get("day", 0)))
     return day if 1 <= month <= len(MONTHS) and day.day <= 31 else None
 
@@ -75,21 +75,18 @@ def opening_time(text: str) -> float | None:
     if match is None or (day := day_of(match)) is None:
         return None
     clock = before if before and before["hour"] else _BEHIND.match(text, match.end())
-    return _moment(day, clock)
+    return time_of(day, clock)
 
 
 def named_time(key: str) -> float | None:
     """The day in the name of a file, such as `2024-03-12-standup.md`, in seconds since 1970; None where it has none."""
     match = _NAMED.search(PurePosixPath(key).stem)
-    return _moment(Day(int(match["year"]), int(match["month"]), int(match["day"]))) if match else None
+    return time_of(Day(int(match["year"]), int(match["month"]), int(match["day"]))) if match else None
 
 
-def time_of(day: Day) -> float | None:
-    """When a day begins, in seconds since 1970; None for a month, and for a day that no calendar has."""
-    return _moment(day)
-
-
-def _moment(day: Day, clock: re.Match[str] | None = None) -> float | None:
+def time_of(day: Day, clock: re.Match[str] | None = None) -> float | None:
+    """When a day begins, or the time of that day, in seconds since 1970; None for a month, and for a day or a time that
+    does not exist."""
     with suppress(ValueError):  # a month alone, the 31st of June, the year 0, or 13 pm
         began = datetime(*day, *_clock(clock), tzinfo=UTC)
         return known_time(began.timestamp())
@@ -105,5 +102,6 @@ def _clock(clock: re.Match[str] | None) -> tuple[int, int, int]:
     return hour, int(clock["minute"]), int(clock["second"] or 0)
 
 
-def _month(name: str) -> int:
+def month_number(name: str) -> int:
+    """The number of a month, 1 to 12, by the first three letters of its name or more."""
     return next(number for number, month in enumerate(MONTHS, 1) if month.casefold().startswith(name[:3].casefold()))

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from speckit_memory.memory.indexing.dates import DATE, MONTHS, Day, day_of
+from speckit_memory.memory.indexing.dates import DATE, MONTHS, Day, day_of, month_number
 from speckit_memory.memory.store.records import EARLIEST, LATEST
 from speckit_memory.pipeline.ports import Column
 
@@ -32,8 +32,8 @@ _CARDINALS = (
     | {word: number for number, word in enumerate((*_ONES, *_TEENS), 1)}
     | {word: 10 * number for number, word in enumerate(_TENS, 2)}
 )
-_NUMBER = rf"(?P<{{0}}>\d{{{{1,4}}}}|(?:a[ ])?couple[ ]of|(?:a[ ])?few|[a-z]+(?:[- ](?:{'|'.join(_ONES[:9])}))?)"
-_ORDINAL = rf"(?P<{{0}}>\d{{{{1,3}}}}(?:st|nd|rd|th)|(?:(?:{'|'.join(_TENS)})[- ])?[a-z]+)"
+_NUMBER = rf"(?P<n>\d{{1,4}}|(?:a[ ])?couple[ ]of|(?:a[ ])?few|[a-z]+(?:[- ](?:{'|'.join(_ONES[:9])}))?)"
+_ORDINAL = rf"(?P<n>\d{{1,3}}(?:st|nd|rd|th)|(?:(?:{'|'.join(_TENS)})[- ])?[a-z]+)"
 _SESSION = r"(?:sessions?|conversations?|discussions?|chats?|meetings?)"
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
 _UNIT = r"(?P<unit>day|week|month|year)"
@@ -43,9 +43,25 @@ _WORDS = ("between", "from", "since", "after", *_BEFORE, "on", "in", "at", "as o
 _PREPOSITION = re.compile(
     rf"\b(?P<word>{'|'.join(_WORDS)})[ ](?:the[ ])?(?:(?:early|mid|late|month of|year)[ -])?$", re.IGNORECASE
 )
-_JOINT = re.compile(r"\s*(?:,?[ ]?\b(?:and|to|until|till|through|thru)\b|[-–—])\s*(?:the[ ])?", re.I)
-_BARE = re.compile(rf"\b(?:{_MONTH}|(?P<year>(?:19|20)\d\d))\b(?![ ]?[-.:/]?\d)", re.I)
+_JOINT = re.compile(r"\s*(?:,?[ ]?\b(?:and|to|until|till|through|thru)\b|[-–—])\s*(?:the[ ])?", re.IGNORECASE)
+_BARE = re.compile(rf"\b(?:{_MONTH}|(?P<year>(?:19|20)\d\d))\b(?![ ]?[-.:/]?\d)", re.IGNORECASE)
 """A month or a year by itself, which is one behind a preposition alone."""
+_AGO = re.compile(rf"\b{_NUMBER}[ ]{_UNIT}s?[ ]ago\b", re.IGNORECASE)
+_LAST = re.compile(
+    rf"(?P<the>\b(?:the|this|over|within|in)[ ])?\b(?P<last>last|past|previous)[ ](?:{_NUMBER}[ ])?{_UNIT}s?\b",
+    re.IGNORECASE,
+)
+_TODAY = re.compile(r"\b(?:earlier[ ])?(?:today|this (?:morning|afternoon|evening))\b|\btonight\b", re.IGNORECASE)
+_YESTERDAY = re.compile(r"\byesterday\b", re.IGNORECASE)
+_THIS = re.compile(rf"\bthis[ ]{_UNIT}\b", re.IGNORECASE)
+_SESSIONS_AGO = re.compile(rf"\b{_NUMBER}[ ]{_SESSION}[ ]ago\b", re.IGNORECASE)
+_SESSION_NUMBERS = re.compile(
+    r"\b(?:sessions?|meetings?|conversations?)[ ]#?"
+    r"(?P<a>\d{1,4})(?:[ ]?(?:to|through|thru|until|and|-|–)[ ]?(?P<b>\d{1,4}))?\b",
+    re.IGNORECASE,
+)
+_LAST_SESSIONS = re.compile(rf"\b(?:last|previous)[ ](?:{_NUMBER}[ ])?(?:{_SESSION}|time)\b", re.IGNORECASE)
+_SESSION_ORDINALS = re.compile(rf"\b{_ORDINAL}[ ]{_SESSION}\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +138,7 @@ def _period(match: re.Match[str]) -> Day | None:
         return day_of(match)
     if match["year"]:
         return Day(int(match["year"]), 0, 0)
-    return Day(0, [month.casefold() for month in MONTHS].index(match["month"].casefold()) + 1, 0)
+    return Day(0, month_number(match["month"]), 0)
 
 
 def _span(period: Day) -> Span | None:
@@ -192,15 +208,14 @@ def _ordinal(said: str) -> int | None:
 
 
 def _ago(text: str) -> Iterator[Mention]:
-    for match in re.finditer(rf"\b{_NUMBER.format('n')}[ ]{_UNIT}s?[ ]ago\b", text, re.I):
+    for match in _AGO.finditer(text):
         if (number := _counted(match["n"])) is not None:
             yield Mention(*match.span(), partial(_unit, match["unit"].casefold(), number), relative=True)
 
 
 def _last(text: str) -> Iterator[Mention]:
     """`last week` is the one before this; `the last week` and `last 2 weeks` end now."""
-    opening = r"(?P<the>\b(?:the|this|over|within|in)[ ])?\b(?P<last>last|past|previous)[ ]"
-    for match in re.finditer(rf"{opening}(?:{_NUMBER.format('n')}[ ])?{_UNIT}s?\b", text, re.I):
+    for match in _LAST.finditer(text):
         number, unit = _counted(match["n"]), match["unit"].casefold()
         if number is None:
             continue
@@ -210,28 +225,25 @@ def _last(text: str) -> Iterator[Mention]:
 
 
 def _today(text: str) -> Iterator[Mention]:
-    for match in re.finditer(
-        r"\b(?:earlier[ ])?(?:today|this (?:morning|afternoon|evening))\b|\btonight\b", text, re.I
-    ):
+    for match in _TODAY.finditer(text):
         yield Mention(*match.span(), partial(_days, 0, 1), relative=True)
-    for match in re.finditer(r"\byesterday\b", text, re.I):
+    for match in _YESTERDAY.finditer(text):
         yield Mention(*match.span(), partial(_days, -1, 0), relative=True)
-    for match in re.finditer(rf"\bthis[ ]{_UNIT}\b", text, re.I):
+    for match in _THIS.finditer(text):
         yield Mention(*match.span(), partial(_unit, match["unit"].casefold(), 0), relative=True)
 
 
 def _sessions(text: str) -> Iterator[Mention]:
     """Sessions by their number, the first one being 1, or counted back from now."""
-    for match in re.finditer(rf"\b{_NUMBER.format('n')}[ ]{_SESSION}[ ]ago\b", text, re.I):
+    for match in _SESSIONS_AGO.finditer(text):
         if number := _counted(match["n"]):
             yield Mention(*match.span(), partial(_numbered, -number, -number))
-    span = r"(?P<a>\d{1,4})(?:[ ]?(?:to|through|thru|until|and|-|–)[ ]?(?P<b>\d{1,4}))?"
-    for match in re.finditer(rf"\b(?:sessions?|meetings?|conversations?)[ ]#?{span}\b", text, re.I):
+    for match in _SESSION_NUMBERS.finditer(text):
         yield Mention(*match.span(), partial(_numbered, int(match["a"]), int(match["b"] or match["a"])))
-    for match in re.finditer(rf"\b(?:last|previous)[ ](?:{_NUMBER.format('n')}[ ])?(?:{_SESSION}|time)\b", text, re.I):
+    for match in _LAST_SESSIONS.finditer(text):
         if number := _counted(match["n"]):
             yield Mention(*match.span(), partial(_numbered, -number, -1))
-    for match in re.finditer(rf"\b{_ORDINAL.format('n')}[ ]{_SESSION}\b", text, re.I):
+    for match in _SESSION_ORDINALS.finditer(text):
         if number := _ordinal(match["n"]):
             yield Mention(*match.span(), partial(_numbered, number, number))
 

@@ -91,9 +91,8 @@ class Acronyms:
                 run = places[start : start + size]
                 said = text[run[0].start() : run[-1].end()]
                 every = "".join(word[0][0] for word in run)
-                for acronym in dict.fromkeys(
-                    (every, "".join(w[0][0] for w in run if w[0].casefold() not in SMALL_WORDS))
-                ):
+                telling = "".join(word[0][0] for word in run if word[0].casefold() not in SMALL_WORDS)
+                for acronym in dict.fromkeys((every, telling)):
                     token = acronym.casefold()
                     known = len(acronym) > 1 and (bodies.holders(token) or titles.holders(token))
                     if known and len(store.fulltext.holding([f"{said} {acronym}"], 1, scope)):

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.memory.indexing.acronyms import long_form
 from speckit_memory.pipeline.model import Plan
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask
-from speckit_memory.stages.candidates.acronyms import Acronyms, AcronymsParams, long_form
+from speckit_memory.stages.candidates.acronyms import Acronyms, AcronymsParams
 
 STORE = FakeStore(
     Memory(1, "", ("a pod disruption budget (PDB) is kept",)),
