@@ -15,6 +15,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from mmap import PAGESIZE
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ from speckit_memory.memory.store.evaluation.records import (
     StepCost,
     VariantRecord,
 )
+from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
 
 STARTING_SECONDS = 60.0
 """How long a process may take to open the store."""
@@ -145,41 +147,27 @@ def main() -> None:
 
 
 def _serve(replayer: Replayer, given: BinaryIO, out: BinaryIO) -> None:
-    _bound()
+    bound_memory(_most_memory(), for_good=False)
     _tell(out, {"ready": True})
     while message := _message(given):
         query, control = json.loads(message)
         seen = Observation(QueryRecord(**query), _answer_of(control))
         found = replayer.replay(seen, lambda step: _begin(step, out))
-        _expect(None)
+        expect_within(None)
         _tell(out, asdict(found))
 
 
 def _begin(step: str, out: BinaryIO) -> None:
-    _expect(ANSWER_SECONDS + ORPHAN_SECONDS)
+    expect_within(ANSWER_SECONDS + ORPHAN_SECONDS)
     _tell(out, {"step": step})
 
 
-def _expect(seconds: float | None) -> None:
-    """Has the system end this process unless it is called again within so many seconds, whatever a component does."""
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds or 0.0)
-
-
-def _bound() -> None:
-    """No core dumps, and no more address space than what is taken now and `MEMORY_BYTES`."""
-    try:
-        import resource
-    except ImportError:
-        return
-    wanted = {"RLIMIT_CORE": 0}
+def _most_memory() -> int:
+    """What is taken now and `MEMORY_BYTES`; 0 where the platform does not say what is taken."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        wanted["RLIMIT_AS"] = pages * resource.getpagesize() + MEMORY_BYTES
-    for name, most in wanted.items():
-        with suppress(ValueError, OSError):  # a limit that the platform does not know, or a lower one
-            resource.setrlimit(getattr(resource, name), (most, resource.getrlimit(getattr(resource, name))[1]))
+        return pages * PAGESIZE + MEMORY_BYTES
+    return 0
 
 
 def _message(stream: BinaryIO) -> bytes:

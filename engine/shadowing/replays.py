@@ -187,7 +187,7 @@ class Replays:
                     LOGGER.warning("the variant '%s' was ended: %s", variant.name, ended)
                 if len(batch) >= BATCH or batch[-1].variant.answer.failure:
                     write()
-                    if self._kept(database, shadow.one, shadow.arm).given_up:
+                    if _Shadow(shadow.one, shadow.arm, *database.arm(shadow.arm, ENDED), ()).given_up:
                         return
         finally:
             if self._process is not None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from socket import socket
 from typing import Any
 
+from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
 from speckit_memory.pipeline.isolation.limits import (
     ANSWER_ARRAYS,
     ANSWER_DOCUMENT,
@@ -26,28 +27,13 @@ from speckit_memory.pipeline.isolation.wire import MEGABYTE, EndedError, Garbled
 
 def main(descriptor: int, memory_mb: int) -> None:
     """Serves until the server is gone; does not return."""
-    _bounded(memory_mb)
+    bound_memory(memory_mb << 20, for_good=True)
     end = socket(fileno=descriptor)
     end.set_inheritable(False)
     os.register_at_fork(after_in_child=end.detach)  # a process forked by a component has no say
     with suppress(EndedError, GarbledError):
         _serve(Wire(end, STORE_DOCUMENT, STORE_ARRAYS))
     os._exit(LOST)  # threads of components must not hold the process
-
-
-def _bounded(memory_mb: int) -> None:
-    """No core dumps, and no more address space than that, where the platform can say so."""
-    try:
-        import resource
-    except ImportError:
-        return
-    wanted = [("RLIMIT_CORE", 0)] + ([("RLIMIT_AS", memory_mb << 20)] if memory_mb else [])
-    for name, most in wanted:
-        with suppress(ValueError, OSError, AttributeError):  # a limit that the platform does not know, or a lower one
-            kind = getattr(resource, name)
-            hard = resource.getrlimit(kind)[1]
-            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (soft, soft))
 
 
 def _serve(wire: Wire) -> None:
@@ -68,9 +54,7 @@ def _serve(wire: Wire) -> None:
     workshop = Workshop(asked)
     while True:
         seconds, what, *arguments = unpacked(*wire.receive(for_ever), writable=True)
-        # whatever a component does, and be it a loop in C, the process ends though nobody is left to end it
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds + ORPHAN_SECONDS)
+        expect_within(seconds + ORPHAN_SECONDS)  # the process ends though nobody is left to end it
         answer = workshop.answer(what, arguments)
         try:
             document, arrays = packed(answer)
@@ -85,4 +69,4 @@ def _serve(wire: Wire) -> None:
             with suppress(Exception):  # components replace and close them
                 stream.flush()
         wire.send(document, arrays, for_ever)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        expect_within(None)
