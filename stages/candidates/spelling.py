@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from heapq import nsmallest
 from itertools import islice
 from string import ascii_lowercase
 
+import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Plan, Query, Respelling
-from speckit_memory.pipeline.ports import FIELDS, Lexicon, Store
+from speckit_memory.pipeline.ports import FIELDS, Ids, Lexicon, Store
 
 _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 """A word of letters alone that is no part of a name, path or number: identifiers are not corrected."""
@@ -20,7 +22,7 @@ _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MOST_TEXTS = 3
-"""A word that no more texts hold is looked up as it is written."""
+"""In so many texts a word is looked up as it is written."""
 MOST_LETTERS = 64
 """Of unknown words so many letters are looked at: a word has sixty neighbours for each of its letters."""
 
@@ -173,13 +175,18 @@ def _as_written(term: str, word: str, store: Store) -> str:
         (lexicon.index("title"), lambda ids: store.attributes.label("title", ids)),
         (lexicon.index("path"), lambda ids: store.attributes.label("key", ids)),
     ):
-        # of frequent words it would depend on which documents came first what is read
-        seen = texts(index.ids[index.postings(term).rows]) if 0 < index.holders(term) <= _MOST_TEXTS else ()
+        seen = texts(_some(index.ids[index.postings(term).rows], store)) if index.holders(term) else ()
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
         forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
         if forms:
             return str(min(forms, key=lambda form: _distance(form, word)))
     return ""
+
+
+def _some(ids: Ids, store: Store) -> Ids:
+    """A few of these memories or passages, the same ones in whatever order their documents came."""
+    by_content = zip(store.attributes.label("content_hash", ids).tolist(), ids.tolist(), strict=True)
+    return np.array([id_ for _, id_ in nsmallest(_MOST_TEXTS, by_content)], np.int64)
 
 
 def _distance(form: str, word: str) -> int:
