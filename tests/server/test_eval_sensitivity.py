@@ -23,7 +23,7 @@ def refused(root: Path, *options: str) -> Ran:
         (("--parameter", "bm25.kk"), "--parameter: 'bm25.kk' is no number of 'default'", "bm25.k1 (1.2)"),
         (("--parameter", "k1"), "--parameter: 'k1' is no number of 'default'", "Nearest are bm25.k1 (1.2)."),
         (("--parameter", "bm25.nothing"), "is no number of 'default'", "The step 'bm25' has limit, k1, b,"),
-        (("--parameter", "nothing"), "is no number of 'default'", "belong to the steps spelling,"),
+        (("--parameter", "nothing"), "is no number of 'default'", "belong to the steps times, spelling,"),
         (("--pipeline", "bm25"), "'bm25' has no rank fusion, and so no k", "Its step 'bm25' has limit, k1, b,"),
     ],
 )
