@@ -27,13 +27,17 @@ class Feedback(Params):
     documents: int = Field(default=10, ge=1, le=50, description="How many first hits words are taken from.")
     terms: int = Field(default=20, ge=1, le=100, description="How many of their words are searched at most.")
     weight: float = Field(
-        default=0.2, ge=0, le=1,
+        default=0.2,
+        ge=0,
+        le=1,
         description="rm3: the share of their words in the new query. bo1: the weight of the best of them.",
-    )  # fmt: skip
+    )
     min_lead: float = Field(
-        default=0.2, ge=0, le=1,
+        default=0.2,
+        ge=0,
+        le=1,
         description="By which share of its score the first hit must be ahead of the second; else no feedback.",
-    )  # fmt: skip
+    )
 
 
 def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, store: Store) -> Weights | None:

@@ -37,9 +37,12 @@ class SingleFields(Params):
     """Factors of fields that are scored once more, each on its own; 0 leaves the field out."""
 
     title: float = Field(
-        default=0.0, ge=0, le=10, description="Factor of the title's own BM25.",
+        default=0.0,
+        ge=0,
+        le=10,
+        description="Factor of the title's own BM25.",
         json_schema_extra={"tunable": [0.0, 2.0]},
-    )  # fmt: skip
+    )
     triggers: float = Field(default=0.0, ge=0, le=10, description="Factor of the trigger phrases' own BM25.")
     path: float = Field(default=0.0, ge=0, le=10, description="Factor of the path's own BM25.")
     body: float = Field(default=0.0, ge=0, le=10, description="Factor of the text's own BM25.")
@@ -50,9 +53,12 @@ class Bm25Params(ChannelParams):
 
     level: Level = Field("memory", description="What is found: whole memories or passages.")
     k1: float = Field(
-        1.2, ge=0, le=10, description="How fast repeated words stop counting.",
+        1.2,
+        ge=0,
+        le=10,
+        description="How fast repeated words stop counting.",
         json_schema_extra={"tunable": [0.6, 2.4]},
-    )  # fmt: skip
+    )
     b: float = Field(
         0.75, ge=0, le=1, description="How much long texts are discounted.", json_schema_extra={"tunable": [0.2, 0.9]}
     )
@@ -61,27 +67,40 @@ class Bm25Params(ChannelParams):
     )
     single: SingleFields = Field(SingleFields(), description="Fields scored on their own and added to the sum.")
     passage: float = Field(
-        0.0, ge=0, le=10, description="Factor of the passages' BM25; of a memory its best passage counts.",
+        0.0,
+        ge=0,
+        le=10,
+        description="Factor of the passages' BM25; of a memory its best passage counts.",
         json_schema_extra={"tunable": [0.0, 2.0]},
-    )  # fmt: skip
+    )
     passage_title: float = Field(
-        1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages.",
+        1.0,
+        ge=0,
+        le=100,
+        description="Weight of the memory's title in the bag of words of each of its passages.",
         json_schema_extra={"tunable": [0.0, 4.0]},
-    )  # fmt: skip
+    )
     context: float = Field(
-        0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the better neighbour's score that a short note of the same folder adds.",
         json_schema_extra={"tunable": [0.0, 0.4]},
-    )  # fmt: skip
+    )
     k3: float = Field(
-        0.0, ge=0, le=1000,
+        0.0,
+        ge=0,
+        le=1000,
         description="How slowly a word that the query repeats stops counting more; 0: it counts once.",
         json_schema_extra={"tunable": [0.0, 20.0]},
-    )  # fmt: skip
+    )
     coordination: float = Field(
-        0.0, ge=0, le=10,
+        0.0,
+        ge=0,
+        le=10,
         description="How much a memory loses that lacks words of a short query; the more words, the less.",
         json_schema_extra={"tunable": [0.0, 10.0]},
-    )  # fmt: skip
+    )
     max_terms: int = Field(
         1000, ge=1, le=1000, description="Of a query with more different words so many are searched that tell most."
     )

@@ -17,9 +17,12 @@ class CommunityParams(ChannelParams):
     """Parameters of the community channel; the defaults are those of the sources."""
 
     seeds: int = Field(
-        5, ge=1, le=50, description="How many memories found by words bring their community.",
+        5,
+        ge=1,
+        le=50,
+        description="How many memories found by words bring their community.",
         json_schema_extra={"tunable": [1, 10]},
-    )  # fmt: skip
+    )
     found: int = Field(3, ge=1, le=50, description="How many memories all communities together bring.")
     share: float = Field(0.3, gt=0, le=1, description="Share of the seed's score that a memory it brings gets.")
 

@@ -16,9 +16,12 @@ class DatedParams(ChannelParams):
     """How much a time counts."""
 
     topical: float = Field(
-        0.2, ge=0, le=1, description="Score of a memory of that time where the question has a topic as well.",
+        0.2,
+        ge=0,
+        le=1,
+        description="Score of a memory of that time where the question has a topic as well.",
         json_schema_extra={"tunable": [0.05, 1.0]},
-    )  # fmt: skip
+    )
     ordered: int = Field(20, ge=1, le=1000, description="So many of the newest, or oldest, are put in that order.")
 
 

@@ -18,9 +18,12 @@ class GraphParams(ChannelParams):
     """Parameters of the graph channel."""
 
     seeds: int = Field(
-        10, ge=1, le=100, description="How many memories found by full text the search starts from.",
+        10,
+        ge=1,
+        le=100,
+        description="How many memories found by full text the search starts from.",
         json_schema_extra={"tunable": [3, 20]},
-    )  # fmt: skip
+    )
     hops: int = Field(1, ge=1, le=3, description="How many edges the search follows from a seed.")
 
 

@@ -36,17 +36,25 @@ class PhraseParams(ChannelParams):
     """Parameters of the phrase channel."""
 
     min_share: float = Field(
-        0.3, ge=0, le=1, description="Share of the query's pairs of words below which a passage is no hit.",
+        0.3,
+        ge=0,
+        le=1,
+        description="Share of the query's pairs of words below which a passage is no hit.",
         json_schema_extra={"tunable": [0.0, 0.9]},
-    )  # fmt: skip
+    )
     power: float = Field(
-        8.0, gt=0, le=10, description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
+        8.0,
+        gt=0,
+        le=10,
+        description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
         json_schema_extra={"tunable": [1.0, 10.0]},
-    )  # fmt: skip
+    )
     loose: float = Field(
-        0.3, ge=0, le=1,
+        0.3,
+        ge=0,
+        le=1,
         description="Factor for a text that holds all pairs, but not the very words: other forms, other stop words.",
-    )  # fmt: skip
+    )
     max_read: int = Field(
         300, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
     )

@@ -21,9 +21,12 @@ class SurfaceParams(ChannelParams):
     """Parameters of the surface channel."""
 
     max_words: int = Field(
-        3, ge=1, le=100, description="A query with more words that are no stop words finds nothing.",
+        3,
+        ge=1,
+        le=100,
+        description="A query with more words that are no stop words finds nothing.",
         json_schema_extra={"tunable": [1, 6]},
-    )  # fmt: skip
+    )
     max_phrase_words: int = Field(
         20, ge=1, le=100, description="A query of more words, stop words included, is not looked for as a phrase."
     )
@@ -31,9 +34,11 @@ class SurfaceParams(ChannelParams):
         50, ge=2, le=1000, description="What so many memories hold tells none of them apart, and finds nothing."
     )
     max_read: int = Field(
-        100_000, ge=0, le=10_000_000,
+        100_000,
+        ge=0,
+        le=10_000_000,
         description="A query finds nothing if its rarest word stands in more passages and titles, as stop words do.",
-    )  # fmt: skip
+    )
 
 
 class Surface:

@@ -22,17 +22,26 @@ class VectorParams(ChannelParams):
 
     level: Level = Field("memory", description="What is found: whole memories (by their best passage) or passages.")
     min_similarity: float = Field(
-        0.0, ge=-1, le=1, description="Cosine similarity below which nothing is found.",
+        0.0,
+        ge=-1,
+        le=1,
+        description="Cosine similarity below which nothing is found.",
         json_schema_extra={"tunable": [0.0, 0.5]},
-    )  # fmt: skip
+    )
     min_concept_similarity: float | None = Field(
-        None, ge=-1, le=1, description="Cosine from which on a memory is about a concept without holding its words. "
+        None,
+        ge=-1,
+        le=1,
+        description="Cosine from which on a memory is about a concept without holding its words. "
         "By default 0.35 for the bundled vectors; with those of another model, words decide until this is set.",
-    )  # fmt: skip
+    )
     context: float = Field(
-        0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the better neighbour's score that a short note of the same folder adds.",
         json_schema_extra={"tunable": [0.0, 0.4]},
-    )  # fmt: skip
+    )
 
 
 STATIC_CONCEPT = 0.35

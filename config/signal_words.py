@@ -9,8 +9,14 @@ from unicodedata import normalize
 Kind = Literal["correction", "preference"]
 
 CORRECTIONS = (
-    "actually", "wait", "i was wrong", "correction", "not quite", "let me rephrase", "that's not right",
-)  # fmt: skip
+    "actually",
+    "wait",
+    "i was wrong",
+    "correction",
+    "not quite",
+    "let me rephrase",
+    "that's not right",
+)
 PREFERENCES = ("prefer", "like", "want", "always use", "never use", "i want", "please use")
 
 BOOSTS: dict[Kind, float] = {"correction": 0.2, "preference": 0.1}

@@ -103,9 +103,11 @@ def adjusted(whole: Effective, wanted: Adjustment) -> tuple[Effective, tuple[str
     """
     unmet: list[str] = []
     for use, on in (
-        ("session", wanted.session_boost), ("causal", wanted.causal_boost), ("contiguity", wanted.contiguity),
+        ("session", wanted.session_boost),
+        ("causal", wanted.causal_boost),
+        ("contiguity", wanted.contiguity),
         ("fitting", wanted.only_fitting),
-    ):  # fmt: skip
+    ):
         if on is not None:
             whole = _with_flagged(whole, use, unmet) if on else _without(whole, (use,))
     whole = _ageing(whole, wanted.decay, unmet)

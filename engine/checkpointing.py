@@ -202,9 +202,15 @@ class Checkpointing(ABC):
             if not opened.database.only_read:
                 opened.usage.write()
             return making.make(
-                opened.database, name, now=time.time(), limits=making.Limits(limits.keep, limits.days), folder=folder,
-                metadata=metadata, spared=spared, progress=copied,
-            )  # fmt: skip
+                opened.database,
+                name,
+                now=time.time(),
+                limits=making.Limits(limits.keep, limits.days),
+                folder=folder,
+                metadata=metadata,
+                spared=spared,
+                progress=copied,
+            )
 
         return self._followed.run(make, repeatable=False)
 

@@ -132,9 +132,15 @@ class Editing(ABC):
         draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
         if links and (known := new_documents.written_before(self.settings.root, draft)):
             return self.save_file(
-                self.settings.root / known, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                defer_embedding=defer_embedding, session=session, supersedes=supersedes, relates_to=relates_to,
-            )  # fmt: skip
+                self.settings.root / known,
+                force=force,
+                dry_run=dry_run,
+                skip_preflight=skip_preflight,
+                defer_embedding=defer_embedding,
+                session=session,
+                supersedes=supersedes,
+                relates_to=relates_to,
+            )
         draft = replace(draft, text=saved_links.declared(draft.text, links))
         if dry_run:
             saved = self._followed.run(

@@ -67,12 +67,14 @@ def ranked(
     facts = StoreView(opened.read_model.current()).attributes if scores or ranking != "count" else None
     folders = [
         RankedFolder(
-            folder, len(ids), updated.get(folder),
+            folder,
+            len(ids),
+            updated.get(folder),
             folder_worth(folder, np.array(ids, np.int64), facts, now, FolderWeights()) if facts else None,
         )
         for folder, ids in members.items()
         if folder not in excluded and folder not in archives
-    ]  # fmt: skip
+    ]
     folders.sort(key=lambda one: (-_value(one, ranking), -one.memories, one.folder))
     return FolderRanking(tuple(folders), len(excluded), len(archives), put_away)
 

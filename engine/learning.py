@@ -121,9 +121,13 @@ class Learning(ABC):
             with opened.database.snapshot_read() as connection:
                 stands = learned_triggers.phase(connection, now)
                 return LearnedPhrases(
-                    tuple(selections.learned(connection, now)), stands.learns, stands.pairs, stands.pairs_wanting,
-                    stands.seconds_wanting, opened.recorder.wanted.texts,
-                )  # fmt: skip
+                    tuple(selections.learned(connection, now)),
+                    stands.learns,
+                    stands.pairs,
+                    stands.pairs_wanting,
+                    stands.seconds_wanting,
+                    opened.recorder.wanted.texts,
+                )
 
         return self._followed.run(found)
 

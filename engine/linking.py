@@ -192,21 +192,35 @@ def _add(
 def _named_edge(connection: Connection, edge: Edge) -> NamedEdge:
     keys = _keys(connection, [edge.source_id, edge.target_id])
     return NamedEdge(
-        edge.id, keys[edge.source_id], str(edge.relation), keys[edge.target_id], edge.strength, edge.evidence,
-        edge.created_by, edge.said,
-    )  # fmt: skip
+        edge.id,
+        keys[edge.source_id],
+        str(edge.relation),
+        keys[edge.target_id],
+        edge.strength,
+        edge.evidence,
+        edge.created_by,
+        edge.said,
+    )
 
 
 def _named_changes(connection: Connection, changes: Sequence[Change]) -> tuple[NamedChange, ...]:
     keys = _keys(connection, sorted({end for change in changes for end in (change.source_id, change.target_id)}))
     return tuple(
         NamedChange(
-            change.id, keys[change.source_id], str(change.relation), keys[change.target_id], change.changed_at,
-            change.changed_by, change.why, _strength(change.before), _strength(change.after), change.undoes,
+            change.id,
+            keys[change.source_id],
+            str(change.relation),
+            keys[change.target_id],
+            change.changed_at,
+            change.changed_by,
+            change.why,
+            _strength(change.before),
+            _strength(change.after),
+            change.undoes,
             change.undone_by,
         )
         for change in changes
-    )  # fmt: skip
+    )
 
 
 def _keys(connection: Connection, memories: Sequence[int]) -> dict[int, str]:

@@ -88,34 +88,49 @@ JOBS = (
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
     Job(
-        "verdicts", HOUR, "saves judged that an interruption left", interrupted.waiting,
+        "verdicts",
+        HOUR,
+        "saves judged that an interruption left",
+        interrupted.waiting,
         _from_one_state(interrupted.judged, interrupted.write),
     ),
     Job(
-        "contradictions", WEEK, "memories compared for contradictions", suspicions.waiting,
+        "contradictions",
+        WEEK,
+        "memories compared for contradictions",
+        suspicions.waiting,
         _from_one_state(suspicions.compared, suspicions.write),
     ),
     Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
     Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
     Job(
-        "summaries", HOUR, "memories summarised", summaries.waiting,
+        "summaries",
+        HOUR,
+        "memories summarised",
+        summaries.waiting,
         _from_one_state(summaries.found, summaries.keep),
     ),
     _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
-)  # fmt: skip
+)
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
 
 NAME_JOBS = (
     Job(
-        "names", HOUR, "memories searched for names", entity_scan.waiting,
+        "names",
+        HOUR,
+        "memories searched for names",
+        entity_scan.waiting,
         _from_one_state(entity_scan.found, entity_scan.keep),
     ),
     Job(
-        "entities", HOUR, "links of what names the same changed", entity_links.waiting,
+        "entities",
+        HOUR,
+        "links of what names the same changed",
+        entity_links.waiting,
         _from_one_state(entity_links.differences, entity_links.write),
     ),
-)  # fmt: skip
+)
 """What a workspace asks for by `entities: link`."""
 
 

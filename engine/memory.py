@@ -278,10 +278,19 @@ class Memory(
         """
 
         question = Question(
-            text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-            concepts=texts(concepts, "concepts"), anchors=texts(anchors, "anchors"), token_usage=token_usage,
-            dedup=dedup, intent=intent,
-        )  # fmt: skip
+            text=text,
+            limit=limit,
+            folder=folder,
+            tier=tier,
+            context_type=context_type,
+            mode=mode,
+            session=session,
+            concepts=texts(concepts, "concepts"),
+            anchors=texts(anchors, "anchors"),
+            token_usage=token_usage,
+            dedup=dedup,
+            intent=intent,
+        )
         question.require_types()
         self.look_at_files()
         set_ms = self.settings.deadline_ms
@@ -294,9 +303,15 @@ class Memory(
             if watched:
                 watched.again()
             result = wished.searching.search(
-                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched,
+                opened,
+                question,
+                now=asked,
+                allowed_ms=allowed_ms,
+                snippet=snippet,
+                content=content,
+                watched=watched,
                 wished=wished,
-            )  # fmt: skip
+            )
             return replace(result, origin=opened.name, query_id=query_id, watched=noted)
 
         self._followed.upkeep.asked()

@@ -56,9 +56,15 @@ def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: 
         last = first + len(lines) - 1
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
     return Reading(
-        memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name,
-        archival.put_away(connection, memory.id, time.time()), _successors(connection, memory.id),
-    )  # fmt: skip
+        memory,
+        "\n".join(lines[skipped:]),
+        first + skipped,
+        first + len(lines) - 1,
+        names,
+        opened.name,
+        archival.put_away(connection, memory.id, time.time()),
+        _successors(connection, memory.id),
+    )
 
 
 def _successors(connection: Connection, memory: int) -> tuple[NamedMemory, ...]:

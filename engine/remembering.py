@@ -70,9 +70,14 @@ class Remembering(ABC):
         def run(opened: assembly.OpenStore) -> IndexReport:
             with committed.reported_on_error(), noting_written(opened):
                 return opened.indexer.index(
-                    named, force=force, dry_run=dry_run, now=time.time(), progress=committed, processes=processes,
+                    named,
+                    force=force,
+                    dry_run=dry_run,
+                    now=time.time(),
+                    progress=committed,
+                    processes=processes,
                     leave=leave,
-                )  # fmt: skip
+                )
 
         report = self._followed.run(run, writes=not dry_run)
         if not dry_run:

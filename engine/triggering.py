@@ -98,10 +98,16 @@ def match(
         first = next((passage.text for passage in said.values() or store.passages.passages([memory.id])), "")
         matches.append(
             TriggerMatch(
-                memory, float(score[place]), phrases, max(0, everything - len(phrases)), float(seen[place]),
-                name_of(state), reader.body(connection, memory.id) if whole else first, whole,
+                memory,
+                float(score[place]),
+                phrases,
+                max(0, everything - len(phrases)),
+                float(seen[place]),
+                name_of(state),
+                reader.body(connection, memory.id) if whole else first,
+                whole,
             )
-        )  # fmt: skip
+        )
     activated = _activated(store, ids[best].tolist(), set(ids.tolist()), now) if session else {}
     related = tuple(
         RelatedMemory(reader.get_memory(connection, memory), activation) for memory, activation in activated.items()

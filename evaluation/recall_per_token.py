@@ -44,9 +44,13 @@ Count = Callable[[Sequence[str]], list[int]]
 
 
 def figures_of(
-    sent: Sent, query: DatasetQuery, judged: Mapping[str, float], held: Mapping[str, frozenset[str]],
-    terms: Terms, count: Count,
-) -> dict[str, float]:  # fmt: skip
+    sent: Sent,
+    query: DatasetQuery,
+    judged: Mapping[str, float],
+    held: Mapping[str, frozenset[str]],
+    terms: Terms,
+    count: Count,
+) -> dict[str, float]:
     """The figures of one answer.
 
     `recall`: share of the relevant memories of which a text was sent. `words`: of the query's words that a relevant

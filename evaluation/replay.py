@@ -114,9 +114,16 @@ def replay(
     extensions = extensions_in_force(config.environ, config.root)
     hashes = [examined(one, assembly.registry_of(extensions)).hash for one in (control, variant)]
     task = ReplayTask(
-        store, config.root, config.environ, extensions, vector_indexing_in_force(config), Arm(hashes[0], hashes[1], ""),
-        control, variant, flag,
-    )  # fmt: skip
+        store,
+        config.root,
+        config.environ,
+        extensions,
+        vector_indexing_in_force(config),
+        Arm(hashes[0], hashes[1], ""),
+        control,
+        variant,
+        flag,
+    )
     with closing(Replayer(task)) as asking, closing(Replayer(replace(task, variant=control))) as again:
         pairs, noise = _asked_again(asked, asking, again, progress)
         pipelines = asking.pipelines

@@ -59,9 +59,16 @@ def run(
     chosen = loaded(pipelines, overrides, environ)
     ground = (DatasetSource(dataset) if isinstance(dataset, Path) else dataset).ground(environ)
     measured = evaluate_pipelines(
-        ground.dataset, chosen, run_file=run_file, queries=queries, progress=progress, environ=environ, now=now,
-        opened=ground.opened, unanswerable=ground.unanswerable,
-    )  # fmt: skip
+        ground.dataset,
+        chosen,
+        run_file=run_file,
+        queries=queries,
+        progress=progress,
+        environ=environ,
+        now=now,
+        opened=ground.opened,
+        unanswerable=ground.unanswerable,
+    )
     report = measured.compared(list(combinations(measured.values, 2)))
     return replace(report, warnings=(*report.warnings, *ground.warnings))
 

@@ -57,10 +57,16 @@ class ScoringReport:
             answers = "1 answer" if one.queries == 1 else f"{one.queries:,} answers"
             rows = [["step", "answers", "moved scores", "by", "moved ranks", "by"]]
             rows += [
-                [step.step, f"{step.queries:,}", _share(step.moved_scores), _number(step.score_change, 4),
-                 _share(step.moved_ranks), _number(step.rank_change, 2)]
+                [
+                    step.step,
+                    f"{step.queries:,}",
+                    _share(step.moved_scores),
+                    _number(step.score_change, 4),
+                    _share(step.moved_ranks),
+                    _number(step.rank_change, 2),
+                ]
                 for step in one.steps
-            ]  # fmt: skip
+            ]
             blocks += [f"{one.name or 'a pipeline'} ({one.hash}), {answers} in the sample", Table(rows)]
         return blocks
 
@@ -120,9 +126,13 @@ def _summed(step: str, count: int, moved: Sequence[tuple[float, float]]) -> Step
         return StepMoves(step, count, None, None, None, None)
     scores, ranks = zip(*moved, strict=True)
     return StepMoves(
-        step, count,
-        fmean(change > 0 for change in scores), fmean(scores), fmean(change > 0 for change in ranks), fmean(ranks),
-    )  # fmt: skip
+        step,
+        count,
+        fmean(change > 0 for change in scores),
+        fmean(scores),
+        fmean(change > 0 for change in ranks),
+        fmean(ranks),
+    )
 
 
 def _share(value: float | None) -> str:

@@ -70,13 +70,22 @@ _HOMES = {
     "clock": ("opening",),
     "contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "PipelineContext"),
     "model": (
-        "Candidates", "Fused", "Grouped", "Hits", "Notes", "Plan", "Pool", "Query", "Rescored", "Selected",
+        "Candidates",
+        "Fused",
+        "Grouped",
+        "Hits",
+        "Notes",
+        "Plan",
+        "Pool",
+        "Query",
+        "Rescored",
+        "Selected",
     ),
     "ports": ("Column", "Filter", "Ids", "Store", "Unavailable"),
     "ranking": ("Ranking",),
     "registry": ("Registry",),
     "scales": ("Scale",),
-}  # fmt: skip
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 

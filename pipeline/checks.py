@@ -27,9 +27,18 @@ from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.workings import Workings
 
 __all__ = [
-    "check_asked", "check_column", "check_combine", "check_fused", "check_hits", "check_memories", "check_notes",
-    "check_plan", "check_reranking", "check_score", "check_source",
-]  # fmt: skip
+    "check_asked",
+    "check_column",
+    "check_combine",
+    "check_fused",
+    "check_hits",
+    "check_memories",
+    "check_notes",
+    "check_plan",
+    "check_reranking",
+    "check_score",
+    "check_source",
+]
 
 NAMED = 3
 """So many ids are named in a message; of the others only their number."""

@@ -56,9 +56,12 @@ class ChannelParams(Params):
     """What every channel takes."""
 
     limit: int = Field(
-        50, ge=1, le=1000, description="How many hits the channel returns at most.",
+        50,
+        ge=1,
+        le=1000,
+        description="How many hits the channel returns at most.",
         json_schema_extra={"tunable": [20, 200]},
-    )  # fmt: skip
+    )
 
 
 class SignalParams(Params):

@@ -65,9 +65,12 @@ def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> 
     before = query.plan
     if isinstance(plan, Plan) and plan is not before:
         plan = replace(
-            plan, memories=before.memories, warnings=before.warnings, asked_similarity=before.asked_similarity,
+            plan,
+            memories=before.memories,
+            warnings=before.warnings,
+            asked_similarity=before.asked_similarity,
             attempt=before.attempt,
-        )  # fmt: skip
+        )
     return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 

@@ -148,8 +148,15 @@ STATES: Method[StateTelling] = Method("states", StateTelling, (Role.ANNOTATOR,))
 EVIDENCE_RULE: Method[Calibrated] = Method("evidence_rule", Calibrated, (Role.ANNOTATOR,), of_class=True)
 
 HOOKS: tuple[Method[object], ...] = (
-    CHECK, SETTLED, SCALE, WEIGHS_INTENT, ABOUT_CONCEPT, COST, STATES, EVIDENCE_RULE,
-)  # fmt: skip
+    CHECK,
+    SETTLED,
+    SCALE,
+    WEIGHS_INTENT,
+    ABOUT_CONCEPT,
+    COST,
+    STATES,
+    EVIDENCE_RULE,
+)
 """What a component may have beside the method of its role."""
 
 

@@ -19,10 +19,23 @@ RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "ranking", "posit
 """Names that no remark has: they would let stage 4 contradict the ranking."""
 ROW_FIELDS = frozenset(
     {
-        "id", "key", "title", "folder", "tier", "channels", "steps", "snippet", "reason", "heading", "lines",
-        "chunk_hits", "notes", "content", "memory_text",
+        "id",
+        "key",
+        "title",
+        "folder",
+        "tier",
+        "channels",
+        "steps",
+        "snippet",
+        "reason",
+        "heading",
+        "lines",
+        "chunk_hits",
+        "notes",
+        "content",
+        "memory_text",
     }
-)  # fmt: skip
+)
 """What an answer says of a row in fields of its own."""
 WHOLE_FIELDS = frozenset({"warnings", "degraded"})
 """What an answer says of the whole in fields of its own."""

@@ -129,9 +129,14 @@ class AnswerCache:
         """How it fares."""
         with self._guard:
             return CacheFigures(
-                self._hits, self._misses, self._passed, self._changed, self._evicted, len(self._entries),
+                self._hits,
+                self._misses,
+                self._passed,
+                self._changed,
+                self._evicted,
+                len(self._entries),
                 self._characters,
-            )  # fmt: skip
+            )
 
     def _now(self) -> Hashable | None:
         """What answers depend on now, the date included; None where none may be kept."""

@@ -195,9 +195,14 @@ def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "fu
 
     def of(module: Any, title: str, limiter: Limiter, **about: Any) -> SpeckitTool:
         return SpeckitTool.of(
-            module.build(workspace), title=title, budget=module.BUDGET, limiter=limiter,
-            idle=getattr(module, "idle", None), **about, **shared,
-        )  # fmt: skip
+            module.build(workspace),
+            title=title,
+            budget=module.BUDGET,
+            limiter=limiter,
+            idle=getattr(module, "idle", None),
+            **about,
+            **shared,
+        )
 
     def reading(module: Any, title: str, limiter: Limiter = limits.reading, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""

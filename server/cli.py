@@ -146,12 +146,16 @@ ROOT = LazyGroup(
     help="Local-first project memory for coding agents: index documents, search them, see why, measure it.",
     params=[
         click.Option(
-            ["--version", "-V"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+            ["--version", "-V"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
             help="Show the version and exit.",
         )
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)  # fmt: skip
+)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -62,8 +62,10 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
             result = memory.search(query.text, folder=query.folder, deadline_ms=None)
             memory.served(result)
             grades = _grades(dataset.judgements[query.id], ids)
-            judged += [Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
-                       for memory_id, grade in grades.items()]  # fmt: skip
+            judged += [
+                Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
+                for memory_id, grade in grades.items()
+            ]
             bar.update(number, 2 * len(asked), "curated queries are asked")
         memory.finish_shadows(
             WAIT_SECONDS,

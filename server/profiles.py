@@ -24,11 +24,20 @@ CORE = (
 
 UNSAID = {
     "memory_search": (
-        "autoDetectIntent", "includeConstitutional", "minState", "applyStateLimits", "useDecay", "includeContiguity",
-        "enableSessionBoost", "enableCausalBoost", "rerank", "applyLengthPenalty", "bypassCache",
+        "autoDetectIntent",
+        "includeConstitutional",
+        "minState",
+        "applyStateLimits",
+        "useDecay",
+        "includeContiguity",
+        "enableSessionBoost",
+        "enableCausalBoost",
+        "rerank",
+        "applyLengthPenalty",
+        "bypassCache",
     ),
     "memory_index_scan": ("includeConstitutional", "includeSpecDocs"),
-}  # fmt: skip
+}
 """Parameters that the small profile's definitions are silent about: an agent hardly ever needs them."""
 
 

@@ -48,18 +48,24 @@ def _options(several: bool) -> list[Callable[[Command], Command]]:
     more = "; may be repeated." if several else "."
     return [
         click.option(
-            "--dataset", "datasets", type=DatasetPath(), multiple=several, metavar="DIR",
+            "--dataset",
+            "datasets",
+            type=DatasetPath(),
+            multiple=several,
+            metavar="DIR",
             help=f"A dataset in the BEIR layout{more}",
         ),
         click.option(
-            "--own", is_flag=True,
+            "--own",
+            is_flag=True,
             help="Measure on your own memories: queries are made of their titles, headings, trigger phrases and words.",
         ),
         click.option(
-            "--from-use", is_flag=True,
+            "--from-use",
+            is_flag=True,
             help="Measure on your own memories by the queries that were asked and what was done with their answers.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> tuple[GroundSource, ...]:

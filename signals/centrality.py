@@ -16,9 +16,12 @@ class CentralityParams(SignalParams):
     """How much the most central memory of a store gains."""
 
     weight: float = Field(
-        0.05, ge=0, le=0.5, description="Score added to the highest ranked memory of the store.",
+        0.05,
+        ge=0,
+        le=0.5,
+        description="Score added to the highest ranked memory of the store.",
         json_schema_extra={"tunable": [0.0, 0.2]},
-    )  # fmt: skip
+    )
 
 
 class Centrality:

@@ -17,9 +17,12 @@ class ConfidenceParams(SignalParams):
     """How much judgements count."""
 
     weight: float = Field(
-        0.1, ge=0, le=1, description="Score added at confidence 1, and taken off at 0.",
+        0.1,
+        ge=0,
+        le=1,
+        description="Score added at confidence 1, and taken off at 0.",
         json_schema_extra={"tunable": [0.0, 0.3]},
-    )  # fmt: skip
+    )
 
 
 class Confidence:

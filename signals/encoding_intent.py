@@ -17,9 +17,12 @@ class EncodingIntentParams(SignalParams):
     """How much a shared purpose counts."""
 
     weight: float = Field(
-        0.1, ge=0, le=1, description="Score added for a shared purpose, by a sure intent.",
+        0.1,
+        ge=0,
+        le=1,
+        description="Score added for a shared purpose, by a sure intent.",
         json_schema_extra={"tunable": [0.0, 0.3]},
-    )  # fmt: skip
+    )
 
 
 class EncodingIntent:

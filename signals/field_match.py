@@ -17,9 +17,12 @@ class FieldMatchParams(SignalParams):
     """How much a full match in every field counts, and how the fields compare."""
 
     weight: float = Field(
-        0.15, ge=0, le=1, description="Score added when every field matches fully.",
+        0.15,
+        ge=0,
+        le=1,
+        description="Score added when every field matches fully.",
         json_schema_extra={"tunable": [0.0, 0.4]},
-    )  # fmt: skip
+    )
     title: float = Field(10.0, ge=0, le=100, description="Multiplier of a match in the title.")
     triggers: float = Field(30.0, ge=0, le=100, description="Multiplier of a match in the trigger phrases.")
     anchors: float = Field(20.0, ge=0, le=100, description="Multiplier of a match in the name of the section.")

@@ -145,7 +145,13 @@ def failed(before: Beside, variant: RunningVariant, failure: str, seconds: float
     """A run of a variant that came to nothing after so long."""
     ns = int(seconds * 1e9)
     run = replace(
-        before.control, pipeline=variant.runner.pipeline, outcome=None, steps=(), total_ns=ns, spent_ns=ns,
-        failure=failure, parted_at="",
-    )  # fmt: skip
+        before.control,
+        pipeline=variant.runner.pipeline,
+        outcome=None,
+        steps=(),
+        total_ns=ns,
+        spent_ns=ns,
+        failure=failure,
+        parted_at="",
+    )
     return RunBeside(variant, run, 0.0)

@@ -58,11 +58,10 @@ def run_record(run: Run, *, with_rows: bool = True) -> AnswerRecord:
         pipeline=run.pipeline.hash,
         total_ms=run.total_ns / 1e6,
         steps=tuple(
-            StepCost(one.stage, one.step, one.ns / 1e6, one.n_in, one.n_out, one.state, one.shared)
-            for one in run.steps
+            StepCost(one.stage, one.step, one.ns / 1e6, one.n_in, one.n_out, one.state, one.shared) for one in run.steps
         ),
         failure=run.failure,
-    )  # fmt: skip
+    )
 
 
 def _variant(beside: RunBeside) -> VariantRecord:

@@ -61,9 +61,11 @@ class ReplayProcess:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOT, *path],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except OSError as error:
             raise SpeckitError("E040", f"no process can be started for replays: {error.strerror or error}") from None
         self._task = task

@@ -107,11 +107,22 @@ class Replays:
         budget = self._searching.runner.pipeline.budgets_ms["shadow"]
         return tuple(
             ShadowState(
-                one.one.variant.name, "shadow", one.one.variant.flag, one.arm.variant, one.one.variant.sample,
-                "off" if one.given_up else "replay", one.asked, one.failed, {}, 0.0, budget, one.given_up, one.left,
+                one.one.variant.name,
+                "shadow",
+                one.one.variant.flag,
+                one.arm.variant,
+                one.one.variant.sample,
+                "off" if one.given_up else "replay",
+                one.asked,
+                one.failed,
+                {},
+                0.0,
+                budget,
+                one.given_up,
+                one.left,
             )
             for one in found
-        )  # fmt: skip
+        )
 
     def run(
         self,
@@ -159,9 +170,16 @@ class Replays:
 
         variant = shadow.one.variant
         task = ReplayTask(
-            self._config.db, self._config.root, dict(self._config.environ), self._searching.extensions,
-            self._config.vector_index, shadow.arm, self._control.effective, variant.effective, variant.flag,
-        )  # fmt: skip
+            self._config.db,
+            self._config.root,
+            dict(self._config.environ),
+            self._searching.extensions,
+            self._config.vector_index,
+            shadow.arm,
+            self._control.effective,
+            variant.effective,
+            variant.flag,
+        )
         batch: list[Replay] = []
 
         def write() -> None:
@@ -207,9 +225,7 @@ class Replays:
 
     def _begin(self, database: EvaluationDatabase, opened: OpenStore) -> None:
         epoch, pipeline = epoch_of(opened), self._searching.runner.pipeline
-        control = PipelineRecord(
-            pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"], self._control.ordering
-        )  # fmt: skip
+        control = PipelineRecord(pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"], self._control.ordering)
         for one in self._shadows:
             other = one.checked
             budget = other.effective.budgets_ms["shadow"]

@@ -145,9 +145,19 @@ class RunningVariant:
         """How it fares."""
         with self.guard:
             return ShadowState(
-                self.name, self.mode, self.flag, self.hash, self.sample, self.place, self.seen, self.failed,
-                dict(self.dropped), self.placement.p95_ms, self.placement.budget_ms, self.retreat,
-            )  # fmt: skip
+                self.name,
+                self.mode,
+                self.flag,
+                self.hash,
+                self.sample,
+                self.place,
+                self.seen,
+                self.failed,
+                dict(self.dropped),
+                self.placement.p95_ms,
+                self.placement.budget_ms,
+                self.retreat,
+            )
 
 
 def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:

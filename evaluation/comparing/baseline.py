@@ -128,9 +128,15 @@ def baseline(
     at = time.time()
     ground = source.ground(environ)
     measured = evaluate_pipelines(
-        ground.dataset, [words, whole, words], queries=queries, progress=progress, environ=environ, now=now,
-        opened=ground.opened, unanswerable=ground.unanswerable,
-    )  # fmt: skip
+        ground.dataset,
+        [words, whole, words],
+        queries=queries,
+        progress=progress,
+        environ=environ,
+        now=now,
+        opened=ground.opened,
+        unanswerable=ground.unanswerable,
+    )
     report = reported(measured, ground, kind=KIND, at=at)
     first, second = (values[METRIC] for values in report.values.values())
     ratio, interval = ratio_of(first, second)

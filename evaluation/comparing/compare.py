@@ -71,9 +71,15 @@ def compare_pipelines(
     if qrels_out is not None:
         check_qrels_file(qrels_out, ids)
     measured = evaluate_pipelines(
-        ground.dataset, [control, *others, control], queries=queries,
-        progress=progress, environ=environ, now=now, opened=ground.opened, unanswerable=ground.unanswerable,
-    )  # fmt: skip
+        ground.dataset,
+        [control, *others, control],
+        queries=queries,
+        progress=progress,
+        environ=environ,
+        now=now,
+        opened=ground.opened,
+        unanswerable=ground.unanswerable,
+    )
     if run_file is not None:
         *compared, _ = measured.answers.items()
         write_run(run_file, {name: rankings(measured.asked, row) for name, row in compared})

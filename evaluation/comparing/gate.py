@@ -66,17 +66,29 @@ def gate(
     if named and stored is not None:
         ground = source.ground(environ)
         measured = evaluate_pipelines(
-            ground.dataset, [chosen], queries=queries or len(stored.document["per_query"]["queries"]),
-            progress=progress, environ=environ, now=now, opened=ground.opened, unanswerable=ground.unanswerable,
-        )  # fmt: skip
+            ground.dataset,
+            [chosen],
+            queries=queries or len(stored.document["per_query"]["queries"]),
+            progress=progress,
+            environ=environ,
+            now=now,
+            opened=ground.opened,
+            unanswerable=ground.unanswerable,
+        )
         report = paired(measured, ground, stored, named[2] or "", kind=KIND, at=at)
     else:
         other = _other(against, str(gated) if isinstance(gated, str | Path) else config.pipeline, config.root, environ)
         ground = source.ground(environ)
         measured = evaluate_pipelines(
-            ground.dataset, [other, chosen, other], queries=queries, progress=progress, environ=environ, now=now,
-            opened=ground.opened, unanswerable=ground.unanswerable,
-        )  # fmt: skip
+            ground.dataset,
+            [other, chosen, other],
+            queries=queries,
+            progress=progress,
+            environ=environ,
+            now=now,
+            opened=ground.opened,
+            unanswerable=ground.unanswerable,
+        )
         report = reported(measured, ground, kind=KIND, at=at)
     before, after = report.values.values()
     losses = tuple(_hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)

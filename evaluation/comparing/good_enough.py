@@ -91,12 +91,18 @@ class GoodEnough:
             "digest": self.digest,
             "queries": self.queries,
             "criteria": [
-                {"name": one.name, "least": one.least, "reached": one.reached, "queries": one.queries,
-                 "verdict": one.word, "missing": one.missing}
+                {
+                    "name": one.name,
+                    "least": one.least,
+                    "reached": one.reached,
+                    "queries": one.queries,
+                    "verdict": one.word,
+                    "missing": one.missing,
+                }
                 for one in self.criteria
             ],
             "warnings": list(self.warnings),
-        }  # fmt: skip
+        }
 
     def blocks(self) -> list[Block]:
         """The verdict and the table."""
@@ -154,7 +160,7 @@ def good_enough(
             _cold_start(figures, measured.report.queries),
         ),
         warnings=(*measured.report.all_warnings(), *ground.warnings),
-    )  # fmt: skip
+    )
 
 
 def _cold_start(figures: PipelineFigures, queries: int) -> Criterion:

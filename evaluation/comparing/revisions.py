@@ -99,9 +99,12 @@ def _git(folder: Path, *arguments: str, failing: str) -> str:
 def _ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, check=False, timeout=_SECONDS,
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
     except FileNotFoundError as error:
         raise SpeckitError("E030", "git is not installed, and a revision was named") from error
     except subprocess.TimeoutExpired as error:

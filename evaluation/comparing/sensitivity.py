@@ -163,10 +163,16 @@ def sensitivity(
     control, *names = measured.values
     compared = compare(measured.values, [(control, one) for one in names])
     points = [
-        _point(measured.answers[control], measured.answers[one], measured.values[one], value, one == control,
-               tuple(c for c in compared if c.b == one))
+        _point(
+            measured.answers[control],
+            measured.answers[one],
+            measured.values[one],
+            value,
+            one == control,
+            tuple(c for c in compared if c.b == one),
+        )
         for one, value in zip((control, *names), (present, *others), strict=True)
-    ]  # fmt: skip
+    ]
     return Sensitivity(
         pipeline=whole.name,
         parameter=name,
@@ -179,9 +185,13 @@ def sensitivity(
 
 
 def _point(
-    before: Sequence[Any], after: Sequence[Any], values: Mapping[str, Any], value: float, present: bool,
+    before: Sequence[Any],
+    after: Sequence[Any],
+    values: Mapping[str, Any],
+    value: float,
+    present: bool,
     comparisons: tuple[Comparison, ...],
-) -> Point:  # fmt: skip
+) -> Point:
     agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}

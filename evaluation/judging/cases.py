@@ -87,11 +87,13 @@ def of_source(
     listed = labels.grades()
     known = [
         {
-            **ground.dataset.judgements.get(query.id, {}), **imported.get(query.id, {}), **earlier.get(query.id, {}),
+            **ground.dataset.judgements.get(query.id, {}),
+            **imported.get(query.id, {}),
+            **earlier.get(query.id, {}),
             **_listed(listed, query.text, (*a.keys, *b.keys), documents),
         }
         for query, a, b in zip(queries, control, variant, strict=True)
-    ]  # fmt: skip
+    ]
     cases = tuple(
         Case(query.id, query.text, tuple(a.ranked(judged)), tuple(b.ranked(judged)), judged)
         for query, a, b, judged in zip(queries, control, variant, known, strict=True)
@@ -196,11 +198,15 @@ def of_experiment(
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
             database.judge(reused)
     cases = tuple(
-        Case(pair.query.id, str((pair.query.question or {}).get("text", "")), _named(pair.control.memories, keys),
-             _named(pair.variant.answer.memories, keys),
-             {key: grade for one in (pair, *again) for key, grade in earlier.get(one.query.id, {}).items()})
+        Case(
+            pair.query.id,
+            str((pair.query.question or {}).get("text", "")),
+            _named(pair.control.memories, keys),
+            _named(pair.variant.answer.memories, keys),
+            {key: grade for one in (pair, *again) for key, grade in earlier.get(one.query.id, {}).items()},
+        )
         for pair, *again in texted
-    )  # fmt: skip
+    )
 
     def keep(label: Label, by: str) -> None:
         if labels.store is None:

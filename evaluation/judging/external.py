@@ -63,9 +63,12 @@ class ExternalJudge:
         question = {"query": pair.query, "document": document, "grades": GRADES}
         try:
             done = subprocess.run(
-                self._words, input=json.dumps(question).encode(), capture_output=True, check=False,
+                self._words,
+                input=json.dumps(question).encode(),
+                capture_output=True,
+                check=False,
                 timeout=self._seconds,
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             raise JudgeFailedError(f"it gave no answer within {self._seconds:g} s") from None
         except OSError as error:

@@ -103,9 +103,10 @@ class PreferenceSession:
                 for role, (name, hashed) in zip(values, pipelines, strict=True)
             ],
             "per_query": {
-                "queries": self.queries, "values": {role: {"interleaving": column} for role, column in values.items()}
+                "queries": self.queries,
+                "values": {role: {"interleaving": column} for role, column in values.items()},
             },
-        }  # fmt: skip
+        }
         digest = sha256("\0".join((*sorted(self.queries), *(hashed for _, hashed in pipelines))).encode()).hexdigest()
         return StoredEvaluation(
             sha256(f"{KIND} {digest}".encode()).hexdigest()[:12], KIND, at, origin, digest[:16], document

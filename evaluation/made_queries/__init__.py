@@ -5,7 +5,24 @@ others, so that nobody has to read and judge. One module per kind; `kinds` is th
 """
 
 KIND_NAMES = (
-    "words", "pairs", "surfaces", "names", "identifiers", "phrases", "stop_phrases", "typos", "titles", "paragraphs",
-    "authors", "dates", "latest", "status", "traces", "acronyms", "negations", "paths", "versions",
-)  # fmt: skip
+    "words",
+    "pairs",
+    "surfaces",
+    "names",
+    "identifiers",
+    "phrases",
+    "stop_phrases",
+    "typos",
+    "titles",
+    "paragraphs",
+    "authors",
+    "dates",
+    "latest",
+    "status",
+    "traces",
+    "acronyms",
+    "negations",
+    "paths",
+    "versions",
+)
 """All kinds. Stated here, where it costs no import of what makes them."""

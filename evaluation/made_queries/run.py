@@ -98,9 +98,7 @@ def make_queries(
     if not any(kind.queries for kind in made):
         reasons = "; ".join(f"{kind.kind}: {kind.reason}" for kind in made)
         raise SpeckitError("E125", f"no query could be made of '{dataset}': {reasons}")
-    return MakingReport(
-        source.name, len(source.keys), "folder" if scoped else "corpus", seed, queries, tuple(made)
-    )  # fmt: skip
+    return MakingReport(source.name, len(source.keys), "folder" if scoped else "corpus", seed, queries, tuple(made))
 
 
 def _all_in_folders(dataset: Dataset) -> bool:

@@ -12,12 +12,20 @@ from speckit_memory.evaluation.made_queries.phrases import phrases
 
 _FRAMES = 4
 _FORMS = (
-    ("Traceback (most recent call last):\n", '  File "/srv/app/{0}/{1}.py", line {2}, in {3}\n    {1}.{3}()\n', "",
-     "RuntimeError: {}"),
-    ("", "\tat com.example.{0}.{1}.{3}({1}.java:{2})\n",
-     'Exception in thread "main" java.lang.IllegalStateException: {}\n', ""),
+    (
+        "Traceback (most recent call last):\n",
+        '  File "/srv/app/{0}/{1}.py", line {2}, in {3}\n    {1}.{3}()\n',
+        "",
+        "RuntimeError: {}",
+    ),
+    (
+        "",
+        "\tat com.example.{0}.{1}.{3}({1}.java:{2})\n",
+        'Exception in thread "main" java.lang.IllegalStateException: {}\n',
+        "",
+    ),
     ("", "    at {1}.{3} (/srv/app/{0}/{1}.js:{2}:7)\n", "Error: {}\n", ""),
-)  # fmt: skip
+)
 """Of Python, Java and JavaScript: the first line, a frame, and what stands above and below the frames."""
 
 

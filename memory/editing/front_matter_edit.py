@@ -176,8 +176,12 @@ def _require_only(
     cleaned = clean(after)
     found, wrong = front_matter.parse(cleaned, file)
     kept = {
-        "body_start": 0, "body_line": 0, "links": {}, "fields": (), **{name: getattr(found, name) for name in values},
-    }  # fmt: skip
+        "body_start": 0,
+        "body_line": 0,
+        "links": {},
+        "fields": (),
+        **{name: getattr(found, name) for name in values},
+    }
     same = replace(before, **kept) == replace(found, **kept) and before.links.keys() == found.links.keys()
     said = all(_said(found, name) == _wanted(name, value) for name, value in values.items())
     whole = cleaned[found.body_start :] == clean(text)[before.body_start :]

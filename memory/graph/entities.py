@@ -23,25 +23,79 @@ _CODE = re.compile(r"^[ \t]{0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^[ \t]{0,3}\1[`~]*+
 _USED = re.compile(r"\b(?:using|with|via|implements)[ \t]+([A-Z][\w.+#-]{1,60}|[a-z][a-z0-9]*[._-][\w.-]{1,60})")
 _HEADING = re.compile(r"^#{2,4}[ \t]+(\S[^\n]{0,198})$", re.MULTILINE)
 _QUOTED = re.compile(r"(?<!\w)[\"“]([^\"“”\n]{2,50})[\"”](?!\w)")
-_BEFORE = (
-    "the|a|an|this|that|these|those|in|on|at|by|for|from|to|of|with|if|when|and|or|but|we|it|as|see"
-)  # fmt: skip
+_BEFORE = "the|a|an|this|that|these|those|in|on|at|by|for|from|to|of|with|if|when|and|or|but|we|it|as|see"
 _ARTICLES = re.compile(rf"(?:(?:{_BEFORE}) )+")
 _EDGES = " \t\"'`*_#.,:;!?()[]{}<>"
 
 DENIED = frozenset(
     {
-        "abstract", "acceptance", "acknowledgements", "alternatives", "appendix", "background", "changelog",
-        "conclusion", "consequences", "considerations", "contents", "context", "copyright", "decision", "definitions",
-        "dependencies", "description", "design", "details", "discussion", "evidence", "example", "examples", "goals",
-        "implementation", "introduction", "notes", "overview", "problem", "proposal", "purpose", "questions",
-        "rationale", "references", "requirements", "results", "risks", "scope", "solution", "specification", "status",
-        "summary", "testing", "title", "todo", "usage", "backwards compatibility", "design details", "drawbacks",
-        "future work", "graduation criteria", "how to teach this", "implementation history", "next steps",
-        "non-goals", "open issues", "open questions", "prior art", "reference implementation", "rejected ideas",
-        "release signoff checklist", "security considerations", "security implications", "test plan", "user stories",
+        "abstract",
+        "acceptance",
+        "acknowledgements",
+        "alternatives",
+        "appendix",
+        "background",
+        "changelog",
+        "conclusion",
+        "consequences",
+        "considerations",
+        "contents",
+        "context",
+        "copyright",
+        "decision",
+        "definitions",
+        "dependencies",
+        "description",
+        "design",
+        "details",
+        "discussion",
+        "evidence",
+        "example",
+        "examples",
+        "goals",
+        "implementation",
+        "introduction",
+        "notes",
+        "overview",
+        "problem",
+        "proposal",
+        "purpose",
+        "questions",
+        "rationale",
+        "references",
+        "requirements",
+        "results",
+        "risks",
+        "scope",
+        "solution",
+        "specification",
+        "status",
+        "summary",
+        "testing",
+        "title",
+        "todo",
+        "usage",
+        "backwards compatibility",
+        "design details",
+        "drawbacks",
+        "future work",
+        "graduation criteria",
+        "how to teach this",
+        "implementation history",
+        "next steps",
+        "non-goals",
+        "open issues",
+        "open questions",
+        "prior art",
+        "reference implementation",
+        "rejected ideas",
+        "release signoff checklist",
+        "security considerations",
+        "security implications",
+        "test plan",
+        "user stories",
     }
-)  # fmt: skip
+)
 """Names that say nothing about what a document is about; they were gathered from the headings that most documents of
 two projects share."""
 

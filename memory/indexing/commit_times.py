@@ -17,9 +17,15 @@ from speckit_memory.memory.indexing.ignore_files import git_folder
 SECONDS = 20.0
 """A history that takes longer to read is left alone: it is hundreds of thousands of commits."""
 _PLAIN = (
-    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
-    "-c", "core.hooksPath=/dev/null",
-)  # fmt: skip
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+)
 _ALONE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 """Nothing that a repository configures is run, nothing is fetched and nobody is asked."""
 
@@ -84,9 +90,13 @@ def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
     """What git prints, one entry after the other. Raises OSError for a command that fails, and TimeoutError."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ALONE
     with subprocess.Popen(
-        [git, *_PLAIN, *command], cwd=root, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [git, *_PLAIN, *command],
+        cwd=root,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
+    ) as process:
         timer = Timer(SECONDS, process.kill)
         timer.start()
         try:

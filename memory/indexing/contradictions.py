@@ -48,44 +48,52 @@ def _pattern(name: str, confidence: float, words: str) -> Pattern:
 
 PATTERNS = (
     _pattern(
-        "explicit", 0.85,
+        "explicit",
+        0.85,
         r"contradict(?:s|ed|ing)?|contrary to|conflicts? with|the opposite (?:of|is)|overrul(?:es?|ed)"
         r"|overturn(?:s|ed)?"
         r"|revers(?:es|ed) (?:the|our|that|this|an?) (?:\w+ )?(?:decision|choice|policy|rule)|disprove[sd]?",
     ),
     _pattern(
-        "obsolescence", 0.80,
+        "obsolescence",
+        0.80,
         r"obsolete|outdated|out[- ]of[- ]date|superseded"
         r"|no longer (?:valid|applies|apply|holds?|true|relevant|current|correct)",
     ),
     _pattern(
-        "deprecation", 0.75,
+        "deprecation",
+        0.75,
         r"deprecat(?:e|es|ed|ing|ion)|phas(?:ed|ing) out|sunsett?ed|sunsetting|discontinued|retired|end[- ]of[- ]life",
     ),
     _pattern(
-        "correction", 0.70,
+        "correction",
+        0.70,
         r"correction|erratum|corrected|(?:is|are|was|were|proved) (?:wrong|mistaken|incorrect|false)"
         r"|by mistake|in error|(?<=^)actually|turned out (?:to be )?(?:wrong|false)",
     ),
     _pattern(
-        "prohibition", 0.65,
+        "prohibition",
+        0.65,
         r"must not|mustn't|may not|shall not|(?:do not|don't) (?!need|have to)|never|forbidden|prohibited|not allowed",
     ),
     _pattern(
-        "negation", 0.60,
+        "negation",
+        0.60,
         r"no longer|not any ?more|(?:is|are|was|were|do|does|did|has|have|will|can|could|should) ?not"
         r"|(?:is|are|was|were|does|did|has|have|wo|ca|could|should)n't|cannot",
     ),
     _pattern(
-        "replacement", 0.55,
+        "replacement",
+        0.55,
         r"replac(?:e|es|ed|ing|ement)|instead of|rather than|in favou?r of"
         r"|(?:switch|migrat|mov|chang)(?:e|es|ed|ing) (?:\w+ )?(?:from|to)",
     ),
     _pattern(
-        "clarification", 0.45,
+        "clarification",
+        0.45,
         r"clarif(?:y|ies|ied|ication)|to be (?:clear|precise|exact)|more precisely|in other words|that is to say",
     ),
-)  # fmt: skip
+)
 """Surest first."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")

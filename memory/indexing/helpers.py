@@ -125,9 +125,12 @@ class _Helper:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), *path],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                pass_fds=(there.fileno(),), start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(there.fileno(),),
+                start_new_session=True,
+            )
         except OSError:
             here.close()
             raise

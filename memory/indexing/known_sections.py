@@ -16,14 +16,53 @@ from speckit_memory.memory.indexing.title import plain_text
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
     # what a resumed session looks for
-    "state": ("current state", "state of work", "status", "current status", "progress", "in progress",
-              "where things stand", "where we are", "where we stopped", "where we left off", "where I stopped",
-              "where I left off", "where work stopped", "done", "what is done"),
-    "next-steps": ("next", "next step", "next up", "up next", "what is next", "what's next", "what comes next",
-                   "next actions", "remaining", "remaining work", "left to do", "still to do", "follow-ups", "to do",
-                   "todo", "todos", "action items"),
-    "blockers": ("blocker", "blocked", "blocked by", "blocked on", "known blockers", "blocking issues", "waiting for",
-                 "open issues", "open questions"),
+    "state": (
+        "current state",
+        "state of work",
+        "status",
+        "current status",
+        "progress",
+        "in progress",
+        "where things stand",
+        "where we are",
+        "where we stopped",
+        "where we left off",
+        "where I stopped",
+        "where I left off",
+        "where work stopped",
+        "done",
+        "what is done",
+    ),
+    "next-steps": (
+        "next",
+        "next step",
+        "next up",
+        "up next",
+        "what is next",
+        "what's next",
+        "what comes next",
+        "next actions",
+        "remaining",
+        "remaining work",
+        "left to do",
+        "still to do",
+        "follow-ups",
+        "to do",
+        "todo",
+        "todos",
+        "action items",
+    ),
+    "blockers": (
+        "blocker",
+        "blocked",
+        "blocked by",
+        "blocked on",
+        "known blockers",
+        "blocking issues",
+        "waiting for",
+        "open issues",
+        "open questions",
+    ),
     "summary": ("session summary", "executive summary", "tl;dr", "overview", "in short"),
     "decisions": ("key decisions", "decisions made", "decision log", "decision", "decision outcome", "clarifications"),
     # specifications and plans
@@ -48,7 +87,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "what-built": ("what was built", "what was done", "implementation summary", "changes made", "what changed"),
     "limitations": ("known limitations", "known issues"),
     "lessons": ("lessons learned", "what we learned", "retrospective"),
-}  # fmt: skip
+}
 """Names of sections, and the headings that each of them has besides its own name."""
 
 _NUMBER = re.compile(r"^\W*(?:\d+(?:\.\d+)*[.):]?\s+)?")

@@ -31,10 +31,24 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "si
 """None of them holds what somebody wrote."""
 TOOL_FOLDERS = frozenset(
     {
-        ".cache", ".direnv", ".eggs", ".git", ".gradle", ".hg", ".mypy_cache", ".next", ".nox", ".pytest_cache",
-        ".ruff_cache", ".speckit", ".svn", ".terraform", ".tox", ".venv",
+        ".cache",
+        ".direnv",
+        ".eggs",
+        ".git",
+        ".gradle",
+        ".hg",
+        ".mypy_cache",
+        ".next",
+        ".nox",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".speckit",
+        ".svn",
+        ".terraform",
+        ".tox",
+        ".venv",
     }
-)  # fmt: skip
+)
 """The same among hidden folders. No pattern opens them."""
 
 HIDDEN = "hidden"

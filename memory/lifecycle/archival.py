@@ -112,7 +112,14 @@ def _archive(txn: Transaction, condition: str, reason: archivals.Reason, now: fl
 
 def _facts(condition: str, now: float) -> dict[str, object]:
     facts: dict[str, object] = {
-        "protected": texts(PROTECTED), "few": FEW_USES, "doubted": DOUBTED, "unknown": UNKNOWN_TIME,
-        "earliest": EARLIEST, "latest": LATEST, "now": now, "old": OLD_SECONDS, "life": TEMPORARY_LIFE,
-    }  # fmt: skip
+        "protected": texts(PROTECTED),
+        "few": FEW_USES,
+        "doubted": DOUBTED,
+        "unknown": UNKNOWN_TIME,
+        "earliest": EARLIEST,
+        "latest": LATEST,
+        "now": now,
+        "old": OLD_SECONDS,
+        "life": TEMPORARY_LIFE,
+    }
     return {name: fact for name, fact in facts.items() if f":{name}" in condition}

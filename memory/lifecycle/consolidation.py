@@ -51,9 +51,7 @@ class _Concerned(NamedTuple):
 
 def waiting(connection: Connection, now: float) -> int:
     """How many edges a round at `now` (epoch seconds) would look at."""
-    return sum(
-        value(connection, f"SELECT count(*) FROM ({sql})", _facts(sql, now)) for sql in (_USED, _WEAKENING)
-    )  # fmt: skip
+    return sum(value(connection, f"SELECT count(*) FROM ({sql})", _facts(sql, now)) for sql in (_USED, _WEAKENING))
 
 
 def consolidate(txn: Transaction, now: float) -> int:
@@ -87,7 +85,12 @@ def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> No
 
 def _facts(sql: str, now: float) -> dict[str, object]:
     facts: dict[str, object] = {
-        "maker": MAKER, "now": now, "cycle": CYCLE - _SLACK, "earliest": -1e18, "idle": IDLE, "least": LEAST,
+        "maker": MAKER,
+        "now": now,
+        "cycle": CYCLE - _SLACK,
+        "earliest": -1e18,
+        "idle": IDLE,
+        "least": LEAST,
         "deliberate": texts(edges.DELIBERATE),
-    }  # fmt: skip
+    }
     return {name: fact for name, fact in facts.items() if f":{name}" in sql}

@@ -18,10 +18,20 @@ ANYBODYS = frozenset({"summary"})
 """A section that documents of any form have: it makes no hand-over."""
 COMMON = frozenset(
     {
-        "state", "status", "progress", "done", "what-is-done", "todo", "todos", "to-do", "action-items", "follow-ups",
-        "open-issues", "open-questions",
+        "state",
+        "status",
+        "progress",
+        "done",
+        "what-is-done",
+        "todo",
+        "todos",
+        "to-do",
+        "action-items",
+        "follow-ups",
+        "open-issues",
+        "open-questions",
     }
-)  # fmt: skip
+)
 """Headings of such sections that documents of any form have too."""
 ENOUGH = 2
 """So many of these sections make a hand-over of a document that is not called one."""

@@ -32,7 +32,11 @@ class Stale(NamedTuple):
 def stale(connection: Connection, now: float) -> list[Stale]:
     """The stale memories at `now` (epoch seconds), the longest unused first; not those of unknown age."""
     facts = {
-        "exempt": texts(EXEMPT), "now": now, "earliest": EARLIEST, "latest": LATEST, "long": STALE_SECONDS,
+        "exempt": texts(EXEMPT),
+        "now": now,
+        "earliest": EARLIEST,
+        "latest": LATEST,
+        "long": STALE_SECONDS,
         "unknown": UNKNOWN_TIME,
-    }  # fmt: skip
+    }
     return [Stale(*row) for row in rows(connection, _STALE, facts)]

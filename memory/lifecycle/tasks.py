@@ -173,6 +173,14 @@ def _row(task: Task) -> TaskRecord:
         return scores.knowledge, scores.uncertainty, scores.context
 
     return TaskRecord(
-        task.folder, task.task, task.session, triple(task.before), task.gaps, task.began_at,
-        None if task.after is None else triple(task.after), task.gaps_closed, task.new_gaps, task.completed_at,
-    )  # fmt: skip
+        task.folder,
+        task.task,
+        task.session,
+        triple(task.before),
+        task.gaps,
+        task.began_at,
+        None if task.after is None else triple(task.after),
+        task.gaps_closed,
+        task.new_gaps,
+        task.completed_at,
+    )

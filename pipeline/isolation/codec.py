@@ -70,10 +70,29 @@ KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
 KINDS |= {
     kind.__name__: (kind, tuple(field.name for field in fields(kind)))
     for kind in (
-        Candidates, Filter, Fused, Grouped, Handle, Hits, MemoryName, Neighbours, Notes, Passage, Plan, Pool,
-        Postings, Query, Rescored, Respelling, Selected, StepScore, PipelineContext, Unavailable, Workings,
+        Candidates,
+        Filter,
+        Fused,
+        Grouped,
+        Handle,
+        Hits,
+        MemoryName,
+        Neighbours,
+        Notes,
+        Passage,
+        Plan,
+        Pool,
+        Postings,
+        Query,
+        Rescored,
+        Respelling,
+        Selected,
+        StepScore,
+        PipelineContext,
+        Unavailable,
+        Workings,
     )
-}  # fmt: skip
+}
 
 
 def packed(value: object) -> tuple[bytes, bytes]:

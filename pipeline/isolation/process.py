@@ -62,9 +62,14 @@ class Process:
         command = [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), str(memory_mb), *path]
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=into, stderr=into, pass_fds=(there.fileno(),),
-                start_new_session=True, env=environment(),
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=into,
+                stderr=into,
+                pass_fds=(there.fileno(),),
+                start_new_session=True,
+                env=environment(),
+            )
         except OSError as error:
             here.close()
             os.close(out)

@@ -16,10 +16,17 @@ from speckit_memory.pipeline.testing.store import FakeStore
 
 NOW = 400 * DAY
 NUMBERS = {
-    "created_at": NOW - 30 * DAY, "updated_at": NOW - 20 * DAY, "access_count": 3.0, "stability": 4.0,
-    "difficulty": 5.0, "confidence": 0.6, "validation_count": 2.0, "importance_weight": 0.5, "interference": 1.0,
+    "created_at": NOW - 30 * DAY,
+    "updated_at": NOW - 20 * DAY,
+    "access_count": 3.0,
+    "stability": 4.0,
+    "difficulty": 5.0,
+    "confidence": 0.6,
+    "validation_count": 2.0,
+    "importance_weight": 0.5,
+    "interference": 1.0,
     "characters": 120.0,
-}  # fmt: skip
+}
 NEW = {**NUMBERS, "created_at": NOW - DAY / 24, "updated_at": NOW - DAY / 24}
 STEPS = "<!-- ANCHOR:steps -->\nmeasure again\n<!-- /ANCHOR:steps -->"
 
@@ -27,31 +34,57 @@ STEPS = "<!-- ANCHOR:steps -->\nmeasure again\n<!-- /ANCHOR:steps -->"
 def sample_store() -> FakeStore:
     """A store with every part, in which each component of the product has something to do."""
     memories = [
-        Memory(1, "Rank fusion", ("fusion of ranked lists", "why fusion by rank"), ("rank fusion",), folder="search",
-               document_type="spec", numbers=NUMBERS),
-        Memory(2, "House rules", ("never push untested fusion",), tier="constitutional", folder="rules",
-               numbers=NUMBERS),
+        Memory(
+            1,
+            "Rank fusion",
+            ("fusion of ranked lists", "why fusion by rank"),
+            ("rank fusion",),
+            folder="search",
+            document_type="spec",
+            numbers=NUMBERS,
+        ),
+        Memory(
+            2, "House rules", ("never push untested fusion",), tier="constitutional", folder="rules", numbers=NUMBERS
+        ),
         Memory(3, "Old fusion", ("fusion as it was",), tier="deprecated", folder="search", numbers=NUMBERS),
         Memory(4, "Decay", ("memories decay", "until a review"), folder="search/deep", tier="critical"),
         Memory(5, "Gone", ("fusion that expired",), folder="search", numbers={**NUMBERS, "expires_at": NOW - DAY}),
-        Memory(6, "Fusion weights", ("weights of ranked lists",), learned=("lists",), folder="search", numbers=NEW,
-               context_type="decision", labels={"content_hash": "twin"}),
-        Memory(7, "Fusion", (f"weights of ranked lists again {STEPS}",), folder="search", numbers=NEW,
-               labels={"content_hash": "twin"}),
+        Memory(
+            6,
+            "Fusion weights",
+            ("weights of ranked lists",),
+            learned=("lists",),
+            folder="search",
+            numbers=NEW,
+            context_type="decision",
+            labels={"content_hash": "twin"},
+        ),
+        Memory(
+            7,
+            "Fusion",
+            (f"weights of ranked lists again {STEPS}",),
+            folder="search",
+            numbers=NEW,
+            labels={"content_hash": "twin"},
+        ),
         Memory(8, "Aggregation", ("computeMPAB: mean best passage (MBP)",), folder="notes", numbers=NUMBERS),
-        *(Memory(i, f"Note {i}", (f"note {i} " + "text " * i,), folder="notes", numbers=NUMBERS)
-          for i in range(10, 20)),
-    ]  # fmt: skip
+        *(
+            Memory(i, f"Note {i}", (f"note {i} " + "text " * i,), folder="notes", numbers=NUMBERS)
+            for i in range(10, 20)
+        ),
+    ]
     return FakeStore(
         *memories,
         edges=(Edge(1, 4, "caused", 0.8), Edge(6, 1, "supersedes"), Edge(2, 4, "supports", 0.5), Edge(3, 4, "caused")),
-        folders=(FolderDescription("search", "Ranked retrieval.", frozenset({"fusion", "lists"})),
-                 FolderDescription("rules", "What holds always.", frozenset({"push"}))),
+        folders=(
+            FolderDescription("search", "Ranked retrieval.", frozenset({"fusion", "lists"})),
+            FolderDescription("rules", "What holds always.", frozenset({"push"})),
+        ),
         attended={"s": {1: 0.9, 4: 0.2}},
         delivered={"s": {6}},
         relevance={text: 1.0 / (1 + len(text)) for memory in memories for text in memory.chunks},
         closeness={id_: id_ % 7 / 7 for memory in memories for id_ in (memory.id, *memory.chunk_ids) if id_ % 5},
-    )  # fmt: skip
+    )
 
 
 def _asked(text: str = "rank fusion of lists", **changes: object) -> Query:

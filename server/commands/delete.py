@@ -22,9 +22,15 @@ from speckit_memory.server.output import print_json, wrapped
 @click.option("--dry-run", is_flag=True, help="Only tell what would be deleted.")
 @shared("db", "json")
 def command(
-    common: Common, name: str | None, folder: str | None, tier: str, older_than: int | None, skip_checkpoint: bool,
-    confirm: bool, dry_run: bool,
-) -> None:  # fmt: skip
+    common: Common,
+    name: str | None,
+    folder: str | None,
+    tier: str,
+    older_than: int | None,
+    skip_checkpoint: bool,
+    confirm: bool,
+    dry_run: bool,
+) -> None:
     """Delete a memory, a folder of them or a tier, and move their files aside; `undelete` brings them back.
 
     Before a folder or a tier goes, a checkpoint is made; where that fails, nothing is deleted.
@@ -40,9 +46,13 @@ def command(
             deleted = memory.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
         elif tier:
             deleted = memory.delete_tier(
-                tier, folder=_named(folder), older_than_days=older_than, confirm=confirm,
-                skip_checkpoint=skip_checkpoint, dry_run=dry_run,
-            )  # fmt: skip
+                tier,
+                folder=_named(folder),
+                older_than_days=older_than,
+                confirm=confirm,
+                skip_checkpoint=skip_checkpoint,
+                dry_run=dry_run,
+            )
         else:
             deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
     from speckit_memory.server.deleted_text import LISTED, deleted_data, told

@@ -33,9 +33,13 @@ def command(common: Common, sources: tuple[GroundSource, ...], queries: int | No
     (source,) = sources
     with ProgressReporter(source.name) as bar:
         found = baseline(
-            source, common.pipeline, store=None if no_keep else settings(common.db).db, queries=queries,
-            overrides=common.overrides, progress=lambda now: bar.update(now.done, now.total, now.phase),
-        )  # fmt: skip
+            source,
+            common.pipeline,
+            store=None if no_keep else settings(common.db).db,
+            queries=queries,
+            overrides=common.overrides,
+            progress=lambda now: bar.update(now.done, now.total, now.phase),
+        )
     if common.as_json:
         print_json(found.as_json())
     else:

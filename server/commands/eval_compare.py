@@ -23,24 +23,37 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.option(
-    "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="A pipeline; the first is the control that the others are compared with.",
-)  # fmt: skip
+)
 @click.option(
-    "--flag", "flags", multiple=True, metavar="NAME",
+    "--flag",
+    "flags",
+    multiple=True,
+    metavar="NAME",
     help="The control with this flag open, beside it with the flag closed; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--run-file", "run_files", type=NamedPath(), multiple=True,
+    "--run-file",
+    "run_files",
+    type=NamedPath(),
+    multiple=True,
     help="With --qrels: compare the rankings of these TREC run files. With --dataset: write the rankings here.",
-)  # fmt: skip
+)
 @click.option("--qrels", type=NamedPath(), help="Judgements for run files, as TREC lines or as a dataset's test.tsv.")
 @click.option("--qrels-out", type=NamedPath(), help="Write the judgements of the queries asked as TREC lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @click.option(
-    "--window", type=click.IntRange(min=1), default=1, metavar="N",
+    "--window",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
     help="With --own: the N-th 400 of the queries that can be made, so that a second comparison asks other ones.",
-)  # fmt: skip
+)
 @no_keep_option
 @shared("db", "set", "json")
 @sourced(several=True, or_else="qrels")
@@ -77,12 +90,17 @@ def command(
         with ProgressReporter(source.name) as bar:
             reports.append(
                 compare_pipelines(
-                    source, pipelines, flags=flags, run_file=run_files[0] if run_files else None,
-                    qrels_out=qrels_out, queries=queries, overrides=common.overrides,
+                    source,
+                    pipelines,
+                    flags=flags,
+                    run_file=run_files[0] if run_files else None,
+                    qrels_out=qrels_out,
+                    queries=queries,
+                    overrides=common.overrides,
                     store=store,
                     progress=lambda now: bar.update(now.done, now.total, now.phase),
                 )
-            )  # fmt: skip
+            )
     together = overall(reports) if len(reports) > 1 else []
     if common.as_json:
         told = {"overall": [one.as_json() for one in together]} if together else {}

@@ -32,13 +32,16 @@ _TITLE = "### Retrieval gate"
 
 @click.command("gate")
 @click.option(
-    "--against", metavar="FILE|PRESET|ID|REV[:PATH]",
+    "--against",
+    metavar="FILE|PRESET|ID|REV[:PATH]",
     help="What must not be better: a pipeline, a stored evaluation, or the pipeline as of a git revision.",
-)  # fmt: skip
+)
 @click.option(
-    "--max-loss", type=click.FloatRange(0, 1, min_open=True), metavar="LOSS",
+    "--max-loss",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="LOSS",
     help="Exit with 1 unless a loss of this much (0.01 is a point) is ruled out, one-sided with 95 % confidence.",
-)  # fmt: skip
+)
 @click.option(
     "--good-enough",
     is_flag=True,
@@ -86,9 +89,16 @@ def command(
             found = judged(source, common.pipeline, queries=queries, overrides=common.overrides, progress=told)
         else:
             found = gate(
-                source, common.pipeline, against, store=settings(common.db).db, keep=not no_keep, max_loss=max_loss,
-                queries=queries, overrides=common.overrides, progress=told,
-            )  # fmt: skip
+                source,
+                common.pipeline,
+                against,
+                store=settings(common.db).db,
+                keep=not no_keep,
+                max_loss=max_loss,
+                queries=queries,
+                overrides=common.overrides,
+                progress=told,
+            )
     _summaries(found.as_markdown(), markdown)
     flags = _flags(common)
     if common.as_json:

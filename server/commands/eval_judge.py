@@ -28,34 +28,55 @@ if TYPE_CHECKING:
 @click.command("judge")
 @click.option("--experiment", metavar="ID", help="Judge the queries of this experiment of a shadow.")
 @click.option(
-    "--dataset", type=DatasetPath(), metavar="DIR",
+    "--dataset",
+    type=DatasetPath(),
+    metavar="DIR",
     help="Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
-)  # fmt: skip
+)
 @click.option("--own", is_flag=True, help="Judge queries that are made of your own memories.")
 @click.option(
-    "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="One of the two pipelines that answer the dataset's queries; give it twice.",
-)  # fmt: skip
+)
 @click.option(
-    "--command", "judge", metavar="CMD",
-    help="A program that judges: one pair as JSON on its standard input, {\"grade\": 0} to 3 on its output. No shell.",
-)  # fmt: skip
+    "--command",
+    "judge",
+    metavar="CMD",
+    help='A program that judges: one pair as JSON on its standard input, {"grade": 0} to 3 on its output. No shell.',
+)
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=60, show_default=True, metavar="S",
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    metavar="S",
     help="So many seconds the program may take for a pair.",
-)  # fmt: skip
+)
 @click.option(
-    "--preference", is_flag=True,
+    "--preference",
+    is_flag=True,
     help="Choose the better of two whole answers, query by query, in place of grades; whose they are is not shown.",
-)  # fmt: skip
+)
 @click.option(
-    "--jobs", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    metavar="N",
     help="So many pairs the program judges at once.",
-)  # fmt: skip
+)
 @click.option(
-    "--list", "judgement_list", default="default", show_default=True, metavar="NAME",
+    "--list",
+    "judgement_list",
+    default="default",
+    show_default=True,
+    metavar="NAME",
     help="The judgement list that labels come from and go to.",
-)  # fmt: skip
+)
 @click.option("--by", metavar="NAME", help="Who judges; else your user name, or the program with what it is given.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many pairs.")
 @click.option(
@@ -115,9 +136,14 @@ def command(
         source = OwnSource(common.db) if dataset is None else DatasetSource(dataset)
         with ProgressReporter(source.name) as bar:
             docket = cases.of_source(
-                source, pipelines, store, labels=labels, imported=imported, imported_from=imported_from,
+                source,
+                pipelines,
+                store,
+                labels=labels,
+                imported=imported,
+                imported_from=imported_from,
                 progress=lambda now: bar.update(now.done, now.total, now.phase),
-            )  # fmt: skip
+            )
     else:
         docket = cases.of_experiment(
             experiment, common.db, labels=labels, imported=imported, imported_from=imported_from
@@ -187,11 +213,18 @@ def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit:
     if common.as_json:
         print_json(
             {
-                "judged": len(given), "pairs": len(session), "by": by, "verdict": session.verdict,
-                "preference": mean, "interval": [low, high], "variant": given.count(1.0), "control": given.count(-1.0),
-                "neither": given.count(0.0), "id": kept or None,
+                "judged": len(given),
+                "pairs": len(session),
+                "by": by,
+                "verdict": session.verdict,
+                "preference": mean,
+                "interval": [low, high],
+                "variant": given.count(1.0),
+                "control": given.count(-1.0),
+                "neither": given.count(0.0),
+                "id": kept or None,
             }
-        )  # fmt: skip
+        )
     else:
         told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
         click.echo(
@@ -252,11 +285,16 @@ def _report(common: Common, sitting: Sitting, name: str, failures: list[str], *,
     if common.as_json:
         print_json(
             {
-                "judged": len(sitting.labels), "pairs": len(sitting), "by": name, "closed": closed is not None,
-                "verdict": closed or verdict, "judged_queries": sitting.judged_queries, "failures": failures,
+                "judged": len(sitting.labels),
+                "pairs": len(sitting),
+                "by": name,
+                "closed": closed is not None,
+                "verdict": closed or verdict,
+                "judged_queries": sitting.judged_queries,
+                "failures": failures,
                 "labels": [{"query": one.query, "key": one.key, "grade": one.grade} for one in sitting.labels],
             }
-        )  # fmt: skip
+        )
         return
     judged = f"{counted(len(sitting.labels), 'pair')} judged by {name}, of {len(sitting):,} on which the two disagree"
     click.echo(wrapped(judged + ("; kept, so that the next sitting goes on there" if kept and sitting.labels else "")))

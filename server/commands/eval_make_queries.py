@@ -65,9 +65,15 @@ def command(
 
     with ProgressReporter("make-queries") as bar:
         report = make_queries(
-            dataset, out, kinds, queries=queries, seed=seed, scope=scope, force=force,
+            dataset,
+            out,
+            kinds,
+            queries=queries,
+            seed=seed,
+            scope=scope,
+            force=force,
             progress=lambda kind, done, total: bar.update(done, total, kind),
-        )  # fmt: skip
+        )
     if common.as_json:
         print_json(report.as_json())
     else:

@@ -19,17 +19,26 @@ from speckit_memory.server.shadows.since import since as moment_of
 
 @click.command("replay")
 @click.option(
-    "--pipeline", "asked", default="", metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    "--pipeline",
+    "asked",
+    default="",
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="The pipeline to ask.",
-)  # fmt: skip
+)
 @click.option(
-    "--flag", default="", metavar="NAME",
+    "--flag",
+    default="",
+    metavar="NAME",
     help="In its place: the control with this flag open, beside it with the flag closed.",
-)  # fmt: skip
+)
 @click.option(
-    "--against", default="", metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    "--against",
+    default="",
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="The control; without it the pipeline in force.",
-)  # fmt: skip
+)
 @click.option("--since", metavar="WHEN", help="Only queries since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @no_keep_option
 @shared("db", "set", "json")
@@ -54,9 +63,16 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     log: Path = beside if beside.exists() else own
     with ProgressReporter("replay") as bar:
         result = replay(
-            log, config.db, asked, against, since=moment, flag=flag, overrides=common.overrides, keep=not no_keep,
+            log,
+            config.db,
+            asked,
+            against,
+            since=moment,
+            flag=flag,
+            overrides=common.overrides,
+            keep=not no_keep,
             progress=lambda done, total: bar.update(done, total, "search"),
-        )  # fmt: skip
+        )
     if common.as_json:
         print_json(result.as_json())
         return

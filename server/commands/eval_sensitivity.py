@@ -70,9 +70,15 @@ def command(
     (source,) = sources
     with ProgressReporter(source.name) as bar:
         found = sensitivity(
-            source, common.pipeline, parameter=parameter, step=step, values=values, queries=queries,
-            overrides=common.overrides, progress=lambda now: bar.update(now.done, now.total, now.phase),
-        )  # fmt: skip
+            source,
+            common.pipeline,
+            parameter=parameter,
+            step=step,
+            values=values,
+            queries=queries,
+            overrides=common.overrides,
+            progress=lambda now: bar.update(now.done, now.total, now.phase),
+        )
     if common.as_json:
         print_json(found.as_json())
     else:

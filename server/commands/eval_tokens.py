@@ -23,17 +23,28 @@ BUDGETS = (500, 1000, 2000)
 
 @click.command("tokens")
 @click.option(
-    "--budget", "budgets", type=click.IntRange(200, 100_000), multiple=True, metavar="TOKENS",
+    "--budget",
+    "budgets",
+    type=click.IntRange(200, 100_000),
+    multiple=True,
+    metavar="TOKENS",
     help=f"Tokens that an answer may take; may be repeated. Else {', '.join(map(str, BUDGETS))}.",
-)  # fmt: skip
+)
 @click.option(
-    "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="A pipeline; may be repeated. Else the one that a search would use.",
-)  # fmt: skip
+)
 @click.option(
-    "--form", "forms", multiple=True, metavar="FORM",
+    "--form",
+    "forms",
+    multiple=True,
+    metavar="FORM",
     help="A form of the answer, such as excerpt=200,rows=20,why=short; may be repeated. Else the one that is sent.",
-)  # fmt: skip
+)
 @click.option("--no-peers", is_flag=True, help="Leave out what two simpler memories would send.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @shared("db", "set", "json")
@@ -62,10 +73,15 @@ def command(
     for source in sources:
         with ProgressReporter(source.name) as bar:
             report = measure_tokens(
-                source, pipelines, ThroughTheTool(chosen), budgets=budgets or BUDGETS, peers=not no_peers,
-                queries=queries, overrides=common.overrides,
+                source,
+                pipelines,
+                ThroughTheTool(chosen),
+                budgets=budgets or BUDGETS,
+                peers=not no_peers,
+                queries=queries,
+                overrides=common.overrides,
                 progress=lambda now: bar.update(now.done, now.total, now.phase),
-            )  # fmt: skip
+            )
         reports.append(report)
         if not common.as_json:
             show_report(report)

@@ -44,11 +44,21 @@ def command(common: Common) -> None:
         heads = ("flag", "state", "runs", "pipelines", "group", "owner", "days", "expires", "decided by")
         rows = [(*heads, "criterion", "evidence")]
         rows += [
-            (f.name, f.state if f.percent == 100 else f"{f.state} {f.percent} %", runs[f.name],
-             ", ".join(pipelines.pipelines(f.name)), f.group, f.owner,
-             "" if f.age_days is None else str(f.age_days), f.expires, f.origin, f.criterion, f.evidence)
+            (
+                f.name,
+                f.state if f.percent == 100 else f"{f.state} {f.percent} %",
+                runs[f.name],
+                ", ".join(pipelines.pipelines(f.name)),
+                f.group,
+                f.owner,
+                "" if f.age_days is None else str(f.age_days),
+                f.expires,
+                f.origin,
+                f.criterion,
+                f.evidence,
+            )
             for f in flags
-        ]  # fmt: skip
+        ]
         filled = [column for column in zip(*rows, strict=True) if any(column[1:])]  # the others have nothing to tell
         days = [place for place, column in enumerate(filled) if column[0] == "days"]
         click.echo(table(list(zip(*filled, strict=True)), right=days, headed=True))

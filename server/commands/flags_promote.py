@@ -14,13 +14,17 @@ from speckit_memory.server.output import print_json, wrapped
 @click.command("promote")
 @click.argument("name")
 @click.option(
-    "--evidence", default="", metavar="ID",
+    "--evidence",
+    default="",
+    metavar="ID",
     help="The comparison that it rests on: an id that `shadow report` or `eval compare` shows.",
-)  # fmt: skip
+)
 @click.option(
-    "--reason", default="", metavar="TEXT",
+    "--reason",
+    default="",
+    metavar="TEXT",
     help="What the flag is for, where its criterion only rules out a loss and the comparison shows no gain.",
-)  # fmt: skip
+)
 @shared("db", "pipeline", "json")
 def command(common: Common, name: str, evidence: str, reason: str) -> None:
     """Bring the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.

@@ -31,9 +31,15 @@ def command(common: Common) -> None:
     if common.as_json:
         phrases = [row(one) for one in found.phrases]
         print_json(
-            {"phrases": phrases, "learns": found.learns, "pairs": found.pairs, "pairs_wanting": found.pairs_wanting,
-             "days_wanting": round(found.seconds_wanting / DAY, 2), "texts": found.texts}
-        )  # fmt: skip
+            {
+                "phrases": phrases,
+                "learns": found.learns,
+                "pairs": found.pairs,
+                "pairs_wanting": found.pairs_wanting,
+                "days_wanting": round(found.seconds_wanting / DAY, 2),
+                "texts": found.texts,
+            }
+        )
         return
     if found.phrases:
         heads = ("memory", "phrase", "learned", "until", "from")

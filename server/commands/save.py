@@ -45,11 +45,23 @@ if TYPE_CHECKING:
 @click.option("--session", default="", help="Name of the session that saves.")
 @shared("db", "json")
 def command(
-    common: Common, file: str, content: str | None, title: str, folder: str | None, tier: str,
-    triggers: tuple[str, ...], supersedes: tuple[str, ...], relates_to: tuple[str, ...],
-    append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
-    dry_run: bool, session: str,
-) -> None:  # fmt: skip
+    common: Common,
+    file: str,
+    content: str | None,
+    title: str,
+    folder: str | None,
+    tier: str,
+    triggers: tuple[str, ...],
+    supersedes: tuple[str, ...],
+    relates_to: tuple[str, ...],
+    append: bool,
+    replace: bool,
+    section: str,
+    force: bool,
+    skip_preflight: bool,
+    dry_run: bool,
+    session: str,
+) -> None:
     """Check and remember one FILE; or a text, which is written into a new Markdown file first.
 
     The new file is FILE, or one in a folder that is named for the title; no file is ever written over. With --append
@@ -70,22 +82,44 @@ def command(
         replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if text is None:
             saved = memory.save_file(
-                named_path(file).absolute(), force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session, supersedes=replaced, relates_to=related,
-            )  # fmt: skip
+                named_path(file).absolute(),
+                force=force,
+                dry_run=dry_run,
+                skip_preflight=skip_preflight,
+                session=session,
+                supersedes=replaced,
+                relates_to=related,
+            )
         elif how:
             name = known_key(memory, file)
             saved = memory.edit(
-                name, text, how=how, section=section, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session, supersedes=replaced, relates_to=related,
-            )  # fmt: skip
+                name,
+                text,
+                how=how,
+                section=section,
+                force=force,
+                dry_run=dry_run,
+                skip_preflight=skip_preflight,
+                session=session,
+                supersedes=replaced,
+                relates_to=related,
+            )
         else:
             path = str(named_path(file).absolute()) if file else ""
             saved = memory.write(
-                text, title=title, folder=folder, path=path, tier=tier, triggers=triggers, force=force,
-                dry_run=dry_run, skip_preflight=skip_preflight, session=session, supersedes=replaced,
+                text,
+                title=title,
+                folder=folder,
+                path=path,
+                tier=tier,
+                triggers=triggers,
+                force=force,
+                dry_run=dry_run,
+                skip_preflight=skip_preflight,
+                session=session,
+                supersedes=replaced,
                 relates_to=related,
-            )  # fmt: skip
+            )
         hints = unweighed_tier(memory, tier) if saved.id else ()
     _show(saved, common.as_json)
     for hint in hints if not common.as_json else ():

@@ -88,10 +88,14 @@ def command(
         opened.enter_context(SERVING.serving())  # what runs after a reply waits until it is printed
         limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
         result = memory.search(
-            query, limit=limit, folder=folder, mode=mode, session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
+            query,
+            limit=limit,
+            folder=folder,
+            mode=mode,
+            session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
             adjust=Adjustment(only_fitting=only_fitting or None),
-        )  # fmt: skip
+        )
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent, change = (
             reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)

@@ -37,9 +37,14 @@ def command(
 
     with existing_store(common) as memory:
         done = memory.task_postflight(
-            folder, task, knowledge=knowledge, uncertainty=uncertainty, context=context, gaps_closed=closed,
+            folder,
+            task,
+            knowledge=knowledge,
+            uncertainty=uncertainty,
+            context=context,
+            gaps_closed=closed,
             new_gaps=new_gaps,
-        )  # fmt: skip
+        )
     row = task_row(done)
     if common.as_json:
         print_json({"specFolder": done.folder, **row})

@@ -35,10 +35,14 @@ def command(common: Common, deletion: str | None) -> None:
             click.echo(wrapped(f"{counted(back.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
         return
     rows = [
-        {"name": one.name, "at": datetime.fromtimestamp(one.at, UTC).isoformat(timespec="seconds"), "what": one.why,
-         "memories": len(one.memories)}
+        {
+            "name": one.name,
+            "at": datetime.fromtimestamp(one.at, UTC).isoformat(timespec="seconds"),
+            "what": one.why,
+            "memories": len(one.memories),
+        }
         for one in found
-    ]  # fmt: skip
+    ]
     if common.as_json:
         print_json({"deletions": rows})
     elif rows:

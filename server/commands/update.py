@@ -23,9 +23,15 @@ from speckit_memory.server.typed_text import typed
 @click.option("--partial", is_flag=True, help="Keep the change although the model cannot embed the memory anew.")
 @shared("db", "json")
 def command(
-    common: Common, name: str, title: str | None, triggers: tuple[str, ...], no_triggers: bool, tier: str | None,
-    weight: float | None, partial: bool,
-) -> None:  # fmt: skip
+    common: Common,
+    name: str,
+    title: str | None,
+    triggers: tuple[str, ...],
+    no_triggers: bool,
+    tier: str | None,
+    weight: float | None,
+    partial: bool,
+) -> None:
     """Change title, trigger phrases, tier or weight of a memory in the front matter of its file, and index that.
 
     The phrases that are given take the place of all that were declared.

@@ -95,9 +95,14 @@ def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Even
     told = False
     with suppress(FileNotFoundError):  # it went a moment ago
         for found in watch(
-            *there, watch_filter=looked_at, debounce=SETTLE_MS, rust_timeout=LOOK_MS, yield_on_timeout=True,
-            raise_interrupt=True, stop_event=ended,
-        ):  # fmt: skip
+            *there,
+            watch_filter=looked_at,
+            debounce=SETTLE_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            raise_interrupt=True,
+            stop_event=ended,
+        ):
             if found or not told:  # what changed before it watched is told by the first look
                 told = True
                 yield

@@ -154,27 +154,52 @@ def _plots(compared: Compared, prefix: str) -> Iterator[Plot]:
 def _tables(compared: Compared) -> Iterator[tuple[str, list[list[str]]]]:
     """What is folded: each table with its title, its first row naming the columns."""
     report = compared.judged.report
-    yield "Quality by metric", [
-        ["metric", "verdict", "difference", "95 % interval", "adjusted p", "queries"],
-        *(
-            [one.metric, one.verdict, f"{one.delta:+.3f}", f"{one.ci95[0]:+.3f} to {one.ci95[1]:+.3f}",
-             f"{one.p_adjusted:.4f}", f"{one.queries:,} {'judged' if one.evidence == 'judgements' else 'used'}"]
-            for one in report.quality
-        ),
-    ]  # fmt: skip
+    yield (
+        "Quality by metric",
+        [
+            ["metric", "verdict", "difference", "95 % interval", "adjusted p", "queries"],
+            *(
+                [
+                    one.metric,
+                    one.verdict,
+                    f"{one.delta:+.3f}",
+                    f"{one.ci95[0]:+.3f} to {one.ci95[1]:+.3f}",
+                    f"{one.p_adjusted:.4f}",
+                    f"{one.queries:,} {'judged' if one.evidence == 'judgements' else 'used'}",
+                ]
+                for one in report.quality
+            ),
+        ],
+    )
     yield "Agreement", [["figure", "mean", "95 % interval"], *_agreements(report)]
-    yield "Kinds of queries", [
-        ["by", "kind", "queries", "overlap@10", "other order", "added at the median"],
-        *(
-            [one.by, one.value or "none", f"{one.queries:,}", *(
-                [figure(one.agreement.overlap_10.mean) if one.agreement.overlap_10 else "",
-                 f"{one.agreement.ordering_differences:,}"] if one.agreement else ["too few", ""]),
-             milliseconds(one.overhead.p50, signed=True) if one.overhead else ""]
-            for one in report.segments
-        ),
-    ]  # fmt: skip
-    times = {"added": report.cost.overhead, "spent beside the control": report.cost.spent,
-             "the caller waited": report.cost.served_overhead}  # fmt: skip
+    yield (
+        "Kinds of queries",
+        [
+            ["by", "kind", "queries", "overlap@10", "other order", "added at the median"],
+            *(
+                [
+                    one.by,
+                    one.value or "none",
+                    f"{one.queries:,}",
+                    *(
+                        [
+                            figure(one.agreement.overlap_10.mean) if one.agreement.overlap_10 else "",
+                            f"{one.agreement.ordering_differences:,}",
+                        ]
+                        if one.agreement
+                        else ["too few", ""]
+                    ),
+                    milliseconds(one.overhead.p50, signed=True) if one.overhead else "",
+                ]
+                for one in report.segments
+            ),
+        ],
+    )
+    times = {
+        "added": report.cost.overhead,
+        "spent beside the control": report.cost.spent,
+        "the caller waited": report.cost.served_overhead,
+    }
     steps = {f"{step.stage}: {step.step}": (step.control, step.variant) for step in report.steps}
     yield (
         "Times",

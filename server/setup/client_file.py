@@ -138,8 +138,11 @@ def _toml(client: Client, entry: Entry, name: str) -> str:
     """A table; a basic string of TOML has the escapes of one of JSON, for text without lone surrogates."""
     told = client.entry(entry)
     plain = [f"{key} = {_value(value)}" for key, value in told.items() if not isinstance(value, dict)]
-    tables = [f"{key} = {{ {', '.join(f'{inner} = {_value(one)}' for inner, one in value.items())} }}"
-              for key, value in told.items() if isinstance(value, dict)]  # fmt: skip
+    tables = [
+        f"{key} = {{ {', '.join(f'{inner} = {_value(one)}' for inner, one in value.items())} }}"
+        for key, value in told.items()
+        if isinstance(value, dict)
+    ]
     return "\n".join([f"[{client.keys}.{name}]", *plain, *tables]) + "\n"
 
 

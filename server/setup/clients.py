@@ -95,10 +95,17 @@ CLIENTS = {
         Client("claude-code", "Claude Code", _beside(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")),
         Client("claude-desktop", "Claude Desktop", _desktop, "mcpServers", scope="user"),
         Client("cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED),
-        Client("vscode", "VS Code", _beside(".vscode/mcp.json"), "servers", signs=(".vscode",), also={"type": "stdio"},
-               variable=_OPENED),
+        Client(
+            "vscode",
+            "VS Code",
+            _beside(".vscode/mcp.json"),
+            "servers",
+            signs=(".vscode",),
+            also={"type": "stdio"},
+            variable=_OPENED,
+        ),
         Client("codex", "Codex", _beside(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
         Client("windsurf", "Windsurf", _windsurf, "mcpServers", scope="user"),
         Client("zed", "Zed", _beside(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),
     )
-}  # fmt: skip
+}

@@ -128,8 +128,10 @@ def _figures(report: ExperimentReport) -> str:
     if noise := report.noise:
         text += "\n" + wrapped(
             f"noise floor: {report.control.name} against itself differs on "
-            f"{noise.ordering_differences:,} of {counted(noise.queries, 'query')}", "  ", dim=True,
-        )  # fmt: skip
+            f"{noise.ordering_differences:,} of {counted(noise.queries, 'query')}",
+            "  ",
+            dim=True,
+        )
     return text.lstrip("\n")
 
 

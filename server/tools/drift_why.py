@@ -98,9 +98,13 @@ def _diagram(found: "Lineage", details: bool, count: Count) -> Reply:
 def _link_text(_number: int, link: dict[str, Any]) -> str:
     line = f"{link['source']} {link['relation']} {link['target']}"
     told = "- " + about(
-        f"{link['reading']}: {line}", f"strength {link['strength']:g}", f"hop {link['hop']}", f"link {link['edge']}",
-        f"by {one_line(link['created_by'])}", one_line(link["evidence"]),
-    )  # fmt: skip
+        f"{link['reading']}: {line}",
+        f"strength {link['strength']:g}",
+        f"hop {link['hop']}",
+        f"link {link['edge']}",
+        f"by {one_line(link['created_by'])}",
+        one_line(link["evidence"]),
+    )
     return f"{told}\n{quoted(link[TEXT_FIELD])}" if link.get(TEXT_FIELD) else told
 
 

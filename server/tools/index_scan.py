@@ -49,9 +49,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         folder = workspace.folder(specFolder)
         index = partial(
-            workspace.memory_to_fill(folder).index, [folder], progress=workspace.on_progress,
-            include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
-        )  # fmt: skip
+            workspace.memory_to_fill(folder).index,
+            [folder],
+            progress=workspace.on_progress,
+            include_constitutional=includeConstitutional,
+            include_spec_docs=includeSpecDocs,
+        )
         report = index(force=force or not incremental)
         if close_to_equal_calls():
             # files that have changed before a caller joined may have been read before that

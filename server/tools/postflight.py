@@ -26,9 +26,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.task_rows import changes, task_row
 
         done = workspace.memory().task_postflight(
-            specFolder, taskId, knowledge=knowledgeScore, uncertainty=uncertaintyScore, context=contextScore,
-            gaps_closed=gapsClosed, new_gaps=newGapsDiscovered,
-        )  # fmt: skip
+            specFolder,
+            taskId,
+            knowledge=knowledgeScore,
+            uncertainty=uncertaintyScore,
+            context=contextScore,
+            gaps_closed=gapsClosed,
+            new_gaps=newGapsDiscovered,
+        )
         row = task_row(done)
         return Reply(
             f"learning index {row['learning_index']:g} ({row['band']}) for the task {done.task} of {done.folder}",

@@ -25,9 +25,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.task_rows import scores
 
         begun = workspace.memory(create=True).task_preflight(
-            specFolder, taskId, knowledge=knowledgeScore, uncertainty=uncertaintyScore, context=contextScore,
-            gaps=knowledgeGaps, session=sessionId,
-        )  # fmt: skip
+            specFolder,
+            taskId,
+            knowledge=knowledgeScore,
+            uncertainty=uncertaintyScore,
+            context=contextScore,
+            gaps=knowledgeGaps,
+            session=sessionId,
+        )
         return Reply(
             f"recorded before the task {begun.task} of {begun.folder}",
             {

@@ -61,22 +61,46 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if edit:
             assert path is not None  # or it would have been refused
             saved = workspace.memory().edit(
-                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun,
-                skip_preflight=skipPreflight, session=sessionId, supersedes=replaced, relates_to=related,
-            )  # fmt: skip
+                workspace.key(path),
+                content,
+                how=edit,
+                section=section,
+                force=force,
+                dry_run=dryRun,
+                skip_preflight=skipPreflight,
+                session=sessionId,
+                supersedes=replaced,
+                relates_to=related,
+            )
         elif content:
             saved = workspace.memory(create=not dryRun).write(
-                content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
-                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, skip_preflight=skipPreflight,
-                defer_embedding=asyncEmbedding, session=sessionId, supersedes=replaced, relates_to=related,
-            )  # fmt: skip
+                content,
+                title=title,
+                folder=None if path else folder,
+                path=workspace.key(path) if path else "",
+                tier=tier or "",
+                triggers=triggerPhrases,
+                force=force,
+                dry_run=dryRun,
+                skip_preflight=skipPreflight,
+                defer_embedding=asyncEmbedding,
+                session=sessionId,
+                supersedes=replaced,
+                relates_to=related,
+            )
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
             saved = memory.save_file(
-                path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
-                session=sessionId, supersedes=replaced, relates_to=related,
-            )  # fmt: skip
+                path,
+                force=force,
+                dry_run=dryRun,
+                skip_preflight=skipPreflight,
+                defer_embedding=asyncEmbedding,
+                session=sessionId,
+                supersedes=replaced,
+                relates_to=related,
+            )
         return _reply(saved, unweighed_tier(workspace.memory(), tier) if saved.id else ())
 
     return memory_save

@@ -101,7 +101,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             search_facts,
             search_hints,
             timings,
-        )  # fmt: skip
+        )
 
         if key != "":
             from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE

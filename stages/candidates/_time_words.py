@@ -24,9 +24,15 @@ _ONES = "one two three four five six seven eight nine ten eleven twelve".split()
 _TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
 _ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "fifth": 5,
+    "eighth": 8,
+    "ninth": 9,
+    "twelfth": 12,
     **{f"{word[:-1]}ieth": 10 * number for number, word in enumerate(_TENS, 2)},
-}  # fmt: skip
+}
 _CARDINALS = (
     {"a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3}
     | {word: number for number, word in enumerate((*_ONES, *_TEENS), 1)}

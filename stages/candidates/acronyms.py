@@ -23,9 +23,12 @@ class AcronymsParams(Params):
     """Which questions are looked at, and how many texts."""
 
     max_words: int = Field(
-        4, ge=1, le=100, description="Queries of more words are left alone: other words of theirs find what is meant.",
+        4,
+        ge=1,
+        le=100,
+        description="Queries of more words are left alone: other words of theirs find what is meant.",
         json_schema_extra={"tunable": [1, 8]},
-    )  # fmt: skip
+    )
     max_read: int = Field(
         50, ge=1, le=1000, description="Definitions of an acronym are looked for in so many passages that hold it."
     )

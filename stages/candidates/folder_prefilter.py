@@ -16,9 +16,12 @@ class FolderPrefilterParams(Params):
     """Parameters of the folder pre-filter."""
 
     min_share: float = Field(
-        0.5, gt=0, le=1, description="Share of the query's words that a folder must be about.",
+        0.5,
+        gt=0,
+        le=1,
+        description="Share of the query's words that a folder must be about.",
         json_schema_extra={"tunable": [0.3, 1.0]},
-    )  # fmt: skip
+    )
 
 
 class FolderPrefilter:

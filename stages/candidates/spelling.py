@@ -31,9 +31,12 @@ class SpellingParams(Params):
     """Which words are corrected, and how much what stands for them counts."""
 
     min_length: int = Field(
-        5, ge=2, le=64, description="Shorter words are left alone: they have too many neighbours.",
+        5,
+        ge=2,
+        le=64,
+        description="Shorter words are left alone: they have too many neighbours.",
         json_schema_extra={"tunable": [4, 7]},
-    )  # fmt: skip
+    )
     min_length_far: int = Field(
         8,
         ge=2,
@@ -42,9 +45,12 @@ class SpellingParams(Params):
     )
     max_length: int = Field(32, ge=2, le=64, description="Longer words are left alone: they are no words.")
     discount: float = Field(
-        0.8, gt=0, le=1, description="Weight of a neighbour one edit away; two edits away its square.",
+        0.8,
+        gt=0,
+        le=1,
+        description="Weight of a neighbour one edit away; two edits away its square.",
         json_schema_extra={"tunable": [0.2, 1.0]},
-    )  # fmt: skip
+    )
     neighbours: int = Field(5, ge=1, le=50, description="How many neighbours stand for a word at most.")
     max_query_words: int = Field(
         20, ge=1, le=1000, description="Queries of more words are pasted: their words are what they are."
@@ -53,9 +59,11 @@ class SpellingParams(Params):
         3, ge=1, le=20, description="How many unknown words of a query are looked at, the first ones."
     )
     max_words_as_typed: int = Field(
-        3, ge=0, le=20,
+        3,
+        ge=0,
+        le=20,
         description="In queries of so many words, those are unknown as well of which memories hold other forms alone.",
-    )  # fmt: skip
+    )
 
 
 class Spelling:

@@ -75,9 +75,13 @@ class Times:
             "; ".join(f"times: {_day(first)} to {_day(last)}" for first, last in times) or f"times: the {order} first"
         )
         return replace(
-            plan, times=times, order=order, topic=_topic(left, query, store.lexicon), counted_from=counted,
+            plan,
+            times=times,
+            order=order,
+            topic=_topic(left, query, store.lexicon),
+            counted_from=counted,
             reasons=plan.because(said),
-        )  # fmt: skip
+        )
 
 
 def _spans(named: Sequence[Mention], known: Calendar) -> tuple[tuple[Span, ...], float | None]:

@@ -30,9 +30,12 @@ class RrfParams(Params):
     """Parameters of reciprocal rank fusion; the defaults are the catalogue's."""
 
     k: float = Field(
-        60.0, gt=0, le=1000, description="Added to each rank; the larger, the less the first places stand out.",
+        60.0,
+        gt=0,
+        le=1000,
+        description="Added to each rank; the larger, the less the first places stand out.",
         json_schema_extra={"tunable": [10.0, 100.0]},
-    )  # fmt: skip
+    )
     weights: ChannelWeights = Field(
         default={},
         description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent, which knows recency too, or "

@@ -18,9 +18,12 @@ class ChannelFloorParams(Params):
 
     top: int = Field(10, ge=2, le=100, description="Number of first places in which every channel is seen.")
     min_score: float = Field(
-        0.2, ge=0, le=1, description="A channel whose best row scores less is not promoted.",
+        0.2,
+        ge=0,
+        le=1,
+        description="A channel whose best row scores less is not promoted.",
         json_schema_extra={"tunable": [0.0, 0.5]},
-    )  # fmt: skip
+    )
 
 
 class ChannelFloor:

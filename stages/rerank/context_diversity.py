@@ -17,9 +17,12 @@ class ContextDiversityParams(Params):
     """How much worse a row from an unseen region may be."""
 
     share: float = Field(
-        0.5, ge=0, le=1, description="An unseen region is preferred above this share of the next best score.",
+        0.5,
+        ge=0,
+        le=1,
+        description="An unseen region is preferred above this share of the next best score.",
         json_schema_extra={"tunable": [0.3, 1.0]},
-    )  # fmt: skip
+    )
     top: int = Field(20, ge=2, le=100, description="How many first places are looked at.")
 
 

@@ -56,9 +56,13 @@ class CrossEncoder:
         relevance, of_length = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
         relevance[: len(texts)], of_length[: len(texts)] = np.clip(answer, 0.0, 1.0), factors
         return Rescored.by(
-            pool.score, "relevance * length_factor", "before * lowest_read",
-            relevance=relevance, length_factor=of_length, lowest_read=np.nanmin(relevance * of_length),
-        )  # fmt: skip
+            pool.score,
+            "relevance * length_factor",
+            "before * lowest_read",
+            relevance=relevance,
+            length_factor=of_length,
+            lowest_read=np.nanmin(relevance * of_length),
+        )
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
         """The passages that are read together with the query."""

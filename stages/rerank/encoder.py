@@ -19,14 +19,19 @@ class EncoderParams(Params):
         20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
     )
     weight: float = Field(
-        0.5, ge=0, le=10,
+        0.5,
+        ge=0,
+        le=10,
         description="Weight of the cosine of a short memory against the score, both in standard deviations.",
         json_schema_extra={"tunable": [0.0, 2.0]},
-    )  # fmt: skip
+    )
     passage_weight: float = Field(
-        0.3, ge=0, le=10, description="The same for the matched passage of a long memory.",
+        0.3,
+        ge=0,
+        le=10,
+        description="The same for the matched passage of a long memory.",
         json_schema_extra={"tunable": [0.0, 2.0]},
-    )  # fmt: skip
+    )
 
 
 class Encoder:
@@ -60,9 +65,14 @@ class Encoder:
         weight[:top] = np.where(whole, self._params.weight, self._params.passage_weight)
         spread = scores[:top].std()
         return Rescored.by(
-            scores, "before + weight * spread * z + lift", "before",
-            weight=weight, spread=spread, z=z, lift=-(weight[:top] * spread * z[:top]).min(),
-        )  # fmt: skip
+            scores,
+            "before + weight * spread * z + lift",
+            "before",
+            weight=weight,
+            spread=spread,
+            z=z,
+            lift=-(weight[:top] * spread * z[:top]).min(),
+        )
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
         """The vectors of the rows that get the second look, if there is an encoder."""

@@ -24,18 +24,25 @@ class MaxsimParams(Params):
         20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
     )
     gain: float = Field(
-        3.0, ge=0, le=20, description="Standard deviations of the score that a MaxSim better by 1 is worth.",
+        3.0,
+        ge=0,
+        le=20,
+        description="Standard deviations of the score that a MaxSim better by 1 is worth.",
         json_schema_extra={"tunable": [0.0, 6.0]},
-    )  # fmt: skip
+    )
     idf_power: float = Field(
-        0.5, ge=0, le=2, description="A token of the query weighs idf to this power.",
+        0.5,
+        ge=0,
+        le=2,
+        description="A token of the query weighs idf to this power.",
         json_schema_extra={"tunable": [0.0, 1.0]},
-    )  # fmt: skip
+    )
     max_lead: float | None = Field(
-        None, ge=0,
+        None,
+        ge=0,
         description="Lead of the first row, in standard deviations, from which the query gets no second look; "
         "null: all get one.",
-    )  # fmt: skip
+    )
 
 
 class Maxsim:
@@ -77,9 +84,14 @@ class Maxsim:
             lowest = (scores[:top] + self._params.gain * better[:top]).min() - 1.0
             distance[top:] = scores[top:] - scores[top]
         return Rescored.by(
-            scores, "before + gain * better", "beneath + distance",
-            gain=self._params.gain, better=better, beneath=lowest, distance=distance,
-        )  # fmt: skip
+            scores,
+            "before + gain * better",
+            "beneath + distance",
+            gain=self._params.gain,
+            better=better,
+            beneath=lowest,
+            distance=distance,
+        )
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
         """The passages of the rows that get the second look, if there is a model for it."""

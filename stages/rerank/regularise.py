@@ -17,13 +17,19 @@ class RegulariseParams(Params):
     """How strongly, and over how many neighbours."""
 
     weight: float = Field(
-        0.2, ge=0, le=1, description="Weight of the neighbours' scores against the row's own.",
+        0.2,
+        ge=0,
+        le=1,
+        description="Weight of the neighbours' scores against the row's own.",
         json_schema_extra={"tunable": [0.0, 0.5]},
-    )  # fmt: skip
+    )
     neighbours: int = Field(
-        10, ge=1, le=100, description="How many most similar rows speak for a row.",
+        10,
+        ge=1,
+        le=100,
+        description="How many most similar rows speak for a row.",
         json_schema_extra={"tunable": [3, 30]},
-    )  # fmt: skip
+    )
 
 
 class Regularise:

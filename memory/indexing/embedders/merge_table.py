@@ -36,9 +36,13 @@ _NORMALIZER = {
     ],
 }
 _PLAIN = {
-    "type": "BPE", "dropout": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-    "byte_fallback": True, "ignore_merges": False,
-}  # fmt: skip
+    "type": "BPE",
+    "dropout": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "byte_fallback": True,
+    "ignore_merges": False,
+}
 _PIECE = re.compile(rf"{BLANK}+[^{BLANK}\n]*|\n+[^{BLANK}\n]*")
 _CROSSING = re.compile(rf"[^{BLANK}]{BLANK}|\n|.<0x0A>|<0x0A>.")
 _NEVER = 0xFFFFFFFF
@@ -85,9 +89,13 @@ class MergeTable:
         pairs = sorted(ranked)
         characters = sorted(ord(token) for token in vocabulary if len(token) == 1)
         arrays = (
-            array("I", characters), array("H", [vocabulary[chr(each)] for each in characters]),
-            array("I", pairs), array("I", map(ranked.__getitem__, pairs)), merged, array("H", known_bytes),
-        )  # fmt: skip
+            array("I", characters),
+            array("H", [vocabulary[chr(each)] for each in characters]),
+            array("I", pairs),
+            array("I", map(ranked.__getitem__, pairs)),
+            merged,
+            array("H", known_bytes),
+        )
         tokens = len({*vocabulary, *(token["content"] for token in added)})
         return cls(tokens, [token["content"] for token in added], arrays)
 
@@ -108,8 +116,11 @@ class MergeTable:
         """As it is kept for other processes of this machine."""
         parts = [each.tobytes() for each in self._arrays]
         header = {
-            "order": sys.byteorder, "tokens": self.tokens, "added": self._added, "bytes": [len(part) for part in parts],
-        }  # fmt: skip
+            "order": sys.byteorder,
+            "tokens": self.tokens,
+            "added": self._added,
+            "bytes": [len(part) for part in parts],
+        }
         return b"".join((json.dumps(header).encode(), b"\n", *parts))
 
     def cut(self, text: str) -> Tokens | None:

@@ -100,7 +100,8 @@ def _tidy(folder: Path) -> None:
     """Removes what is too much, and what a process left that was killed while it wrote."""
     files = sorted(
         (path for path in folder.iterdir() if path.suffix in (_ENDING, ".tmp")),
-        key=lambda path: path.lstat().st_mtime_ns, reverse=True,
-    )  # fmt: skip
+        key=lambda path: path.lstat().st_mtime_ns,
+        reverse=True,
+    )
     for path in files[MOST_FILES:]:
         path.unlink(missing_ok=True)

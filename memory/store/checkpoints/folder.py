@@ -62,9 +62,18 @@ class Checkpoint:
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "name": str, "created_at": (int, float), "folder": str, "metadata": dict, "store_id": str, "schema": str,
-    "file": str, "bytes": int, "sha256": str, "rows": dict, "faults": list,
-}  # fmt: skip
+    "name": str,
+    "created_at": (int, float),
+    "folder": str,
+    "metadata": dict,
+    "store_id": str,
+    "schema": str,
+    "file": str,
+    "bytes": int,
+    "sha256": str,
+    "rows": dict,
+    "faults": list,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,10 +90,18 @@ def make(
                 complete(partial)
                 faults = _verified(partial, counts)
             made = Checkpoint(
-                name=name, created_at=now, folder=folder, metadata=dict(metadata or {}), store_id=whose, schema=schema,
-                file=f"{os.urandom(8).hex()}.db", bytes=partial.stat().st_size, sha256=digest(partial), rows=counts,
+                name=name,
+                created_at=now,
+                folder=folder,
+                metadata=dict(metadata or {}),
+                store_id=whose,
+                schema=schema,
+                file=f"{os.urandom(8).hex()}.db",
+                bytes=partial.stat().st_size,
+                sha256=digest(partial),
+                rows=counts,
                 faults=faults,
-            )  # fmt: skip
+            )
             shelf.add(partial, made)
         except OSError as error:
             raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error

@@ -50,9 +50,14 @@ def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
     for channel, seen in scoring.channels.items():
         connection.execute(
             "INSERT INTO channel_results VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (scoring.query, channel, packing.packed_integers([one.memory for one in seen]),
-             packing.packed_integers([one.rank for one in seen]), packing.packed_reals([one.raw for one in seen])),
-        )  # fmt: skip
+            (
+                scoring.query,
+                channel,
+                packing.packed_integers([one.memory for one in seen]),
+                packing.packed_integers([one.rank for one in seen]),
+                packing.packed_reals([one.raw for one in seen]),
+            ),
+        )
 
 
 def scorings(connection: apsw.Connection, since: float) -> list[Scoring]:

@@ -135,9 +135,23 @@ def put_observation(connection: apsw.Connection, seen: Observation) -> None:
     )
     connection.execute(
         f"INSERT INTO queries ({_QUERY}) VALUES ({', '.join('?' * _QUERY_COLUMNS)}) ON CONFLICT (id) DO NOTHING",
-        (query.id, query.at, query.intent, query.complexity, query.folder, query.mode, query.limit, query.wordings,
-         query.session, query.store, query.state, question_digest(connection, query), question, read_point),
-    )  # fmt: skip
+        (
+            query.id,
+            query.at,
+            query.intent,
+            query.complexity,
+            query.folder,
+            query.mode,
+            query.limit,
+            query.wordings,
+            query.session,
+            query.store,
+            query.state,
+            question_digest(connection, query),
+            question,
+            read_point,
+        ),
+    )
     number = value(connection, "SELECT number FROM queries WHERE id = ?", (query.id,))
     _put_answer(connection, number, seen.control, SERVED)
     for variant in seen.variants:
@@ -145,9 +159,15 @@ def put_observation(connection: apsw.Connection, seen: Observation) -> None:
         if answer is not None:
             connection.execute(
                 "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?)",
-                (answer, variant.flag, variant.parted_at, variant.spent_ms, variant.dark_run_overhead_ms,
-                 packing.packed_integers(variant.teams)),
-            )  # fmt: skip
+                (
+                    answer,
+                    variant.flag,
+                    variant.parted_at,
+                    variant.spent_ms,
+                    variant.dark_run_overhead_ms,
+                    packing.packed_integers(variant.teams),
+                ),
+            )
 
 
 def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, mode: str) -> int | None:
@@ -168,9 +188,13 @@ def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, m
 def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, bytes, float, int, bytes, str]:
     """Memories, scores, total time, layout, costs and failure of an answer, as columns hold them."""
     return (
-        packing.packed_integers(answer.memories), packing.packed_reals(answer.scores), answer.total_ms,
-        _layout(connection, answer.steps), packing.packed_costs(answer.steps), answer.failure,
-    )  # fmt: skip
+        packing.packed_integers(answer.memories),
+        packing.packed_reals(answer.scores),
+        answer.total_ms,
+        _layout(connection, answer.steps),
+        packing.packed_costs(answer.steps),
+        answer.failure,
+    )
 
 
 def _layout(connection: apsw.Connection, steps: tuple[StepCost, ...]) -> int:
@@ -185,9 +209,20 @@ def put_replay(connection: apsw.Connection, replay: Replay) -> None:
     connection.execute(
         "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
         "FROM queries WHERE id = ? ON CONFLICT DO NOTHING",
-        (arm.control, arm.variant, arm.epoch, replay.basis, replay.state, variant.flag, variant.parted_at,
-         variant.spent_ms, *_packed(connection, replay.control), *_packed(connection, variant.answer), replay.query),
-    )  # fmt: skip
+        (
+            arm.control,
+            arm.variant,
+            arm.epoch,
+            replay.basis,
+            replay.state,
+            variant.flag,
+            variant.parted_at,
+            variant.spent_ms,
+            *_packed(connection, replay.control),
+            *_packed(connection, variant.answer),
+            replay.query,
+        ),
+    )
 
 
 def carry_over(connection: apsw.Connection, arm: Arm) -> None:

@@ -84,15 +84,31 @@ OF_THE_TEXT = {
 """Tables that checkpoints keep and exports do not, and why. Of `triggers` those that documents declare likewise."""
 
 SAID = (
-    "title", "folder", "tier", "context_type", "document_type", "memory_type", "spec_level", "importance_weight",
-    "created_at", "updated_at", "mtime_ns",
-)  # fmt: skip
+    "title",
+    "folder",
+    "tier",
+    "context_type",
+    "document_type",
+    "memory_type",
+    "spec_level",
+    "importance_weight",
+    "created_at",
+    "updated_at",
+    "mtime_ns",
+)
 """Columns of `memories` that follow from a document or its file: they hold for a memory that is made, unless somebody
 has edited its text."""
 LIVED = (
-    "expires_at", "last_accessed", "access_count", "last_review", "review_count", "stability", "difficulty",
-    "confidence", "validation_count",
-)  # fmt: skip
+    "expires_at",
+    "last_accessed",
+    "access_count",
+    "last_review",
+    "review_count",
+    "stability",
+    "difficulty",
+    "confidence",
+    "validation_count",
+)
 """Columns of `memories` that its life has changed."""
 MADE = {
     "id": "another store has numbers of its own; memories keep their order",

@@ -40,9 +40,20 @@ class FileWords:
     """Where words stand in the memories of one state of the store."""
 
     __slots__ = (
-        "_begins", "_build", "_columns", "_ends", "_keeping", "_known", "_moment", "_note", "_of_another_state",
-        "_passage_rows", "_room", "_tokens", "layout",
-    )  # fmt: skip
+        "_begins",
+        "_build",
+        "_columns",
+        "_ends",
+        "_keeping",
+        "_known",
+        "_moment",
+        "_note",
+        "_of_another_state",
+        "_passage_rows",
+        "_room",
+        "_tokens",
+        "layout",
+    )
 
     def __init__(
         self, moment: Moment, columns: Columns, counts: TokenCounts, build: Build, note: Callable[[int, int], None]

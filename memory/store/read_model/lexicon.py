@@ -51,9 +51,19 @@ class Lexicon:
     """
 
     __slots__ = (
-        "_analyse", "_bags", "_beside", "_columns", "_file", "_file_read", "_indexes", "_keeping", "_loading",
-        "_moment", "_places_read", "_words",
-    )  # fmt: skip
+        "_analyse",
+        "_bags",
+        "_beside",
+        "_columns",
+        "_file",
+        "_file_read",
+        "_indexes",
+        "_keeping",
+        "_loading",
+        "_moment",
+        "_places_read",
+        "_words",
+    )
 
     def __init__(
         self,

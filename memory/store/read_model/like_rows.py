@@ -149,9 +149,14 @@ def _middles(rows: Vectors, lists: int, pause: Callable[[], None]) -> Vectors:
     for _ in range(ROUNDS):
         pause()
         means = faiss.Kmeans(
-            rows.shape[1], lists, niter=1, spherical=True, seed=SEED, min_points_per_centroid=1,
+            rows.shape[1],
+            lists,
+            niter=1,
+            spherical=True,
+            seed=SEED,
+            min_points_per_centroid=1,
             max_points_per_centroid=SAMPLED + 1,
-        )  # fmt: skip
+        )
         means.train(sample, init_centroids=middles)
         middles = means.centroids
     assert middles is not None

@@ -50,9 +50,17 @@ class VectorMatrix:
     """
 
     __slots__ = (
-        "_by_chunk", "_by_memory", "_chunks", "_count", "_memories", "_ordered_chunks", "_ordered_parents", "_parents",
-        "_room", "_slots",
-    )  # fmt: skip
+        "_by_chunk",
+        "_by_memory",
+        "_chunks",
+        "_count",
+        "_memories",
+        "_ordered_chunks",
+        "_ordered_parents",
+        "_parents",
+        "_room",
+        "_slots",
+    )
 
     def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
         """Take one vector of length one per chunk, and the memory of each chunk. Chunk ids are distinct."""

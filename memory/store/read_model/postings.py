@@ -104,8 +104,18 @@ class TermIndex:
     """
 
     __slots__ = (
-        "_added", "_base", "_ids", "_late", "_lengths", "_lists", "_live", "_marked", "_order", "_published", "_rows",
-    )  # fmt: skip
+        "_added",
+        "_base",
+        "_ids",
+        "_late",
+        "_lengths",
+        "_lists",
+        "_live",
+        "_marked",
+        "_order",
+        "_published",
+        "_rows",
+    )
     _added: dict[int, str]
     _late: tuple[LateEntries, ...]
     _lists: dict[str, Postings]

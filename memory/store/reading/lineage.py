@@ -92,10 +92,13 @@ def walk(
         connection,
         _WALK.format(out=int(direction != "incoming"), into=int(direction != "outgoing")),
         {
-            "start": memory_id, "hops": hops, "relations": texts(chosen), "steps": MOST_STEPS,
+            "start": memory_id,
+            "hops": hops,
+            "relations": texts(chosen),
+            "steps": MOST_STEPS,
             "links": MOST_LINKS + 1,
         },
-    )  # fmt: skip
+    )
     steps = tuple(Step._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
     return Walk(steps, len(found) > MOST_LINKS or any(row[13] >= MOST_STEPS for row in found[:1]))
 

@@ -54,8 +54,20 @@ _MEMORY = (
     "chunk_count, characters FROM memories"
 )
 _FACTS: tuple[type | UnionType, ...] = (
-    str, str, str, float | None, float | None, float | None, int, float, float, int, str, int, int
-)  # fmt: skip
+    str,
+    str,
+    str,
+    float | None,
+    float | None,
+    float | None,
+    int,
+    float,
+    float,
+    int,
+    str,
+    int,
+    int,
+)
 """Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 

@@ -124,9 +124,10 @@ def edge_with(connection: apsw.Connection, edge_id: int) -> Edge | None:
 def edge_between(connection: apsw.Connection, source_id: int, target_id: int, relation: str) -> Edge | None:
     """The edge "source RELATION target"."""
     found = rows(
-        connection, f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?",
+        connection,
+        f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?",
         (source_id, target_id, str(relation)),
-    )  # fmt: skip
+    )
     return _edge(found[0]) if found else None
 
 

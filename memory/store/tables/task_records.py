@@ -41,9 +41,19 @@ def put(txn: Transaction, record: TaskRecord) -> None:
     lists = [json.dumps(one, ensure_ascii=False) for one in (record.gaps, record.gaps_closed, record.new_gaps)]
     txn.connection.execute(
         f"INSERT OR REPLACE INTO task_records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (record.folder, record.task, record.session, *record.before, lists[0], record.began_at,
-         *after, lists[1], lists[2], record.completed_at),
-    )  # fmt: skip
+        (
+            record.folder,
+            record.task,
+            record.session,
+            *record.before,
+            lists[0],
+            record.began_at,
+            *after,
+            lists[1],
+            lists[2],
+            record.completed_at,
+        ),
+    )
 
 
 def find(connection: apsw.Connection, folder: str, task: str) -> TaskRecord | None:

@@ -113,12 +113,22 @@ def note_event(
         "INSERT OR REPLACE INTO working_memory (session, memory_id, attention, added_at, last_focused, focus_count, "
         "event_counter, mention_count, source, source_call) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (session, memory, one.level, one.added_at, one.last_focused, one.focus_count, event, one.mention_count,
-             one.source, one.source_call)
+            (
+                session,
+                memory,
+                one.level,
+                one.added_at,
+                one.last_focused,
+                one.focus_count,
+                event,
+                one.mention_count,
+                one.source,
+                one.source_call,
+            )
             for memory in kept
             if (one := held[memory]) != before.get(memory)
         ],
-    )  # fmt: skip
+    )
 
 
 def attended(connection: apsw.Connection, session: str, since: float, until: float) -> list[Attended]:

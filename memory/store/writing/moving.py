@@ -44,8 +44,11 @@ def move_memories(txn: Transaction, wanted: Sequence[Moving], now: float) -> lis
         return []
     ids = [each.memory for each in moving]
     with txn.part():
-        folders = rows(connection, "SELECT DISTINCT folder FROM memories WHERE key IN (SELECT value FROM carray(?))",
-                       (texts([each.old for each in moving]),))  # fmt: skip
+        folders = rows(
+            connection,
+            "SELECT DISTINCT folder FROM memories WHERE key IN (SELECT value FROM carray(?))",
+            (texts([each.old for each in moving]),),
+        )
         # first out of one another's way: a key is unique at every moment, and no file has one of these
         connection.executemany("UPDATE memories SET key = '/' || id WHERE id = ?", [(each,) for each in ids])
         connection.executemany(

@@ -35,9 +35,15 @@ def overhead_distribution(name: str, overhead: Column, names: tuple[str, str]) -
             place = float(np.clip(value, bins[0], bins[-1]))
             axes.axvline(place, color=MUTED, linewidth=1.2, linestyle=(0, (3, 2)))
             axes.annotate(
-                label, (place, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
-                ha=align, va="bottom", color=INK,
-            )  # fmt: skip
+                label,
+                (place, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 2),
+                textcoords="offset points",
+                ha=align,
+                va="bottom",
+                color=INK,
+            )
         axes.set(xlabel="added milliseconds, same query", ylabel="queries")
         axes.grid(visible=False, axis="x")
 

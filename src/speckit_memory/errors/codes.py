@@ -10,9 +10,18 @@ from typing import Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 Kind = Literal[
-    "not found", "request", "document", "configuration", "model", "store", "store busy", "store closed", "search",
-    "internal", "other",
-]  # fmt: skip
+    "not found",
+    "request",
+    "document",
+    "configuration",
+    "model",
+    "store",
+    "store busy",
+    "store closed",
+    "search",
+    "internal",
+    "other",
+]
 """What a program would do about a failure: each kind but the last is a class of its own (`errors.kinds`)."""
 
 KIND_OF_CATEGORY: dict[str, Kind] = {
