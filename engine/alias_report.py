@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from speckit_memory.engine.assembly import OpenStore
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import aliases
 from speckit_memory.memory.indexing.scanner import below

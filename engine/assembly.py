@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from speckit_memory.channels.bm25 import Bm25
 from speckit_memory.channels.community import Community
@@ -24,21 +21,7 @@ from speckit_memory.channels.phrase import Phrase
 from speckit_memory.channels.surface import Surface
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
-from speckit_memory.config.entity_linking import EntityLinking
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
-from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE, EMBEDDER_VARIABLE
-from speckit_memory.config.vector_indexing import SHIPPED, VectorIndexing
-from speckit_memory.engine.models import QueryModels
-from speckit_memory.engine.observed import digest_of
-from speckit_memory.engine.once import Once
-from speckit_memory.engine.recording import Recorder
-from speckit_memory.engine.serving_models import ServingModels
-from speckit_memory.engine.usage import Usage
-from speckit_memory.memory.indexing import crossencoders, embedders
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.store.file.commits import Commits
-from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.signals.causal import Causal
@@ -102,7 +85,6 @@ from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor
 from speckit_memory.stages.rerank.standardise import Standardise
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Indexer
     from speckit_memory.pipeline.isolation.host import Host
 
 UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
@@ -239,165 +221,3 @@ def end_extensions() -> None:
     """Ends the processes of isolated extensions: for who ends this process without the interpreter's own shutdown."""
     for host in _hosts:
         host.end()
-
-
-class TextModels:
-    """What reads texts, whatever store they are in. Parts come to life when they are first needed."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        """`environ` may name models."""
-        self.guard = RLock()
-        self._environ = environ
-        self._local: dict[str, embedders.Embedder] = {}
-
-    @Once
-    def embedder(self) -> embedders.Embedder:
-        """The model that the environment names, else the bundled one; read at first use (feature I6)."""
-        return embedders.chosen(self._environ)
-
-    @Once
-    def encoder(self) -> embedders.Embedder | None:
-        """The encoder of the second look, if the environment names one (feature R1)."""
-        return embedders.encoder_of(self._environ)
-
-    @property
-    def named(self) -> str:
-        """The model that the environment names, "" for none."""
-        return self._environ.get(EMBEDDER_VARIABLE, "")
-
-    def is_named(self, name: str) -> bool:
-        """Whether the environment names this model."""
-        return self.named == name
-
-    def local(self, name: str) -> embedders.Embedder | None:
-        """A model that a store names, None unless it needs nobody but this account's own files.
-
-        Paths and services are named by who runs this process and never by a file, which anybody may have made.
-        """
-        if name != embedders.NAME and not name.startswith("fastembed:"):
-            return None
-        with self.guard:
-            if name not in self._local:
-                self._local[name] = embedders.of_setting(name, self._environ)
-            return self._local[name]
-
-    def of(self, name: str) -> embedders.Embedder:
-        """The model of a name that a user has given: the environment's own if that is it."""
-        if self.is_named(name):
-            return self.embedder
-        return self.local(name) or embedders.of_setting(name, self._environ)
-
-    @Once
-    def analyser(self) -> Analyser:
-        """The analyser that makes the words of documents and queries."""
-        return Analyser()
-
-    @Once
-    def cross_encoder(self) -> crossencoders.NoCrossEncoder | crossencoders.GuardedCrossEncoder:
-        """The model that reads a query together with a text, if the environment names one (feature R1)."""
-        return crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
-
-
-class OpenStore:
-    """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
-
-    def __init__(
-        self,
-        database: Database,
-        root: Path,
-        models: TextModels,
-        recorder: Recorder,
-        vector_index: VectorIndexing = SHIPPED,
-        entities: EntityLinking = "off",
-    ) -> None:
-        """`root` is the folder that keys of memories are relative to; `recorder` notes what is asked of the store, and
-        `vector_index` tells from which size on its vectors have an index; `entities` tells whether background work
-        links what names the same."""
-        self.guard = RLock()
-        self.name = uuid4().hex
-        """Tells it from every other store that was ever opened."""
-        self.database = database
-        self.usage = Usage(database)
-        self.recorder = recorder
-        self.vector_index = vector_index
-        self.entities = entities
-        self.root = root
-        self._models = models
-
-    @property
-    def embedder(self) -> embedders.Embedder:
-        """The model of the vectors in use."""
-        return self.models.now().embedder
-
-    @property
-    def encoder(self) -> embedders.Embedder | None:
-        """The encoder of the second look, if one is named."""
-        return self._models.encoder
-
-    @property
-    def counter(self) -> embedders.Embedder:
-        """A model that counts tokens, whatever has become of the file."""
-        return self._models.embedder
-
-    @Once
-    def models(self) -> ServingModels:
-        """The models of the vectors in use, and of those that are wanted."""
-        return ServingModels(self.database, self._models)
-
-    @property
-    def analyser(self) -> Analyser:
-        """The analyser that makes words."""
-        return self._models.analyser
-
-    @Once
-    def place(self) -> str:
-        """What stands for this store where queries are noted: the same for every process that has it open."""
-        return digest_of(os.path.realpath(self.database.path))
-
-    @Once
-    def commits(self) -> Commits:
-        """What tells whether anything was committed."""
-        return Commits(self.database)
-
-    @Once
-    def read_model(self) -> ReadModel:
-        """The in-memory view that queries run on."""
-        models = QueryModels(
-            self.database,
-            self.models.now,
-            self.analyser,
-            self._models.cross_encoder,
-            self.vector_index,
-            self._models.encoder,
-        )
-        return ReadModel(self.database, models)
-
-    def renew(self) -> bool:
-        """Has the queries that come answered from the segment that lies beside the store now; whether they will be."""
-        read_model: ReadModel | None = vars(self).get("read_model")
-        return read_model is None or read_model.renew()
-
-    @property
-    def indexer(self) -> Indexer:
-        """The writer of documents, with the model that is wanted."""
-        return self._writer(self.models.wanted())
-
-    @property
-    def saver(self) -> Indexer:
-        """The writer of single documents, with the model of the vectors in use."""
-        return self._writer(self.embedder)
-
-    def model(self, name: str) -> embedders.Embedder:
-        """The model of a name that a user has given now."""
-        return self._models.of(name)
-
-    @Once
-    def indexer_without_model(self) -> Indexer:
-        """A writer that leaves the vectors for later."""
-        return self._writer(None)
-
-    def _writer(self, embedder: embedders.Embedder | None) -> Indexer:
-        # imported by who writes: searches start without what reads files
-        from speckit_memory.memory.indexing import Indexer
-
-        return Indexer(self.database, embedder, self.analyser, self.root)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.config.workspace_file import load_workspace_config
-from speckit_memory.engine import assembly
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.engine.screening import storable
 from speckit_memory.errors import SpeckitError
@@ -118,7 +118,7 @@ class Checkpointing(ABC):
         from speckit_memory.memory.store.checkpoints import restoring
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
-        def restore(opened: assembly.OpenStore) -> tuple[Restored, Disagreements]:
+        def restore(opened: OpenStore) -> tuple[Restored, Disagreements]:
             opened.usage.write()  # what was counted belongs to the state that goes
             parted = Disagreements()
 
@@ -154,7 +154,7 @@ class Checkpointing(ABC):
         from speckit_memory.memory.store.file.consistency import inconsistencies
         from speckit_memory.memory.store.writing import mending
 
-        def mend(opened: assembly.OpenStore) -> list[str]:
+        def mend(opened: OpenStore) -> list[str]:
             with opened.database.write() as txn:
                 done = mending.mend(txn, found.stale)
                 if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
@@ -198,7 +198,7 @@ class Checkpointing(ABC):
             if progress:
                 progress(done, total)
 
-        def make(opened: assembly.OpenStore) -> Made:
+        def make(opened: OpenStore) -> Made:
             if not opened.database.only_read:
                 opened.usage.write()
             return making.make(

@@ -11,22 +11,13 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, SHIPPED, Settings
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Served
+from speckit_memory.engine.serving import Served, problems_of
 from speckit_memory.engine.standing import Standing
-from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.describing import kind_of
 from speckit_memory.pipeline.loading import PipelineSource
 
 if TYPE_CHECKING:
     from speckit_memory.engine.reloading import FilesFollowed, Reloading
-
-
-def problems_of(error: Exception) -> tuple[Problem, ...]:
-    """What is wrong with a pipeline that could not be built; of a component's defect only its type is told."""
-    if isinstance(error, SpeckitError):
-        return tuple(error.problems)
-    return (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
 
 
 def chosen_or_shipped(

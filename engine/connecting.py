@@ -13,9 +13,9 @@ from speckit_memory.engine.following import Following
 from speckit_memory.engine.screening import screened
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
     from speckit_memory.engine.lineage import Lineage
     from speckit_memory.engine.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
+    from speckit_memory.engine.open_store import OpenStore
     from speckit_memory.engine.reviewing import ToReview
     from speckit_memory.memory.editing.document_links import DocumentLinks
     from speckit_memory.memory.indexing import Saved

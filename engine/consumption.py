@@ -28,7 +28,7 @@ from speckit_memory.memory.store.reading.mentions import cited_by, linked_by, wr
 from speckit_memory.memory.store.reading.reader import get_memory
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
     from speckit_memory.engine.results import SearchResult
     from speckit_memory.pipeline.composition import Pipeline
 

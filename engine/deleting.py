@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from os.path import lexists
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine import assembly
 from speckit_memory.engine.checkpointing import Checkpointing, timed
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import listed
@@ -161,7 +161,7 @@ class Deleting(Checkpointing):
         files = aside.lying_aside(gone.files)
         self._require_free(gone, files)
 
-        def run(opened: assembly.OpenStore) -> int:
+        def run(opened: OpenStore) -> int:
             back = deletions.bring_back(opened.database, gone, now=time.time())
             try:
                 aside.move_back(root, files, gone.files)
@@ -223,7 +223,7 @@ class Deleting(Checkpointing):
 
         keys = {one.id: one.key for one in memories}
 
-        def run(opened: assembly.OpenStore) -> tuple[str, list[str]]:
+        def run(opened: OpenStore) -> tuple[str, list[str]]:
             opened.usage.write()  # what was counted belongs to what is kept
             stored = reader.known_files(opened.database.reader())
             own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
@@ -252,7 +252,7 @@ class Deleting(Checkpointing):
         self._followed.upkeep.forgotten()
         return Deleted(tuple(memories), name, tuple(files), checkpoint)
 
-    def _require_own(self, opened: assembly.OpenStore, keys: Sequence[str]) -> None:
+    def _require_own(self, opened: OpenStore, keys: Sequence[str]) -> None:
         """Raises E101 where a memory is of another workspace that shares the store, whatever has its name in this."""
         from speckit_memory.memory.indexing.scanner import below
         from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
@@ -286,7 +286,7 @@ class Deleting(Checkpointing):
             raise SpeckitError.of(problems)
 
 
-def _kept(opened: assembly.OpenStore, *, away: bool) -> Sequence[Deletion]:
+def _kept(opened: OpenStore, *, away: bool) -> Sequence[Deletion]:
     """With `away` the deletions of which a memory or a file is away; else those of which everything is there, because
     their process was killed before it took anything, or the one that undid them before it was done."""
     from speckit_memory.memory.editing import aside

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from speckit_memory.config.files.paths import named_path, resolved
 from speckit_memory.config.workspace_file import load_workspace_config
-from speckit_memory.engine import assembly
 from speckit_memory.engine.checkpointing import Checkpointing, timed
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import normalised_folder
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Exchanging(Checkpointing):
         target, below = resolved(named_path(path)), normalised_folder(folder)
         rules = load_workspace_config(self.settings.root).saving
 
-        def run(opened: assembly.OpenStore) -> Exported:
+        def run(opened: OpenStore) -> Exported:
             if not opened.database.only_read:
                 opened.usage.write()
             return export(opened.database, self.settings.root, rules, target, below)
@@ -94,7 +94,7 @@ class Exchanging(Checkpointing):
         found = offers.opened(resolved(named_path(source)), None if into is None else normalised_folder(into))
         rules = load_workspace_config(self.settings.root).saving
 
-        def decide(opened: assembly.OpenStore) -> list[deciding.Decided]:
+        def decide(opened: OpenStore) -> list[deciding.Decided]:
             if not opened.database.only_read:
                 opened.usage.write()
             with opened.database.snapshot_read() as connection:
@@ -109,7 +109,7 @@ class Exchanging(Checkpointing):
             self._made(name, "", {"before": f"import of {found.top}"}, ())
         aside = Folder(self._followed.current.database.path).aside(name)
 
-        def run(opened: assembly.OpenStore) -> Done:
+        def run(opened: OpenStore) -> Done:
             from speckit_memory.memory.exchange import importing
             from speckit_memory.memory.indexing import Indexer
             from speckit_memory.memory.lifecycle import interference

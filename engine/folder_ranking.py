@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 
-from speckit_memory.engine.assembly import OpenStore
-from speckit_memory.engine.inventory import Ranking
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.path_patterns import matching
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, FolderWorth, archive_multiplier, folder_worth
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.pipeline.view import StoreView
 
+Ranking = Literal["count", "recency", "importance", "composite"]
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 
 

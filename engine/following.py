@@ -18,7 +18,7 @@ from speckit_memory.memory.store.file.store_file import set_aside
 from speckit_memory.memory.store.missing import MissingMemoryError
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 T = TypeVar("T")
 LOGGER = logging.getLogger(__name__)

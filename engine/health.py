@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.config.settings import EMBEDDER_VARIABLE, Settings
-from speckit_memory.engine import assembly, configured
+from speckit_memory.engine import configured
 from speckit_memory.engine.following import Replacement
 from speckit_memory.engine.latency import told_latency
 from speckit_memory.engine.noted import notes
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.reloading import FilesFollowed
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.serving import Serving
@@ -84,7 +85,7 @@ class Examined:
     that run beside this one, and `files` how those of the configuration fare, None where they are not followed.
     """
 
-    opened: assembly.OpenStore
+    opened: OpenStore
     serving: Serving
     replacements: Sequence[Replacement]
     ask: Callable[[str], SearchResult]

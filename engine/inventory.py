@@ -6,10 +6,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import normalised_folder, texts
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
@@ -19,9 +19,7 @@ from speckit_memory.pipeline.ports import Passage
 
 if TYPE_CHECKING:
     from speckit_memory.engine.alias_report import AliasReport
-    from speckit_memory.engine.folder_ranking import FolderRanking
-
-Ranking = Literal["count", "recency", "importance", "composite"]
+    from speckit_memory.engine.folder_ranking import FolderRanking, Ranking
 
 
 @dataclass(frozen=True, slots=True)

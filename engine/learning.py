@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings
-from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.engine.screening import storable
 from speckit_memory.errors import SpeckitError

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from speckit_memory.engine.decision_words import decision_words
 from speckit_memory.memory.indexing import suspicions
+from speckit_memory.memory.indexing.limits import cut_at_word
 from speckit_memory.memory.indexing.suspicions import Suspicion
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import lineage, reader
@@ -20,6 +22,9 @@ MOST_WORDED = 20
 """Memories whose own words are told, the nearest ones."""
 MOST_HINTS = 20
 """Hints that are told."""
+LONGEST_LABEL = 80
+"""Characters of a title and of a key in a diagram."""
+_PLAIN = frozenset(" .,-_/")
 READINGS: dict[tuple[Relation, str], str] = {
     (Relation.CAUSED, "incoming"): "caused by",
     (Relation.CAUSED, "outgoing"): "caused",
@@ -97,8 +102,6 @@ class Lineage:
 
     def mermaid(self) -> str:
         """As a flowchart for Mermaid, which any title leaves whole."""
-        from speckit_memory.engine.lineage_diagram import flowchart
-
         return flowchart(self)
 
 
@@ -170,3 +173,29 @@ def _hints(steps: Sequence[Step]) -> list[str]:
         else:
             hints.append(f"{step.target} is superseded by {step.source}")
     return list(dict.fromkeys(hints))
+
+
+def flowchart(lineage: Lineage) -> str:
+    """The lineage as a Mermaid flowchart: a node for each memory, an arrow for each link, ended by a line break.
+
+    Titles and keys appear only in labels, in which every character but letters, digits and `_PLAIN` is written as its
+    number (`#34;`): no text of a document can mean anything to Mermaid.
+    """
+    lines = ["flowchart LR"]
+    for number, (key, title) in lineage.memories.items():
+        named = label(key) if title in ("", key) else f"{label(title)}<br/>{label(key)}"
+        lines.append(f'    m{number}["{named}"]')
+    for step in lineage.steps:
+        arrow = "-.->" if step.relation == "contradicts" else "-->"
+        lines.append(f'    m{step.source_id} {arrow}|"{label(step.relation)} {step.strength:.2g}"| m{step.target_id}')
+    lines.append("    classDef asked stroke-width:3px")
+    lines.append(f"    class m{lineage.id} asked")
+    return "\n".join(lines) + "\n"
+
+
+def label(text: str) -> str:
+    """A text within a quoted label."""
+    shown = " ".join("".join(" " if unicodedata.category(sign)[0] in "CZ" else sign for sign in text).split())
+    return "".join(
+        sign if sign in _PLAIN or sign.isalnum() else f"#{ord(sign)};" for sign in cut_at_word(shown, LONGEST_LABEL)
+    )

@@ -17,7 +17,7 @@ from speckit_memory.memory.store.file.connection import Connection, Database, Tr
 from speckit_memory.memory.store.tables import embedding_cache
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
     from speckit_memory.memory.indexing.embedders import Embedder
     from speckit_memory.memory.indexing.pending import Completed
     from speckit_memory.pipeline.ports import Vectors

@@ -27,6 +27,7 @@ from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.inventory import Inventory
 from speckit_memory.engine.learning import Learning
 from speckit_memory.engine.matching_triggers import MatchingTriggers
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.plans import PlanReport
 from speckit_memory.engine.questions import Question, normalised_folder, texts
 from speckit_memory.engine.recording import Recorder
@@ -40,6 +41,7 @@ from speckit_memory.engine.shadowing.shadowed import Shadowed
 from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
+from speckit_memory.engine.text_models import TextModels
 from speckit_memory.engine.upkeep import write
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.analysis import Analyser
@@ -121,11 +123,11 @@ class Memory(
             entities=load_workspace_config(config.root).entities,
         )
         searching, config = chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
-        models, recorder = assembly.TextModels(config.environ), Recorder(config.db, config.recording)
+        models, recorder = TextModels(config.environ), Recorder(config.db, config.recording)
 
-        def opened(may_create: bool) -> assembly.OpenStore:
+        def opened(may_create: bool) -> OpenStore:
             database = Database.open(config.db, create=may_create)
-            return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
+            return OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
         return cls(share, serving_of(config, searching, recorder) if shadows else Serving(config, searching))
@@ -177,7 +179,7 @@ class Memory(
         return self._share.store
 
     @property
-    def _open(self) -> assembly.OpenStore:
+    def _open(self) -> OpenStore:
         return self._followed.current
 
     @property
@@ -298,7 +300,7 @@ class Memory(
 
         query_id = query_id or secrets.token_hex(8)
 
-        def found(opened: assembly.OpenStore) -> SearchResult:
+        def found(opened: OpenStore) -> SearchResult:
             asked = time.time() if now is None else now
             if watched:
                 watched.again()

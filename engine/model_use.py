@@ -17,7 +17,7 @@ from speckit_memory.memory.store.tables.embedding_models import Build, Stamp
 from speckit_memory.memory.store.tables.meta import get_meta
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
     from speckit_memory.memory.indexing.embedders import Embedder
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from speckit_memory.engine import assembly
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.result_parts import NamedMemory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import sections
@@ -37,7 +37,7 @@ class Reading:
     """What replaces it, the surest first."""
 
 
-def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: int) -> Reading:
+def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> Reading:
     """What is stored of a memory from a line on. Raises E080, E104, and E032 for a line behind the end."""
     connection = opened.database.reader()
     memory = reader.get_memory(connection, name)

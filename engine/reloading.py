@@ -18,10 +18,9 @@ from speckit_memory.config.deadline import deadline_in_force
 from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
 from speckit_memory.config.sources import SHIPPED
-from speckit_memory.engine.configuring import problems_of
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Served, Serving
+from speckit_memory.engine.serving import Served, Serving, problems_of
 from speckit_memory.engine.shadowing.beginning import serving_of
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged

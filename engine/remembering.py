@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.settings import Settings
-from speckit_memory.engine import assembly, events
+from speckit_memory.engine import events
 from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.lifecycle import archival, validations
@@ -67,7 +68,7 @@ class Remembering(ABC):
         named = named_paths(paths)
         committed = CommittedProgress(progress)
 
-        def run(opened: assembly.OpenStore) -> IndexReport:
+        def run(opened: OpenStore) -> IndexReport:
             with committed.reported_on_error(), noting_written(opened):
                 return opened.indexer.index(
                     named,
@@ -144,7 +145,7 @@ class Remembering(ABC):
 
             links = saved_links.wanted(cast("Memory", self), self.settings.root, file, supersedes, relates_to)
 
-        def save(opened: assembly.OpenStore) -> Saved:
+        def save(opened: OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
             with noting_written(opened):
                 saved = indexer.save_file(
@@ -210,7 +211,7 @@ class Remembering(ABC):
         `undo_judgements` takes it back. Raises E080, and E082 when it may not be; nothing is noted then.
         """
 
-        def judge(opened: assembly.OpenStore) -> validations.Validated:
+        def judge(opened: OpenStore) -> validations.Validated:
             judged = validations.validate(
                 opened.database, name, useful, promote=promote, now=time.time(), session=identifier(session)
             )

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.editing.link_edit import relinked
 from speckit_memory.memory.indexing.causal_links import VOCABULARY
 from speckit_memory.memory.indexing.sources import Saved, SavedLink
-from speckit_memory.memory.store.records import Link
+from speckit_memory.memory.store.records import Link, MemoryRecord
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.memory import Memory
+    from speckit_memory.engine.lineage import Lineage
+    from speckit_memory.engine.linking import NamedEdge
+
+
+class LinkedMemories(Protocol):
+    """What the links of a save are looked up in and made by."""
+
+    def get(self, name: int | str) -> MemoryRecord:
+        """The memory of an id or key."""
+
+    def lineage(
+        self, name: int | str, *, direction: Literal["outgoing"], depth: int, relations: Sequence[str]
+    ) -> Lineage:
+        """The links of a memory."""
+
+    def link_one(
+        self, source: int | str, relation: str, target: int | str, *, strength: float | None, evidence: str
+    ) -> NamedEdge:
+        """Makes a link."""
 
 
 def wanted(
-    memory: Memory, root: Path, path: str | Path, supersedes: Iterable[int | str], relates_to: Iterable[int | str]
+    memory: LinkedMemories,
+    root: Path,
+    path: str | Path,
+    supersedes: Iterable[int | str],
+    relates_to: Iterable[int | str],
 ) -> tuple[Link, ...]:
     """The links to memories that are named by id or key, from the document at a path ("" is a new one).
 
@@ -48,7 +70,7 @@ def declared(text: str, links: tuple[Link, ...]) -> str:
     return relinked(text, lambda _: False, links, "content")
 
 
-def made(memory: Memory, saved: Saved, links: tuple[Link, ...]) -> Saved:
+def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved:
     """What became of a saved document, with these links made unless they are there."""
     edges = []
     for link in links:

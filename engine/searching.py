@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import SHIPPED, Settings
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.engine import assembly, resuming
-from speckit_memory.engine.adjusting import Adjustment
+from speckit_memory.engine.adjusting import NOTHING, Adjustment, adjusted
 from speckit_memory.engine.answer import answer, named
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Asked, Question
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.rollout import RolledOut
 from speckit_memory.engine.shadowing.search import Search, Shown
 from speckit_memory.engine.why_not import why_not
-from speckit_memory.engine.wishes import Wished, Wishes
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.store.read_model.listed_matrix import answered_by_lists
@@ -180,7 +182,7 @@ class Searching:
 
     def search(
         self,
-        opened: assembly.OpenStore,
+        opened: OpenStore,
         question: Question,
         *,
         now: float,
@@ -274,7 +276,7 @@ class Searching:
         )
         return replace(run(runner, words), query=query.text).warned(before=[none])
 
-    def plan(self, opened: assembly.OpenStore, question: Question) -> PlanReport:
+    def plan(self, opened: OpenStore, question: Question) -> PlanReport:
         """What a search would do."""
         with opened.read_model.reading() as snapshot:
             store = StoreView(snapshot)
@@ -313,7 +315,7 @@ class Searching:
         return asked and result.outcome.trace.config_hash == self._handovers.pipeline.hash
 
 
-def _pending(opened: assembly.OpenStore) -> tuple[str, ...]:
+def _pending(opened: OpenStore) -> tuple[str, ...]:
     """What the vectors of the store wait for."""
     unsettled = opened.models.unsettled()
     return (unsettled,) if unsettled else ()
@@ -326,3 +328,58 @@ def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Sho
         return answer(outcome, store, declared, snippet, content, spent, pipeline.annotate)
 
     return shown
+
+
+MOST_ADJUSTED = 16
+"""Pipelines that single searches wanted and that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wished:
+    """What answers a search that wants `wanted`: `searching`, by the pipeline `checked`, which was derived of `base`.
+
+    Both are None for a pipeline that was put together of objects. `unmet` is what the pipeline has no step for, a
+    sentence each.
+    """
+
+    searching: Searching
+    base: Checked | None
+    checked: Checked | None
+    wanted: Adjustment = NOTHING
+    unmet: tuple[str, ...] = ()
+
+
+class Wishes:
+    """What was derived of one pipeline and of those of its shares. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, Adjustment], Wished] = OrderedDict()
+        self._guard = Lock()
+
+    def of(self, searching: Searching, base: Checked | None, wanted: Adjustment) -> Wished:
+        """Who answers a search of a session that `base` answers otherwise.
+
+        A pipeline that does just what the one in force does is that one, with all that runs beside it. Raises E030 for
+        a pipeline that was put together of objects, and for values that are not accepted.
+        """
+        if not wanted:
+            return Wished(searching, base, base)
+        wanted = replace(wanted)  # what is kept is nobody else's
+        wanted.check()
+        if base is None:
+            raise SpeckitError("E030", "a pipeline that was put together of objects answers as it is")
+        key = base.hash, wanted
+        with self._guard:
+            found = self._kept.pop(key, None) or _derived(searching, base, wanted)
+            self._kept[key] = found
+            if len(self._kept) > MOST_ADJUSTED:
+                self._kept.popitem(last=False)
+        return found
+
+
+def _derived(searching: Searching, base: Checked, wanted: Adjustment) -> Wished:
+    whole, unmet = adjusted(base.effective, wanted)
+    checked = examined(whole, searching.registry)
+    if checked.hash == base.hash and not checked.problems:
+        return Wished(searching, base, base, wanted, unmet)
+    return Wished(searching.through_checked(checked), base, checked, wanted, unmet)

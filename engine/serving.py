@@ -16,12 +16,21 @@ from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.shadows import LEAVING_SECONDS, Shadows
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.describing import kind_of
 
 if TYPE_CHECKING:
     from speckit_memory.engine.results import SearchResult
 
 KEPT = 4
 """Earlier pipelines that are kept to explain what they answered."""
+
+
+def problems_of(error: Exception) -> tuple[Problem, ...]:
+    """What is wrong with a pipeline that could not be built; of a component's defect only its type is told."""
+    if isinstance(error, SpeckitError):
+        return tuple(error.problems)
+    return (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.tables import embedding_models, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import TextModels
+    from speckit_memory.engine.text_models import TextModels
 
 
 class Serving(NamedTuple):

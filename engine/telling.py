@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from speckit_memory.engine import assembly
 from speckit_memory.engine.answer import explanation
 from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.results import Explanation, SearchResult
 from speckit_memory.engine.serving import Served
 from speckit_memory.errors import SpeckitError
@@ -76,10 +76,10 @@ class Telling(ABC):
             ),
         )
 
-    def _of_its_store(self, result: SearchResult, tell: Callable[[assembly.OpenStore, Store], T]) -> T:
+    def _of_its_store(self, result: SearchResult, tell: Callable[[OpenStore, Store], T]) -> T:
         """What is to be told of an answer by the store that gave it. Raises E026 when it is another one by now."""
 
-        def told(opened: assembly.OpenStore) -> T:
+        def told(opened: OpenStore) -> T:
             if result.origin != opened.name:
                 raise SpeckitError("E026", "the store was replaced since this search", actions=("search again",))
             return tell(opened, StoreView(opened.read_model.current()))
@@ -87,5 +87,5 @@ class Telling(ABC):
         return self._followed.run(told)
 
 
-def _memory(opened: assembly.OpenStore, name: int | str) -> MemoryRecord:
+def _memory(opened: OpenStore, name: int | str) -> MemoryRecord:
     return reader.get_memory(opened.database.reader(), name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from speckit_memory.engine import assembly
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.memory.lifecycle.states import Thresholds, name_of, states_of
 from speckit_memory.memory.store.read_model.trigger_index import TriggerIndex
 from speckit_memory.memory.store.reading import reader
@@ -66,9 +66,7 @@ class TriggerMatches:
     related: tuple[RelatedMemory, ...] = ()
 
 
-def match(
-    opened: assembly.OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float
-) -> TriggerMatches:
+def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float) -> TriggerMatches:
     """The `limit` memories whose phrases match best; without a session, attention is 0.
 
     The strength of a memory is that of the channel `trigger`: s / (1 + s), s the weights of its phrases (1, learned
@@ -137,7 +135,7 @@ def _activated(store: StoreView, matched: Sequence[int], known: set[int], now: f
     return {memory: float(FULL_BOOST * activation) for memory, activation in first}
 
 
-def note(opened: assembly.OpenStore, memories: Sequence[int], session: str, turn: int | None, now: float) -> None:
+def note(opened: OpenStore, memories: Sequence[int], session: str, turn: int | None, now: float) -> None:
     """Has a session attend to the memories that it was shown. Raises SpeckitError when the store is busy."""
     if session and memories and not opened.database.only_read:
         with opened.database.write(250) as txn:
@@ -145,7 +143,7 @@ def note(opened: assembly.OpenStore, memories: Sequence[int], session: str, turn
             working_memory.note_event(txn, session, memories, now, source=SOURCE, source_call=call)
 
 
-def _attention(opened: assembly.OpenStore, session: str, turn: int | None, now: float) -> dict[int, float]:
+def _attention(opened: OpenStore, session: str, turn: int | None, now: float) -> dict[int, float]:
     """What the session attends to, fainter by every turn since the one in which it was matched, where that is known."""
     if not session:
         return {}

@@ -19,7 +19,7 @@ from speckit_memory.memory.store.segments import shelf, writing
 from speckit_memory.memory.store.segments.failures import GivenUpError
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 LONG_LIVED_SECONDS = 60.0
 """A program that searches so long after it opened a store is no single question."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.engine.assembly import OpenStore
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.memory.store.read_model.like_rows import INSTALL, installed
 from speckit_memory.memory.store.reading import reader
 

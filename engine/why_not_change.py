@@ -9,10 +9,10 @@ from functools import partial
 
 from speckit_memory.engine.absence import absence, sightings
 from speckit_memory.engine.adjusting import adjusted
-from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.change_candidates import candidates
 from speckit_memory.engine.changes import Change
 from speckit_memory.engine.doors import ANY_DOOR, Door
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import MAX_LIMIT, Asked
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching

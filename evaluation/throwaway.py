@@ -16,6 +16,7 @@ from speckit_memory.evaluation.dataset import Dataset
 from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.memory.indexing import sources
+from speckit_memory.memory.indexing.source import Source
 from speckit_memory.pipeline.loading import PipelineSource
 
 _REFUSALS = ("E032", "E080")
@@ -84,9 +85,9 @@ def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[s
         yield f"{report.pending:,} of {total:,} documents have no vectors: the embedding model is not available"
 
 
-def source_of(document: DatasetDocument) -> sources.Source:
+def source_of(document: DatasetDocument) -> Source:
     """A document of a dataset as what is indexed."""
-    return sources.Source(
+    return Source(
         key=document.key,
         text=document.text,
         title=document.title,

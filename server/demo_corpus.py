@@ -9,7 +9,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import bundled
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.sources import Source
+    from speckit_memory.memory.indexing.source import Source
 
 
 @dataclass(frozen=True, slots=True)

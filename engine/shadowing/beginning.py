@@ -12,7 +12,7 @@ from speckit_memory.config.settings import Settings
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.shadowing.earlier import earlier
-from speckit_memory.engine.shadowing.replays import Replays, shadows_of
+from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.errors import Problem, SpeckitError
@@ -49,7 +49,12 @@ def beside_searches(
 
 def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
     """A state of the configuration with what runs beside its pipeline and what is asked the kept queries."""
-    replays = Replays(searching, config, recorder) if recorder.on and shadows_of(searching) else None
+    checked = searching.checked
+    compared = [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
+    replays = None
+    if compared and checked is not None and recorder.on:
+        pipeline = searching.runner.pipeline
+        replays = Replays(pipeline, checked, compared, searching.extensions, config, recorder)
     return Serving(config, searching, beside_searches(searching, config, recorder), replays)
 
 

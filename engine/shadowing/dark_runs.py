@@ -17,7 +17,7 @@ from speckit_memory.engine.timers import begun
 from speckit_memory.pipeline.shadow import Beside
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 LOGGER = logging.getLogger(__name__)
 HANGING_SECONDS = 10.0

@@ -12,9 +12,11 @@ from speckit_memory.config.recording_modes import Recording
 from speckit_memory.config.vector_indexing import VectorIndexing
 from speckit_memory.engine import assembly
 from speckit_memory.engine.observed import UNKNOWN_FOLDER
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.questions import Question
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.shadowing.records import run_record
+from speckit_memory.engine.text_models import TextModels
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Arm,
@@ -71,8 +73,8 @@ class Replayer:
         )
         database = Database.open(task.store, create=False)
         unrecorded = Recorder(task.store, Recording(record="off"))
-        models = assembly.TextModels(task.environ)
-        self._opened = assembly.OpenStore(database, task.root, models, unrecorded, task.vector_index)
+        models = TextModels(task.environ)
+        self._opened = OpenStore(database, task.root, models, unrecorded, task.vector_index)
 
     @property
     def pipelines(self) -> tuple[Pipeline, Pipeline]:

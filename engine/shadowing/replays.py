@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from speckit_memory.config.extensions import ExtensionSettings
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.shadowing.replayer import ENDED, ReplayTask
@@ -29,11 +30,11 @@ from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.builder import Checked
 from speckit_memory.pipeline.checked_variants import CheckedVariant
+from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.shadow import sampled
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
-    from speckit_memory.engine.searching import Searching
+    from speckit_memory.engine.open_store import OpenStore
     from speckit_memory.engine.shadowing.replay_process import ReplayProcess
 
 LOGGER = logging.getLogger(__name__)
@@ -79,12 +80,22 @@ class _Shadow:
 class Replays:
     """The shadows of one pipeline. What waits for them follows from what is kept: nothing is lost with a process."""
 
-    def __init__(self, searching: Searching, config: Settings, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        checked: Checked,
+        variants: Sequence[CheckedVariant],
+        extensions: ExtensionSettings,
+        config: Settings,
+        recorder: Recorder,
+    ) -> None:
         """Of the variants of this pipeline those that are compared, and whose answers are not mixed in."""
-        self._searching = searching
+        self._pipeline = pipeline
+        self._control = checked
+        self._extensions = extensions
         self._config = config
         self._recorder = recorder
-        self._shadows = shadows_of(searching)
+        self._shadows = variants
         self._process: ReplayProcess | None = None
         self._ended = False
 
@@ -104,7 +115,7 @@ class Replays:
                 found = self._found(database, opened)
         except SpeckitError:  # the report on health tells that of its own
             found = [_Shadow(one, self._arm(one, ""), 0, 0, 0, ()) for one in self._shadows]
-        budget = self._searching.runner.pipeline.budgets_ms["shadow"]
+        budget = self._pipeline.budgets_ms["shadow"]
         return tuple(
             ShadowState(
                 one.one.variant.name,
@@ -173,7 +184,7 @@ class Replays:
             self._config.db,
             self._config.root,
             dict(self._config.environ),
-            self._searching.extensions,
+            self._extensions,
             self._config.vector_index,
             shadow.arm,
             self._control.effective,
@@ -214,17 +225,11 @@ class Replays:
             if batch:
                 write()
 
-    @property
-    def _control(self) -> Checked:
-        checked = self._searching.checked
-        assert checked is not None  # a pipeline that was put together of objects has no variants
-        return checked
-
     def _arm(self, one: CheckedVariant, epoch: str) -> Arm:
-        return Arm(self._searching.runner.pipeline.hash, one.checked.hash, epoch)
+        return Arm(self._pipeline.hash, one.checked.hash, epoch)
 
     def _begin(self, database: EvaluationDatabase, opened: OpenStore) -> None:
-        epoch, pipeline = epoch_of(opened), self._searching.runner.pipeline
+        epoch, pipeline = epoch_of(opened), self._pipeline
         control = PipelineRecord(pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"], self._control.ordering)
         for one in self._shadows:
             other = one.checked
@@ -241,11 +246,6 @@ class Replays:
             number for number, query in database.waiting(arm) if sampled(query, arm.variant, one.variant.sample)
         )
         return _Shadow(one, arm, *database.arm(arm, ENDED), waiting)
-
-
-def shadows_of(searching: Searching) -> list[CheckedVariant]:
-    """The variants that are compared with the pipeline, and that its answers are not mixed with."""
-    return [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
 
 
 def epoch_of(opened: OpenStore) -> str:

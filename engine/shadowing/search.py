@@ -22,7 +22,7 @@ from speckit_memory.pipeline.runner import Outcome, Runner
 from speckit_memory.pipeline.shadow import Beside, Shadow, shuffled
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 Shown = Callable[[Outcome, Pipeline], SearchResult]
 """Makes the answer of an outcome."""

@@ -11,7 +11,7 @@ from speckit_memory.engine.shadowing.replays import OnReplays, Pause
 from speckit_memory.engine.shadowing.variant import ShadowState
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 
 class Shadowed(ABC):

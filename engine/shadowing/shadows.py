@@ -22,7 +22,7 @@ from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.shadow import Beside, sampled, shuffled
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.engine.open_store import OpenStore
 
 LEAVING_SECONDS = 1.5
 """How long the end of a process waits for dark runs."""

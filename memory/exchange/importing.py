@@ -20,7 +20,8 @@ from speckit_memory.memory.exchange.placing import Placing
 from speckit_memory.memory.indexing import front_matter
 from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.scanner import below
-from speckit_memory.memory.indexing.sources import IndexReport, Source
+from speckit_memory.memory.indexing.source import Source
+from speckit_memory.memory.indexing.sources import IndexReport
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.store.checkpoints import arrival, transfer
 from speckit_memory.memory.store.checkpoints.folder import Folder

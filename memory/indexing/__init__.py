@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.analysis import Analyser
     from speckit_memory.memory.indexing.chunks import ChunkSizes
     from speckit_memory.memory.indexing.indexer import Indexer
-    from speckit_memory.memory.indexing.sources import IndexReport, Progress, Saved, SavedLink, Source
+    from speckit_memory.memory.indexing.source import Source
+    from speckit_memory.memory.indexing.sources import IndexReport, Progress, Saved, SavedLink
 
 __all__ = ["Analyser", "ChunkSizes", "IndexReport", "Indexer", "Progress", "Saved", "SavedLink", "Source"]
 
@@ -24,7 +25,7 @@ _HOMES = {
     "Progress": "sources",
     "Saved": "sources",
     "SavedLink": "sources",
-    "Source": "sources",
+    "Source": "source",
 }
 """The module of each name."""
 

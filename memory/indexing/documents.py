@@ -41,7 +41,7 @@ from speckit_memory.memory.indexing.limits import (
 )
 from speckit_memory.memory.indexing.metadata import Field
 from speckit_memory.memory.indexing.metadata_file import parse_metadata, read_metadata
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 from speckit_memory.memory.indexing.text_links import text_links
 from speckit_memory.memory.indexing.thinning import thinned
 from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time

@@ -27,7 +27,8 @@ from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.making import LARGE, Made, Maker, Task, with_passages
-from speckit_memory.memory.indexing.sources import IndexReport, Source
+from speckit_memory.memory.indexing.source import Source
+from speckit_memory.memory.indexing.sources import IndexReport
 
 LEAST_FILES = 1_000
 """Fewer documents are made sooner than a helper has started."""

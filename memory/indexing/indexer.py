@@ -30,7 +30,8 @@ from speckit_memory.memory.indexing.missing_paths import missing_path
 from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.returned import Returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
-from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from speckit_memory.memory.indexing.source import Source
+from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference

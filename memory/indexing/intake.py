@@ -13,7 +13,7 @@ from speckit_memory.memory.indexing.classify import UNKNOWN_TYPE, Inferred
 from speckit_memory.memory.indexing.quality import Quality
 from speckit_memory.memory.indexing.recalled import Recalled
 from speckit_memory.memory.indexing.secrets import Secret
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 
 SECRET_CODE = "E097"
 RECALLED_CODE = "E098"

@@ -19,7 +19,7 @@ from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Passages, document_texts, passages_of
 from speckit_memory.memory.indexing.intake import Intake
 from speckit_memory.memory.indexing.scanner import FoundFile
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing.writer import fingerprint
 

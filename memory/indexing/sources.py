@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from speckit_memory.config.absence import ABSENT_DAYS
 from speckit_memory.errors import Problem
-from speckit_memory.memory.store.records import Document, Tier
+from speckit_memory.memory.store.records import Document
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.commit_times import CommitTimes
     from speckit_memory.memory.indexing.intake import Intake
     from speckit_memory.memory.indexing.moves import Move
     from speckit_memory.memory.indexing.prediction_error import Verdict
     from speckit_memory.memory.indexing.secrets import Secret
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A text to be remembered under a key. What is given here goes before what the text's front matter says.
-
-    `title` None means "find one"; an empty title means that the document has none. `folder` None means the folder part
-    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from, and
-    `committed` are the times at which git took that in.
-    """
-
-    key: str
-    text: str
-    title: str | None = None
-    folder: str | None = None
-    tier: Tier | None = None
-    triggers: tuple[str, ...] = ()
-    created_at: float | None = None
-    file: Path | None = None
-    mtime_ns: int | None = None
-    committed: CommitTimes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from speckit_memory.pipeline.ports import AUTHORED, Column, FolderDescription, Ids
-from speckit_memory.pipeline.testing.memories import words
-
-if TYPE_CHECKING:
-    from speckit_memory.pipeline.testing.store import FakeStore
+from speckit_memory.pipeline.testing.memories import MemoryTable, words
 
 
 class FakeTriggers:
     """Implements `ports.Triggers`: authored phrases weigh 1, learned ones 0.7."""
 
-    def __init__(self, store: FakeStore) -> None:
+    def __init__(self, table: MemoryTable) -> None:
         self._phrases = [
             (m.id, words(phrase), weight)
-            for m in store.memories.values()
+            for m in table.memories.values()
             for weight, phrases in ((1.0, m.triggers), (0.7, m.learned))
             for phrase in phrases
         ]

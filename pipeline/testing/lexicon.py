@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic.bags import Setting, WordBags
-from speckit_memory.pipeline.ports import FIELDS, Column, Field, Ids, Level, Postings, Scope
-from speckit_memory.pipeline.testing.memories import Memory, words
-
-if TYPE_CHECKING:
-    from speckit_memory.pipeline.testing.store import FakeStore
+from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, Postings, Scope
+from speckit_memory.pipeline.testing.memories import Memory, MemoryTable, words
 
 
 class FakeIndex:
@@ -69,9 +65,9 @@ class FakeIndex:
 class FakeLexicon:
     """Implements `ports.Lexicon`."""
 
-    def __init__(self, store: FakeStore, holes: int) -> None:
-        self._attributes = store.attributes
-        memories = list(store.memories.values())
+    def __init__(self, table: MemoryTable, attributes: Attributes, holes: int) -> None:
+        self._attributes = attributes
+        memories = list(table.memories.values())
         texts: dict[Field, Callable[[Memory], str]] = {
             "title": lambda m: m.title,
             "triggers": lambda m: " ".join(m.triggers),
@@ -112,14 +108,14 @@ class FakeLexicon:
 class FakeFullText:
     """Implements `ports.FullText`. Scores are Σ weight · frequency: enough to have an order that weights change."""
 
-    def __init__(self, store: FakeStore) -> None:
-        self._store = store
+    def __init__(self, table: MemoryTable, lexicon: FakeLexicon) -> None:
+        self._table, self._lexicon = table, lexicon
 
     def match(self, tokens: Sequence[str], weights: Sequence[float], limit: int, scope: Scope) -> tuple[Ids, Column]:
         """The memories that hold any of the words, best first."""
         scores: dict[int, float] = defaultdict(float)
         for name, weight in zip(FIELDS, weights, strict=True):
-            index = self._store.lexicon.index(name)
+            index = self._lexicon.index(name)
             for token in dict.fromkeys(tokens):
                 postings = index.postings(token)
                 for row, frequency in zip(postings.rows, postings.frequency, strict=True):
@@ -132,7 +128,7 @@ class FakeFullText:
         wanted = [f" {' '.join(words(phrase))} " for phrase in phrases]
         found = [
             memory.id
-            for memory in self._store.memories.values()
+            for memory in self._table.memories.values()
             if any(phrase.strip() for phrase in wanted)
             and all(any(phrase in text for text in _spaced(memory)) for phrase in wanted)
             and scope.admits(np.array([memory.id]))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 DAY = 86_400.0
@@ -41,6 +42,14 @@ class Memory:
         if len(self.chunks) == 1:
             return [self.id]
         return [self.id * 100 + i for i in range(1, len(self.chunks) + 1)]
+
+
+class MemoryTable:
+    """The memories of a fake store by id, and the memory that each id of a memory or of a text belongs to."""
+
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self.memories = {memory.id: memory for memory in memories}
+        self.parent = {id_: memory.id for memory in self.memories.values() for id_ in (memory.id, *memory.chunk_ids)}
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from speckit_memory.pipeline.ports import FolderDescription
 from speckit_memory.pipeline.testing.conversation import FakeFolders, FakeSessions, FakeTriggers
 from speckit_memory.pipeline.testing.graph import FakeGraph
 from speckit_memory.pipeline.testing.lexicon import FakeFullText, FakeLexicon
-from speckit_memory.pipeline.testing.memories import Edge, Memory
+from speckit_memory.pipeline.testing.memories import Edge, Memory, MemoryTable
 from speckit_memory.pipeline.testing.texts import FakeAttributes, FakePassages
 from speckit_memory.pipeline.testing.vectors import FakeEncoder, FakeRelevance, FakeTokens, FakeVectors
 
 
-class FakeStore:
+class FakeStore(MemoryTable):
     """Implements `Store`. Words are runs of letters and digits, and every distinct word has an axis of its own.
 
     `attended` and `delivered` map a session to memories: with their attention [0, 1], and as a set. `relevance` maps
@@ -36,26 +36,25 @@ class FakeStore:
         no_embedder: str = "",
         holes: int = 0,
     ) -> None:
-        self.memories = {m.id: m for m in memories}
-        self.parent = {i: m.id for m in memories for i in (m.id, *m.chunk_ids)}
+        super().__init__(memories)
         self.attributes = FakeAttributes(self)
         self.passages = FakePassages(self)
         self.vectors = FakeVectors(self, no_embedder)
-        self.lexicon = FakeLexicon(self, holes)
-        self.fulltext = FakeFullText(self)
+        self.lexicon = FakeLexicon(self, self.attributes, holes)
+        self.fulltext = FakeFullText(self, self.lexicon)
         self.graph = FakeGraph(edges, self.parent)
         self.triggers = FakeTriggers(self)
         self.folders = FakeFolders(folders)
         self.sessions = FakeSessions(attended or {}, delivered or {})
-        self.tokens = FakeTokens(self)
+        self.tokens = FakeTokens(self, self.vectors, self.passages)
         self.relevance = FakeRelevance(relevance)
         self.encoder = FakeEncoder(self, closeness)
 
     def with_holes(self, holes: int) -> Self:
         """The same memories with rows of removed entries in every index, as a store has them after a while."""
         other = copy(self)
-        other.lexicon = FakeLexicon(other, holes)
-        other.fulltext = FakeFullText(other)
+        other.lexicon = FakeLexicon(other, other.attributes, holes)
+        other.fulltext = FakeFullText(other, other.lexicon)
         return other
 
     def encoded(self) -> Self:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column, Filter, Ids, MemoryName, Passage, Scope
-from speckit_memory.pipeline.testing.memories import Memory
-
-if TYPE_CHECKING:
-    from speckit_memory.pipeline.testing.store import FakeStore
+from speckit_memory.pipeline.testing.memories import Memory, MemoryTable
 
 
 class FakeAttributes:
     """Implements `ports.Attributes`."""
 
-    def __init__(self, store: FakeStore) -> None:
-        self._store = store
+    def __init__(self, table: MemoryTable) -> None:
+        self._table = table
 
     def _of(self, id_: int) -> Memory:
-        return self._store.memories[self._store.parent[int(id_)]]
+        return self._table.memories[self._table.parent[int(id_)]]
 
     def parents(self, ids: Ids) -> Ids:
         """The memory of each id."""
-        return np.array([self._store.parent[int(i)] for i in ids], np.int64)
+        return np.array([self._table.parent[int(i)] for i in ids], np.int64)
 
     def number(self, name: str, ids: Ids) -> Column:
         """A number of each memory, NaN where it has none."""
@@ -45,7 +41,7 @@ class FakeAttributes:
 
         admitted = {
             m.id
-            for m in self._store.memories.values()
+            for m in self._table.memories.values()
             if m.tier != "deprecated"
             and not m.numbers.get("expires_at", np.inf) < now
             and inside(m.folder, wanted.folder)
@@ -54,18 +50,18 @@ class FakeAttributes:
             and wanted.context_type in ("", m.context_type)
             and (wanted.memories is None or m.id in wanted.memories)
         }
-        return FakeScope(self._store, admitted)
+        return FakeScope(self._table, admitted)
 
     def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
         """The short notes of the same folder just before and just after each, by id; -1 where there is none."""
-        stored = sorted(self._store.memories)
+        stored = sorted(self._table.memories)
 
         def beside(id_: int, step: int) -> int:
             if id_ < 0:  # a hole of an index
                 return -1
             memory = self._of(id_)
             at = stored.index(memory.id) + step
-            other = self._store.memories[stored[at]] if 0 <= at < len(stored) else None
+            other = self._table.memories[stored[at]] if 0 <= at < len(stored) else None
             if other is None or not memory.folder or other.folder != memory.folder:
                 return -1
             short = all(m.numbers.get("characters", np.inf) < 600 for m in (memory, other))
@@ -78,30 +74,30 @@ class FakeAttributes:
 
     def oldest_first(self, scope: Scope) -> Ids:
         """The admitted memories by the time when they were made."""
-        ids = np.array(sorted(self._store.memories), np.int64)
+        ids = np.array(sorted(self._table.memories), np.int64)
         made = self.number("created_at", ids)
         ids = ids[np.argsort(made, kind="stable")][: int(np.isfinite(made).sum())]
         return ids[scope.admits(ids)]
 
     def of_tier(self, tier: str) -> Ids:
         """The memories of a tier."""
-        return np.array(sorted(m.id for m in self._store.memories.values() if m.tier == tier), np.int64)
+        return np.array(sorted(m.id for m in self._table.memories.values() if m.tier == tier), np.int64)
 
     def in_folder(self, folder: str) -> Ids:
         """The memories of a folder."""
-        return np.array(sorted(m.id for m in self._store.memories.values() if m.folder == folder), np.int64)
+        return np.array(sorted(m.id for m in self._table.memories.values() if m.folder == folder), np.int64)
 
     @property
     def count(self) -> int:
         """How many memories there are."""
-        return len(self._store.memories)
+        return len(self._table.memories)
 
 
 class FakeScope:
     """The memories that a filter admits, by id."""
 
-    def __init__(self, store: FakeStore, admitted: set[int]) -> None:
-        self._store, self._admitted = store, admitted
+    def __init__(self, table: MemoryTable, admitted: set[int]) -> None:
+        self._table, self._admitted = table, admitted
 
     @property
     def size(self) -> int:
@@ -111,45 +107,45 @@ class FakeScope:
     @property
     def complete(self) -> bool:
         """Whether they are all."""
-        return len(self._admitted) == len(self._store.memories)
+        return len(self._admitted) == len(self._table.memories)
 
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of these are among them."""
-        return np.array([self._store.parent.get(int(i)) in self._admitted for i in ids], np.bool_)
+        return np.array([self._table.parent.get(int(i)) in self._admitted for i in ids], np.bool_)
 
 
 class FakePassages:
     """Implements `ports.Passages`."""
 
-    def __init__(self, store: FakeStore) -> None:
-        self._store = store
+    def __init__(self, table: MemoryTable) -> None:
+        self._table = table
 
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """The text of each id."""
         return [self._passage(int(i)) for i in ids]
 
     def _passage(self, id_: int) -> Passage:
-        memory = self._store.memories[self._store.parent[id_]]
+        memory = self._table.memories[self._table.parent[id_]]
         at = memory.chunk_ids.index(id_) if id_ in memory.chunk_ids else 0
         return Passage(memory.chunk_ids[at], memory.id, memory.chunks[at], "", "", at + 1, at + 1)
 
     def of_memory(self, memory: int) -> list[Passage]:
         """The texts of a memory."""
-        return self.passages(self._store.memories[memory].chunk_ids)
+        return self.passages(self._table.memories[memory].chunk_ids)
 
     def in_sections(self, names: Sequence[str]) -> list[Passage]:
         """The texts that open a section of such a name: `<!-- ANCHOR:name -->`."""
-        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+        everything = (self._passage(i) for memory in self._table.memories.values() for i in memory.chunk_ids)
         return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
 
     def headed(self, slugs: Sequence[str], memories: Ids) -> list[Passage]:
         """The texts of these memories that hold the words of one of the slugs."""
-        everything = (self._passage(i) for memory in memories.tolist() for i in self._store.memories[memory].chunk_ids)
+        everything = (self._passage(i) for memory in memories.tolist() for i in self._table.memories[memory].chunk_ids)
         return [one for one in everything if any(slug.replace("-", " ") in one.text.casefold() for slug in slugs)]
 
     def names(self, patterns: Sequence[str]) -> list[MemoryName]:
         """What all are called; none has front matter."""
-        return [MemoryName(one.id, one.labels.get("key", ""), one.title, "{}") for one in self._store.memories.values()]
+        return [MemoryName(one.id, one.labels.get("key", ""), one.title, "{}") for one in self._table.memories.values()]
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
         """None has one."""
@@ -157,4 +153,4 @@ class FakePassages:
 
     def body(self, memory: int) -> str:
         """The texts of a memory as one."""
-        return "\n\n".join(self._store.memories[memory].chunks)
+        return "\n\n".join(self._table.memories[memory].chunks)

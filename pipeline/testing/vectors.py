@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Unavailable, Vectors
-from speckit_memory.pipeline.testing.memories import words
-
-if TYPE_CHECKING:
-    from speckit_memory.pipeline.testing.store import FakeStore
+from speckit_memory.pipeline.ports import Column, Ids, Level, Passages, Scope, Unavailable, Vectors
+from speckit_memory.pipeline.testing.memories import MemoryTable, words
 
 
 class FakeVectors:
@@ -24,9 +20,9 @@ class FakeVectors:
     static = True
     """Whether a static model made them; a test may say False."""
 
-    def __init__(self, store: FakeStore, unavailable: str) -> None:
-        self._store, self._unavailable = store, unavailable
-        vocabulary = sorted({w for m in store.memories.values() for chunk in m.chunks for w in words(chunk)})
+    def __init__(self, table: MemoryTable, unavailable: str) -> None:
+        self._table, self._unavailable = table, unavailable
+        vocabulary = sorted({w for m in table.memories.values() for chunk in m.chunks for w in words(chunk)})
         self.axis = {word: axis for axis, word in enumerate(vocabulary)}
 
     @property
@@ -49,7 +45,7 @@ class FakeVectors:
     def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
         """The nearest memories or chunks, by exact cosines."""
         best: dict[int, tuple[float, int]] = {}
-        for memory in self._store.memories.values():
+        for memory in self._table.memories.values():
             if not scope.admits(np.array([memory.id]))[0]:
                 continue
             for chunk, text in zip(memory.chunk_ids, memory.chunks, strict=True):
@@ -69,7 +65,7 @@ class FakeVectors:
         return np.stack([self._of(int(i)) for i in ids]) if len(ids) else np.empty((0, self.dimensions), np.float32)
 
     def _of(self, id_: int) -> Vectors:
-        memory = self._store.memories[self._store.parent[id_]]
+        memory = self._table.memories[self._table.parent[id_]]
         if id_ in memory.chunk_ids:
             return self._vector(memory.chunks[memory.chunk_ids.index(id_)])
         mean: Vectors = np.sum([self._vector(text) for text in memory.chunks], axis=0)
@@ -83,8 +79,8 @@ class FakeTokens:
     A token is the axis of a word; its weight is log(passages / passages with the word).
     """
 
-    def __init__(self, store: FakeStore) -> None:
-        self._store = store
+    def __init__(self, table: MemoryTable, vectors: FakeVectors, passages: Passages) -> None:
+        self._table, self._vectors, self._passages = table, vectors, passages
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """A token for every word."""
@@ -92,22 +88,22 @@ class FakeTokens:
 
     def of_text(self, text: str) -> Ids:
         """The tokens of a query."""
-        axes = self._store.vectors.axis
+        axes = self._vectors.axis
         return np.array(sorted({axes[word] for word in words(text) if word in axes}), np.int64)
 
     def of_passages(self, ids: Ids) -> list[Ids]:
         """The tokens of each text."""
-        texts = self._store.passages.passages([int(i) for i in ids])
+        texts = self._passages.passages([int(i) for i in ids])
         return [self.of_text(passage.text) for passage in texts]
 
     def vectors(self, tokens: Ids) -> Vectors:
         """The axis of each token."""
-        return np.eye(self._store.vectors.dimensions, dtype=np.float32)[tokens]
+        return np.eye(self._vectors.dimensions, dtype=np.float32)[tokens]
 
     def weights(self, tokens: Ids) -> Column:
         """The rarity of each token."""
-        passages = [set(words(chunk)) for m in self._store.memories.values() for chunk in m.chunks]
-        names = sorted(self._store.vectors.axis)
+        passages = [set(words(chunk)) for m in self._table.memories.values() for chunk in m.chunks]
+        names = sorted(self._vectors.axis)
         return np.array([np.log(len(passages) / sum(names[t] in p for p in passages)) for t in tokens], np.float64)
 
 
@@ -130,8 +126,8 @@ class FakeEncoder:
     What it says of a memory of several passages is not of the whole.
     """
 
-    def __init__(self, store: FakeStore, cosines: dict[int, float] | None) -> None:
-        self._store, self._cosines = store, cosines
+    def __init__(self, table: MemoryTable, cosines: dict[int, float] | None) -> None:
+        self._table, self._cosines = table, cosines
 
     @property
     def named(self) -> bool:
@@ -143,5 +139,5 @@ class FakeEncoder:
         if self._cosines is None:
             return Unavailable("no sentence encoder is named")
         cosines = np.array([self._cosines.get(int(id_), np.nan) for id_ in ids], np.float64)
-        memories = (self._store.memories[self._store.parent[int(id_)]] for id_ in ids)
+        memories = (self._table.memories[self._table.parent[int(id_)]] for id_ in ids)
         return cosines, np.array([len(memory.chunk_ids) == 1 for memory in memories], np.bool_)

@@ -91,8 +91,8 @@ def command(
             query,
             limit=limit,
             folder=folder,
-            mode=mode,
-            session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
+            mode=mode,  # type: ignore[arg-type]  # click.Choice admits modes only
+            session=session,
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
             adjust=Adjustment(only_fitting=only_fitting or None),
         )

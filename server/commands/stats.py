@@ -13,7 +13,7 @@ from speckit_memory.server.output import counted, print_json, table, table_rows,
 from speckit_memory.server.store_figures import left_out_text, store_figures
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.inventory import Ranking
+    from speckit_memory.engine.folder_ranking import Ranking
 
 RANKINGS: tuple[Ranking, ...] = ("count", "recency", "importance", "composite")
 

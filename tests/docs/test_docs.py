@@ -18,7 +18,7 @@ from speckit_memory.errors import Where
 from speckit_memory.memory.indexing import Analyser
 from speckit_memory.memory.indexing.causal_links import unresolved
 from speckit_memory.memory.indexing.documents import build
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 
 ROOT = workspace_root(Path(__file__).parent)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -11,7 +11,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.searching import APPROXIMATE
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 from speckit_memory.memory.store.read_model import like_rows
 from speckit_memory.memory.store.read_model.like_rows import INSTALL
 from speckit_memory.memory.store.segments.container import Container

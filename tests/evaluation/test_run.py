@@ -21,7 +21,7 @@ from speckit_memory.evaluation.metrics import DEPTH
 from speckit_memory.evaluation.report import EvalReport, Latency
 from speckit_memory.evaluation.run import run
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.indexing.source import Source
 
 Write = Callable[..., Path]
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory, assembly
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.sharing import Share
+from speckit_memory.engine.text_models import TextModels
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
@@ -58,11 +60,11 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
     """The indexed workspace, searched through a pipeline."""
     config = replace(settings(root / "memory.db", str(pipeline), root, {}), deadline_ms=None)
     runner = Runner(build(config.pipeline, registry, {}))
-    models = assembly.TextModels({})
+    models = TextModels({})
 
-    def store(create: bool) -> assembly.OpenStore:
+    def store(create: bool) -> OpenStore:
         recorder = Recorder(config.db, config.recording)
-        return assembly.OpenStore(Database.open(config.db, create=create), root, models, recorder)
+        return OpenStore(Database.open(config.db, create=create), root, models, recorder)
 
     with Memory(Share(Following(store, create=False)), Serving(config, Searching(runner, config))) as memory:
         yield memory

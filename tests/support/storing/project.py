@@ -19,14 +19,16 @@ from storing.by_hand import focus
 
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import OpenStore, TextModels, registry
+from speckit_memory.engine.assembly import registry
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.sharing import Share
+from speckit_memory.engine.text_models import TextModels
 from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing import encoder_vectors
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
