@@ -17,8 +17,8 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.reading import Reading
+    from speckit_memory.engine.saved_links import LinkedMemories
     from speckit_memory.memory.indexing import Saved
     from speckit_memory.memory.store.records import MemoryRecord
 
@@ -128,7 +128,7 @@ class Editing(ABC):
         from speckit_memory.engine import new_documents, saved_links
         from speckit_memory.memory.indexing.sources import SavedLink
 
-        links = saved_links.wanted(cast("Memory", self), self.settings.root, path, supersedes, relates_to)
+        links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to)
         draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
         if links and (known := new_documents.written_before(self.settings.root, draft)):
             return self.save_file(
@@ -188,7 +188,7 @@ class Editing(ABC):
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
         root: Path = self.settings.root
         before = self._editable(name)
-        links = saved_links.wanted(cast("Memory", self), root, root / before.key, supersedes, relates_to)
+        links = saved_links.wanted(cast("LinkedMemories", self), root, root / before.key, supersedes, relates_to)
         content, left_out = screened(content, root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
@@ -211,7 +211,7 @@ class Editing(ABC):
                 skip_preflight=skip_preflight,
                 session=session,
             )
-        return saved_links.made(cast("Memory", self), saved, links).without(left_out)
+        return saved_links.made(cast("LinkedMemories", self), saved, links).without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
         """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a

@@ -23,8 +23,8 @@ from speckit_memory.memory.store.tables.archivals import Archived, archived
 if TYPE_CHECKING:
     from speckit_memory.engine.graph import LinkedNames
     from speckit_memory.engine.maintenance import Maintained
-    from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.model_use import StoreModels
+    from speckit_memory.engine.saved_links import LinkedMemories
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
     from speckit_memory.memory.indexing.spaces import Built, Changed
     from speckit_memory.memory.store.records import Link
@@ -143,7 +143,7 @@ class Remembering(ABC):
         if supersedes or relates_to:
             from speckit_memory.engine import saved_links  # most saves make none
 
-            links = saved_links.wanted(cast("Memory", self), self.settings.root, file, supersedes, relates_to)
+            links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, file, supersedes, relates_to)
 
         def save(opened: OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
@@ -158,7 +158,7 @@ class Remembering(ABC):
 
         saved = self._followed.run(save, writes=not dry_run)
         self._followed.upkeep.saved()
-        return saved_links.made(cast("Memory", self), saved, links) if links and not dry_run else saved
+        return saved_links.made(cast("LinkedMemories", self), saved, links) if links and not dry_run else saved
 
     def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
         """Deletes every causal edge that an automatic process made, by its name; returns how many there are.

@@ -28,7 +28,6 @@ from speckit_memory.server.answer_cache import SECONDS
 from speckit_memory.server.answering import Answering
 from speckit_memory.server.envelope import failure
 from speckit_memory.server.failures import internal
-from speckit_memory.server.http_hangups import CancelHungUp
 from speckit_memory.server.listening.attached import Listening
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.offering import Offering
@@ -262,7 +261,7 @@ def build(
             instructions=INSTRUCTIONS,
             version=version(NAME),
             tools=list(shown),
-            middleware=[CancelHungUp(), *middleware, *([WarmUp(workspace)] if warm_up else [])],
+            middleware=[*middleware, *([WarmUp(workspace)] if warm_up else [])],
             token_verifier=token_verifier,
             auth=auth,
             subscriptions=False,

@@ -26,7 +26,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server import logs
 from speckit_memory.server.http_bodies import LongBodies
 from speckit_memory.server.http_guard import Guard
-from speckit_memory.server.http_hangups import HangUps
+from speckit_memory.server.http_hangups import CancelHungUp, HangUps
 from speckit_memory.server.http_health import Health
 from speckit_memory.server.http_paths import ByPath
 from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, MOST_CONNECTIONS, BoundedProtocol
@@ -171,7 +171,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
             profile=profile,
             token_verifier=verifier,
             auth=auth if token else None,
-            middleware=[InUse(workspace)] if served.roots else [],
+            middleware=[CancelHungUp(), *([InUse(workspace)] if served.roots else [])],
         )
         return server.streamable_http_app(
             streamable_http_path=path,
