@@ -21,7 +21,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import IndexReport, Progress
 from speckit_memory.pipeline.withdrawal import WithdrawnError
 from speckit_memory.server.app import build, workspace_of
-from speckit_memory.server.http_hangups import HangUps
+from speckit_memory.server.http_hangups import CancelHungUp, HangUps
 from speckit_memory.server.options import Common
 from speckit_memory.server.worker_calls import LENGTHY, EqualCalls, ThreadLimits, WorkerCall
 from tests.server.doors import connected
@@ -233,7 +233,7 @@ def test_of_scans_whose_callers_have_gone_those_that_wait_never_begin(workspace:
 def test_what_a_client_over_http_asked_for_ends_when_it_hangs_up(workspace: Path, held: HeldScans) -> None:
     folders(workspace, 1)
     served = workspace_of(Common(db=workspace / "memory.db"), workspace)
-    sdk_app = build(served, warm_up=False, limits=ThreadLimits()).streamable_http_app()
+    sdk_app = build(served, warm_up=False, limits=ThreadLimits(), middleware=[CancelHungUp()]).streamable_http_app()
     app = HangUps(sdk_app)
 
     async def post(body: dict[str, Any], session: str = "", hangs_up: anyio.Event | None = None) -> str:
