@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from speckit_memory.engine.open_store import OpenStore
 from speckit_memory.engine.path_patterns import matching
+from speckit_memory.engine.questions import FolderOrder
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, FolderWorth, archive_multiplier, folder_worth
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.pipeline.view import StoreView
 
-Ranking = Literal["count", "recency", "importance", "composite"]
-RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
+RANKINGS: tuple[FolderOrder, ...] = get_args(FolderOrder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FolderRanking:
 
 
 def ranked(
-    opened: OpenStore, ranking: Ranking, exclude: Sequence[str], *, scores: bool, archived: bool, now: float
+    opened: OpenStore, ranking: FolderOrder, exclude: Sequence[str], *, scores: bool, archived: bool, now: float
 ) -> FolderRanking:
     """Ranks the folders that no pattern of `exclude` is found in; equal ones by number of memories, then by name.
 
@@ -79,7 +79,7 @@ def ranked(
     return FolderRanking(tuple(folders), len(excluded), len(archives), put_away)
 
 
-def _value(folder: RankedFolder, ranking: Ranking) -> float:
+def _value(folder: RankedFolder, ranking: FolderOrder) -> float:
     if folder.worth is None:
         return folder.memories
     return {

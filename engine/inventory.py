@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.open_store import OpenStore
-from speckit_memory.engine.questions import normalised_folder, texts
+from speckit_memory.engine.questions import FolderOrder, normalised_folder, texts
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import absences, changes
@@ -19,7 +19,7 @@ from speckit_memory.pipeline.ports import Passage
 
 if TYPE_CHECKING:
     from speckit_memory.engine.alias_report import AliasReport
-    from speckit_memory.engine.folder_ranking import FolderRanking, Ranking
+    from speckit_memory.engine.folder_ranking import FolderRanking
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Inventory(ABC):
 
     def folders(
         self,
-        ranking: Ranking = "count",
+        ranking: FolderOrder = "count",
         *,
         exclude: Sequence[str] = (),
         scores: bool = False,

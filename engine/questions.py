@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.query_syntax import Typed, read
@@ -26,6 +26,7 @@ MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS
 MAX_NAME_CHARACTERS = 200
 """Of a section, a session or a folder."""
 MAX_LIMIT = 100
+FolderOrder = Literal["count", "recency", "importance", "composite"]
 CONCEPTS = (2, 5)
 CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general")
 

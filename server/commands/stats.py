@@ -13,9 +13,9 @@ from speckit_memory.server.output import counted, print_json, table, table_rows,
 from speckit_memory.server.store_figures import left_out_text, store_figures
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.folder_ranking import Ranking
+    from speckit_memory.engine.questions import FolderOrder
 
-RANKINGS: tuple[Ranking, ...] = ("count", "recency", "importance", "composite")
+RANKINGS: tuple[FolderOrder, ...] = ("count", "recency", "importance", "composite")
 
 
 @click.command("stats")
@@ -37,7 +37,7 @@ RANKINGS: tuple[Ranking, ...] = ("count", "recency", "importance", "composite")
 @click.option("--archived", is_flag=True, help="Rank archives too, and count what was put away.")
 @shared("db", "json")
 def command(
-    common: Common, limit: int, ranking: Ranking, exclude: tuple[str, ...], scores: bool, archived: bool
+    common: Common, limit: int, ranking: FolderOrder, exclude: tuple[str, ...], scores: bool, archived: bool
 ) -> None:
     """Count what is stored: memories by tier and folder, passages, causal links, trigger phrases, bytes."""
     from speckit_memory.memory.store.reading.density import told
