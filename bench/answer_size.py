@@ -16,14 +16,14 @@ import anyio
 from mcp import Client
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.token_estimate import estimated_tokens
-from speckit_memory.server import logs
-from speckit_memory.server.app import build
-from speckit_memory.server.demo_corpus import QUESTIONS, corpus
-from speckit_memory.server.output import table
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.token_estimate import estimated_tokens
+from speckit_memory.server.console.output import table
+from speckit_memory.server.demo.demo_corpus import QUESTIONS, corpus
+from speckit_memory.server.logging import logs
+from speckit_memory.server.mcp_server.app import build
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "memory_search, 5 rows": [("memory_search", {"query": asked.text, "limit": 5}) for asked in QUESTIONS],

@@ -31,7 +31,7 @@ def write(store: Path, documents: int, prefix: str) -> None:
     """Adds documents, in a process of its own that ends at once."""
     from bench.synthetic import Corpus
     from speckit_memory.engine import Memory
-    from speckit_memory.memory.store.segments import shelf
+    from speckit_memory.memory.store.segment_files import shelf
 
     shelf.due = lambda *_: False
     with Memory.open(store, "default", root=store.parent, environ={}, shadows=False) as memory:

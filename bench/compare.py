@@ -66,7 +66,7 @@ def stored(file: Path) -> tuple[str, Costs]:
 
 def report(changes: Sequence[Change]) -> str:
     """A table of all steps, in floors."""
-    from speckit_memory.server.output import table
+    from speckit_memory.server.console.output import table
 
     rows = [("query", "step", "before", "now", "change", "")]
     for change in changes:

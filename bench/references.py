@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.dataset import EDGES, QRELS, QUERIES, Dataset, read
-from speckit_memory.evaluation.documents import DatasetDocument, copy_documents
+from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES, Dataset, read
+from speckit_memory.evaluation.datasets.documents import DatasetDocument, copy_documents
 from speckit_memory.memory.store.records import Relation
-from speckit_memory.memory.store.tables.edges import EDGES_PER_NODE
+from speckit_memory.memory.store.tables.graph.edges import EDGES_PER_NODE
 
 Edge = tuple[str, str, str, float]
 """Source, relation, target, strength."""

@@ -29,7 +29,7 @@ from bench.one_thread import one_thread
 from bench.synthetic import Corpus, build
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.segment_files import shelf
 
 NOW = 1_800_000_000.0
 QUESTIONS = 6

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.read_model.beside import Beside
-from speckit_memory.memory.store.read_model.moment import committed_read
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.read_point import committed_read
+from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.pipeline.ports import Filter
 
 WORDS = 12

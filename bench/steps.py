@@ -20,7 +20,7 @@ from bench.floor import Floor
 from bench.settling import settle
 from bench.synthetic import Corpus
 from speckit_memory.engine import Memory
-from speckit_memory.pipeline import clock
+from speckit_memory.pipeline.process import clock
 
 COMPLEXITIES = ("simple", "moderate", "complex")
 WHOLE, FRAME, ANSWER = "search", "frame", "answer"

@@ -21,7 +21,7 @@ from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.records import Relation, Tier
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.sources import OnProgress, Progress
+    from speckit_memory.memory.intake.index_report import OnProgress, Progress
 
 MEMORIES = 10_000
 SEED = 20_261_121

@@ -22,8 +22,8 @@ from bench.conftest import TRIES
 from bench.floor import Floor
 from bench.synthetic import Corpus
 from speckit_memory.engine import Memory
-from speckit_memory.pipeline import clock
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.process import clock
 
 QUERIES = 60
 

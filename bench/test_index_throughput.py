@@ -19,8 +19,8 @@ import pytest
 from bench.synthetic import Corpus
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Analyser, Indexer
-from speckit_memory.memory.indexing.chunks import split
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.parsing.markdown.chunks import split
 from speckit_memory.memory.store.file.connection import Database
 
 DOCUMENTS = 300

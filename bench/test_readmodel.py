@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from storing.models import WordModels
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import stored_tokens
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.late_entries import LateTexts
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.postings import TermIndex
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.words import stored_tokens
+from speckit_memory.memory.store.read_model.words.late_entries import LateTexts
+from speckit_memory.memory.store.read_model.words.term_index import TermIndex
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Filter, Tokens, Vectors
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store.read_model import like_rows
-from speckit_memory.memory.store.read_model.like_rows import LikeRows
-from speckit_memory.memory.store.read_model.listed_matrix import ListedMatrix, answered_by_lists
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.store.read_model.vectors import ivf_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import LikeRows
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 WANTED = 50
@@ -107,7 +107,7 @@ def measure(rows: Vectors, questions: Vectors) -> dict[str, float]:
     everything, ids = Everything(len(rows)), np.arange(len(rows), dtype=np.int64)
     exact = VectorMatrix(ids, ids, rows)
     with TemporaryFile() as file:
-        built, _ = milliseconds(lambda: like_rows.write(rows, file))
+        built, _ = milliseconds(lambda: ivf_lists.write(rows, file))
         stored = np.memmap(file, np.uint8, "r")
         listed = ListedMatrix(exact, LikeRows(stored, len(rows)))
         if listed.failure:
@@ -122,7 +122,7 @@ def measure(rows: Vectors, questions: Vectors) -> dict[str, float]:
             looked_up.append(ms)
         return {
             "rows": len(rows),
-            "lists": like_rows.list_count(len(rows)),
+            "lists": ivf_lists.list_count(len(rows)),
             "found": float(np.mean(shares)),
             "worst": min(shares),
             "by_lists": (answered_by_lists() - before) / len(questions),

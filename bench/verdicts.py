@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation import comparison, sequential
-from speckit_memory.evaluation.comparison import ALPHA
-from speckit_memory.evaluation.experiment_evidence import Evidenced
-from speckit_memory.evaluation.experiment_quality import qualities
-from speckit_memory.evaluation.experiment_report import Quality
+from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced
+from speckit_memory.evaluation.experiments.experiment_quality import qualities
+from speckit_memory.evaluation.experiments.experiment_report import Quality
+from speckit_memory.evaluation.statistics import comparison, sequential
+from speckit_memory.evaluation.statistics.comparison import ALPHA
 from speckit_memory.pipeline.ports import Column
 
 Draw = Callable[[np.random.Generator, int, float], Column]

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import Params
-from speckit_memory.pipeline.model import Hits
+from speckit_memory.pipeline.model.columns import Hits
 from speckit_memory.pipeline.ports import Column, Store, TermIndex
+from speckit_memory.pipeline.roles.contracts import Params
 
 Weights = dict[str, float]
 """How often each word of a query counts."""

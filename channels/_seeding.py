@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import MOST_SEEDING
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.running.lookup import MOST_SEEDING
 
 _SEEDING = Bm25Params.model_validate({"max_terms": MOST_SEEDING})
 """The weights of the full-text channel, and of a long query the words that tell most."""

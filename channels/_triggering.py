@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store
-from speckit_memory.pipeline.scales import Scale
 
 IMPORTANCE_SHARE = 0.1
 """How much the importance of a memory counts beside one matching phrase: enough to order equal matches."""

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, positions
-from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import best_admitted
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params, PipelineContext
+from speckit_memory.pipeline.running.lookup import best_admitted
 
 Rows = NDArray[np.intp]
 

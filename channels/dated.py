@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.lookup import holders, information_held
-from speckit_memory.pipeline.model import Hits, Mask, Query
+from speckit_memory.pipeline.model.columns import Hits, Mask, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import holders, information_held
 
 
 class DatedParams(ChannelParams):

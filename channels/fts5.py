@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, ChannelParams, Params
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import memories_with
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params
+from speckit_memory.pipeline.running.lookup import memories_with
 
 
 class FieldWeights(Params):

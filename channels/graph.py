@@ -7,11 +7,11 @@ from pydantic import Field
 
 from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 
 class GraphParams(ChannelParams):

@@ -8,14 +8,14 @@ from functools import reduce
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.lifecycle import handovers
 from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.lookup import information_held, memories_with_all
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.memory.parsing.markdown.anchors import find
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Passage, Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import information_held, memories_with_all
 
 
 class HandoverParams(ChannelParams):
@@ -99,7 +99,9 @@ def _headed(
     wanted: Sequence[str], telling: frozenset[str], enough: int, store: Store
 ) -> dict[int, tuple[int, set[str]]]:
     """The same of sections that headings say, without tags (feature I11)."""
-    from speckit_memory.memory.indexing import known_sections  # loaded with the channels, and read by no other search
+    from speckit_memory.memory.parsing.markdown import (
+        known_sections,  # loaded with the channels, and read by no other search
+    )
 
     called = handovers.called(store)
     slugs = {name: known_sections.spellings(name) for name in wanted}

@@ -11,12 +11,12 @@ from unicodedata import normalize
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import memories_with
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import FIELDS, Ids, Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import memories_with
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
 _LETTER = re.compile(r"[^\W\d_]")

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import idf
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 Pairs = Mapping[tuple[str, str], float]
 """Adjacent words of a query and the share of its information that each pair holds."""

@@ -8,11 +8,11 @@ from itertools import islice
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Ids, Store, TermIndex
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 _WORD = re.compile(r"[^\W_]+")
 

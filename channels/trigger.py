@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from speckit_memory.channels._triggering import triggered
-from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import AUTHORED, Store
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 
 class Trigger:

@@ -8,13 +8,13 @@ from functools import reduce
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.store.read_model.matrix import GATHERED_SHARE
+from speckit_memory.memory.store.read_model.vectors.matrix import GATHERED_SHARE
 from speckit_memory.pipeline.arithmetic import distinct, positions
-from speckit_memory.pipeline.contracts import About, ChannelParams, PipelineContext
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, PipelineContext
 
 
 class VectorParams(ChannelParams):

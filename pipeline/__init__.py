@@ -10,17 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.pipeline.clock import opening
-    from speckit_memory.pipeline.contracts import (
-        About,
-        ChannelParams,
-        NoParams,
-        Params,
-        PipelineContext,
-        Role,
-        SignalParams,
-    )
-    from speckit_memory.pipeline.model import (
+    from speckit_memory.pipeline.model.columns import (
         Candidates,
         Fused,
         Grouped,
@@ -32,10 +22,20 @@ if TYPE_CHECKING:
         Rescored,
         Selected,
     )
+    from speckit_memory.pipeline.model.ranking import Ranking
+    from speckit_memory.pipeline.model.scales import Scale
     from speckit_memory.pipeline.ports import Column, Filter, Ids, Store, Unavailable
-    from speckit_memory.pipeline.ranking import Ranking
-    from speckit_memory.pipeline.registry import Registry
-    from speckit_memory.pipeline.scales import Scale
+    from speckit_memory.pipeline.process.clock import opening
+    from speckit_memory.pipeline.roles.contracts import (
+        About,
+        ChannelParams,
+        NoParams,
+        Params,
+        PipelineContext,
+        Role,
+        SignalParams,
+    )
+    from speckit_memory.pipeline.roles.registry import Registry
 
 __all__ = [
     "About",
@@ -67,9 +67,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "clock": ("opening",),
-    "contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "PipelineContext"),
-    "model": (
+    "process.clock": ("opening",),
+    "roles.contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "PipelineContext"),
+    "model.columns": (
         "Candidates",
         "Fused",
         "Grouped",
@@ -82,9 +82,9 @@ _HOMES = {
         "Selected",
     ),
     "ports": ("Column", "Filter", "Ids", "Store", "Unavailable"),
-    "ranking": ("Ranking",),
-    "registry": ("Registry",),
-    "scales": ("Scale",),
+    "model.ranking": ("Ranking",),
+    "roles.registry": ("Registry",),
+    "model.scales": ("Scale",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-import speckit_memory.server.cli
-from speckit_memory.engine import assembly
+import speckit_memory.server.commands.cli
+from speckit_memory.engine import components as assembly
 from speckit_memory.errors.codes import CODES
-from speckit_memory.pipeline.contracts import SLOT_ROLES
-from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
+from speckit_memory.pipeline.roles.registry import Registered
 
 DOCS = Path(__file__).parent.parent / "docs"
 SLOT_TITLES = {
@@ -107,7 +107,7 @@ def errors() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    root = speckit_memory.server.cli.ROOT
+    root = speckit_memory.server.commands.cli.ROOT
     yield front_matter("Command line", "commands, options, command line help")
     yield from command(root, context(root, "speckit-memory"), 2)
 
@@ -123,7 +123,7 @@ def command(item: click.Command, here: click.Context, level: int) -> Iterator[st
 
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
     """A context of fixed width, so that the page does not depend on the terminal."""
-    names = speckit_memory.server.cli.ROOT.context_settings["help_option_names"]
+    names = speckit_memory.server.commands.cli.ROOT.context_settings["help_option_names"]
     return click.Context(
         item, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
     )

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from speckit_memory.server import standard_streams
+from speckit_memory.server.console import standard_streams
 
 SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 YOUNG_OBJECTS = 50_000
@@ -33,7 +33,7 @@ def _main() -> None:
         # One query is too small a matrix product for two threads: they make it slower. An operator may still decide.
         os.environ.setdefault(name, "false" if name.startswith("TOKENIZERS") else "1")
     standard_streams.prepare()
-    from speckit_memory.server.cli import run
+    from speckit_memory.server.commands.cli import run
 
     gc.freeze()
     gc.enable()

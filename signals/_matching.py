@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic import idf
-from speckit_memory.pipeline.lookup import holders
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Field, Ids, Store
+from speckit_memory.pipeline.running.lookup import holders
 
 SUITS = {
     "add_feature": "implementation",

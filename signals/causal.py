@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.store.records import Relation
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 HOPS = {"quick": 1, "auto": 2, "focused": 2, "resume": 2, "deep": 3}
 RELATIONS = {Relation.SUPERSEDES.value: 1.5, Relation.CONTRADICTS.value: 0.8}

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class CentralityParams(SignalParams):

@@ -10,10 +10,10 @@ from pydantic import Field
 from speckit_memory.memory.lifecycle.fsrs import days_since, days_unused, recalled, stability_multipliers
 from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Attributes, Column, Ids, Store, Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
 from speckit_memory.signals._matching import SUITS, matched_share, named_label, named_section
 
 FIVE = {"temporal": 0.25, "usage": 0.15, "importance": 0.25, "pattern": 0.20, "citation": 0.15}

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class FolderScoreParams(SignalParams):

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import by_label
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class ImportanceParams(SignalParams):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 
 ROOT = workspace_root(Path(__file__).parent)
 PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors.codes import CODES
-from speckit_memory.memory.indexing import classify
 from speckit_memory.memory.indexing.documents import content_hash
-from speckit_memory.memory.indexing.embedders.encoder import REMEMBERED_QUERIES
+from speckit_memory.memory.models.embedders.encoder import REMEMBERED_QUERIES
+from speckit_memory.memory.parsing import classify
 from speckit_memory.memory.store.records import Relation
 from speckit_memory.server.tools import context, health, index_scan, save, search, stats, validate
 from speckit_memory.server.tools import list as list_memories

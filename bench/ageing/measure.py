@@ -15,8 +15,8 @@ import numpy as np
 from bench.ageing.checkpoint import Asked, Moment
 from bench.ageing.variants import CONTROL, Variant
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import ResultRow
-from speckit_memory.evaluation.metrics import evaluate
+from speckit_memory.engine.answers.results import ResultRow
+from speckit_memory.evaluation.statistics.metrics import evaluate
 from speckit_memory.pipeline.ports import Column
 
 ROWS = 10

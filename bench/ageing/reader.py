@@ -12,7 +12,7 @@ from random import Random
 
 from bench.ageing.project import Project
 from bench.ageing.questions import Question
-from speckit_memory.engine.results import ResultRow
+from speckit_memory.engine.answers.results import ResultRow
 
 LOOKS = {"right": 0.85, "mentions": 0.45, "stale": 0.7, "marked": 0.25, "near": 0.2, "far": 0.03}
 """The chance that a row which was looked at is opened, by what it is."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.ageing.measure import QUALITY, STALE, TOKENS, Figures
 from bench.ageing.variants import CONTROL
-from speckit_memory.evaluation.comparison import Comparison, Verdict, compare
+from speckit_memory.evaluation.statistics.comparison import Comparison, Verdict, compare
 from speckit_memory.pipeline.ports import Column
 
 SEED = 20

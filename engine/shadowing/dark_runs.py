@@ -9,15 +9,15 @@ from threading import Lock, Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine.shadowing.gate import SERVING
-from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.background.gate import SERVING
+from speckit_memory.engine.background.timers import begun
 from speckit_memory.engine.shadowing.records import Named, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
-from speckit_memory.engine.timers import begun
-from speckit_memory.pipeline.shadow import Beside
+from speckit_memory.pipeline.comparing.shadow import Beside
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.open_store import OpenStore
+    from speckit_memory.engine.runtime.open_store import OpenStore
 
 LOGGER = logging.getLogger(__name__)
 HANGING_SECONDS = 10.0

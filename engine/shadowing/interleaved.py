@@ -10,16 +10,16 @@ import numpy as np
 
 from speckit_memory.engine.shadowing.records import RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant
-from speckit_memory.pipeline.clock import query_ns
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.describing import kind_of
-from speckit_memory.pipeline.interleaving import Draft, drafted
-from speckit_memory.pipeline.mixing import STEP, mixed
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.comparing.interleaving import Draft, drafted
+from speckit_memory.pipeline.comparing.mixing import STEP, mixed
+from speckit_memory.pipeline.comparing.shadow import Beside, Run, Shadow
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.describing import kind_of
+from speckit_memory.pipeline.model.trace import StepRecord, Trace
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.shadow import Beside, Run, Shadow
-from speckit_memory.pipeline.trace import StepRecord, Trace
+from speckit_memory.pipeline.process.clock import query_ns
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 FIRST_OF_ALL = "constitutional"
 """Memories of this tier that the control puts on top stay there."""

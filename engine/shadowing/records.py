@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from speckit_memory.engine.observed import answer_record, query_record
-from speckit_memory.engine.questions import Asked
+from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.recording.observations import answer_record, query_record
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, StepCost, VariantRecord
-from speckit_memory.pipeline.model import Query
-from speckit_memory.pipeline.shadow import Run
+from speckit_memory.pipeline.comparing.shadow import Run
+from speckit_memory.pipeline.model.columns import Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.extensions import ExtensionSettings
-from speckit_memory.config.recording_modes import Recording
-from speckit_memory.config.vector_indexing import VectorIndexing
-from speckit_memory.engine import assembly
-from speckit_memory.engine.observed import UNKNOWN_FOLDER
-from speckit_memory.engine.open_store import OpenStore
-from speckit_memory.engine.questions import Question
-from speckit_memory.engine.recording import Recorder
+from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.config.workspace.extensions import ExtensionSettings
+from speckit_memory.engine import components
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.recording.observations import UNKNOWN_FOLDER
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.shadowing.records import run_record
-from speckit_memory.engine.text_models import TextModels
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Arm,
@@ -27,17 +27,17 @@ from speckit_memory.memory.store.evaluation.records import (
     VariantRecord,
 )
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.sessions import SessionState
+from speckit_memory.memory.store.read_model.facts.sessions import SessionState
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.working_memory import Attended
-from speckit_memory.pipeline.boundary import Pause
-from speckit_memory.pipeline.builder import assemble, examined
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.effective import Effective
+from speckit_memory.memory.store.tables.sessions.working_memory import Attended
+from speckit_memory.pipeline.comparing.shadow import Beside, Shadow
+from speckit_memory.pipeline.configuration.builder import assemble, examined
+from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.shadow import Beside, Shadow
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.journal import Pause
+from speckit_memory.pipeline.running.runner import Runner
 
 ENDED = "Replay"
 """What a failure begins with for which the process of a replay had to end, or ended by itself."""
@@ -67,7 +67,7 @@ class Replayer:
     def __init__(self, task: ReplayTask) -> None:
         """Opens the store. Raises SpeckitError."""
         self._task = task
-        registry = assembly.registry_of(task.extensions)
+        registry = components.registry_of(task.extensions)
         self._control, self._variant = (
             Runner(assemble(examined(one, registry))) for one in (task.control, task.variant)
         )

@@ -10,9 +10,9 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.extensions import ExtensionSettings
-from speckit_memory.config.settings import Settings
-from speckit_memory.engine.recording import Recorder
+from speckit_memory.config.workspace.extensions import ExtensionSettings
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.shadowing.replayer import ENDED, ReplayTask
 from speckit_memory.engine.shadowing.variant import ShadowState
 from speckit_memory.errors import SpeckitError
@@ -25,16 +25,16 @@ from speckit_memory.memory.store.evaluation.records import (
     Replay,
     VariantRecord,
 )
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.meta import get_meta
-from speckit_memory.memory.store.tables.vectors import MODEL
-from speckit_memory.pipeline.builder import Checked
-from speckit_memory.pipeline.checked_variants import CheckedVariant
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.shadow import sampled
+from speckit_memory.memory.store.tables.vectors.vectors import MODEL
+from speckit_memory.pipeline.comparing.shadow import sampled
+from speckit_memory.pipeline.configuration.builder import Checked
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
+from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.open_store import OpenStore
+    from speckit_memory.engine.runtime.open_store import OpenStore
     from speckit_memory.engine.shadowing.replay_process import ReplayProcess
 
 LOGGER = logging.getLogger(__name__)

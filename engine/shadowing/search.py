@@ -7,22 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from speckit_memory.engine.observed import known_folder
-from speckit_memory.engine.questions import Asked
-from speckit_memory.engine.result_parts import PipelineIdentity
-from speckit_memory.engine.results import SearchResult, ShadowAnswer
-from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.answers.result_parts import PipelineIdentity
+from speckit_memory.engine.answers.results import SearchResult, ShadowAnswer
+from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.recording.observations import known_folder
 from speckit_memory.engine.shadowing.interleaved import Interleaving
 from speckit_memory.engine.shadowing.records import Named, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.comparing.shadow import Beside, Shadow, shuffled
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.shadow import Beside, Shadow, shuffled
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.open_store import OpenStore
+    from speckit_memory.engine.runtime.open_store import OpenStore
 
 Shown = Callable[[Outcome, Pipeline], SearchResult]
 """Makes the answer of an outcome."""

@@ -9,20 +9,20 @@ from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine.observed import pipeline_record
-from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.recording.observations import pipeline_record
+from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed
 from speckit_memory.engine.shadowing.earlier import Earlier
-from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.engine.shadowing.records import Named, RunBeside, observation
 from speckit_memory.engine.shadowing.search import Search
 from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState
 from speckit_memory.memory.store.evaluation.records import Dropped, Retreat
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.shadow import Beside, sampled, shuffled
+from speckit_memory.pipeline.comparing.shadow import Beside, sampled, shuffled
+from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.open_store import OpenStore
+    from speckit_memory.engine.runtime.open_store import OpenStore
 
 LEAVING_SECONDS = 1.5
 """How long the end of a process waits for dark runs."""

@@ -16,11 +16,11 @@ from speckit_memory.engine.shadowing.placement import REST_SECONDS, Place, Place
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Mode
-from speckit_memory.pipeline.checked_variants import CheckedVariant
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
+from speckit_memory.pipeline.running.runner import Runner
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.recording import Recorder
+    from speckit_memory.engine.recording.recorder import Recorder
 
 LOGGER = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ import numpy as np
 from speckit_memory.evaluation.comparing.compare import reported
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.keeping import kept
-from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.run import SEED, evaluate_pipelines, loaded
-from speckit_memory.evaluation.tables import Block, plain_text
-from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, loaded
+from speckit_memory.evaluation.statistics.tables import Block, plain_text
+from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
 KIND = "baseline"

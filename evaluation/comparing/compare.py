@@ -10,21 +10,21 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.contrast import Asked, Side, contrast
 from speckit_memory.evaluation.comparing.keeping import kept
-from speckit_memory.evaluation.comparison import compare, without_losses
-from speckit_memory.evaluation.grounds.ground import Ground, GroundSource
-from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.metrics import evaluate, relevant
-from speckit_memory.evaluation.run import Measured, distinct, evaluate_pipelines, loaded, rankings
-from speckit_memory.evaluation.trec import check_qrels_file, check_run_file, write_qrels, write_run
-from speckit_memory.evaluation.trec_reading import read_qrels, read_runs
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.loading import PipelineSource
-from speckit_memory.pipeline.variants import either_way, waiting_flags
+from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
+from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
+from speckit_memory.evaluation.ground_truth.ground import Ground, GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.run import Measured, distinct, evaluate_pipelines, loaded, rankings
+from speckit_memory.evaluation.statistics.comparison import compare, without_losses
+from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags
 
 KIND = "compare"
 

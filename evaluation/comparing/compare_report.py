@@ -8,10 +8,10 @@ from hashlib import sha256
 from typing import Any
 
 from speckit_memory.evaluation.comparing.contrast import MAIN, Contrast, Differing, Segment
-from speckit_memory.evaluation.comparison import Comparison, Values
-from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.report import comparison_json, sentence
-from speckit_memory.evaluation.tables import Block, Table, in_line, plain_text
+from speckit_memory.evaluation.running.report import comparison_json, sentence
+from speckit_memory.evaluation.statistics.comparison import Comparison, Values
+from speckit_memory.evaluation.statistics.metrics import METRICS
+from speckit_memory.evaluation.statistics.tables import Block, Table, in_line, plain_text
 from speckit_memory.memory.store.evaluation.records import Snapshot, StoredEvaluation
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.evaluation.agreement import Agreement, agree
 from speckit_memory.evaluation.comparing.parting import parted_at
-from speckit_memory.evaluation.comparison import COMPARED_METRICS, Values
-from speckit_memory.evaluation.measure import Answer
-from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.sequential import anytime_interval
-from speckit_memory.evaluation.trec import Ranking
+from speckit_memory.evaluation.datasets.trec import Ranking
+from speckit_memory.evaluation.measuring.measure import Answer
+from speckit_memory.evaluation.statistics.agreement import Agreement, agree
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
+from speckit_memory.evaluation.statistics.metrics import METRICS
+from speckit_memory.evaluation.statistics.sequential import anytime_interval
 from speckit_memory.pipeline.ports import Column
 
 MAIN = COMPARED_METRICS[0]

@@ -10,23 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_file
-from speckit_memory.config.settings import settings
-from speckit_memory.config.sources import presets
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import reported
 from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, Gated, Hidden
 from speckit_memory.evaluation.comparing.keeping import find, kept
 from speckit_memory.evaluation.comparing.paired import paired
+from speckit_memory.evaluation.comparing.replay import KIND as REPLAY
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
-from speckit_memory.evaluation.comparison import COMPARED_METRICS
-from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.replay import KIND as REPLAY
-from speckit_memory.evaluation.run import evaluate_pipelines, loaded
-from speckit_memory.evaluation.sequential import largest_loss, queries_to_rule_out
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
+from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_to_rule_out
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
 KIND = "gate"

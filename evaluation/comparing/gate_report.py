@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
 
 CONFIDENCE = 0.95
 """One-sided: the chance that a regression larger than what is said to be the largest is missed is 5 %."""

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.report import PipelineFigures
-from speckit_memory.evaluation.run import evaluate_pipelines, loaded
-from speckit_memory.evaluation.tables import Block, Table, plain_text
-from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.report import PipelineFigures
+from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90
 Word = Literal["go", "no-go", "n/a", "not yet"]

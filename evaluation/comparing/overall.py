@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparison import Verdict, compare
+from speckit_memory.evaluation.statistics.comparison import Verdict, compare
 
 
 @dataclass(frozen=True, slots=True)

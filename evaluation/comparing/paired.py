@@ -6,9 +6,9 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparison import compare, without_losses
-from speckit_memory.evaluation.grounds.ground import Ground
-from speckit_memory.evaluation.run import Measured
+from speckit_memory.evaluation.ground_truth.ground import Ground
+from speckit_memory.evaluation.running.run import Measured
+from speckit_memory.evaluation.statistics.comparison import compare, without_losses
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
 

@@ -1,4 +1,4 @@
-"""Where two finished answers to one query part, by what an answer still tells of its steps: see `pipeline.parting`."""
+"""Where two finished answers to one query part, by what an answer still tells of its steps: see `pipeline.comparing.divergence`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from speckit_memory.pipeline import parting
-from speckit_memory.pipeline.lineage import Reached
-from speckit_memory.pipeline.runner import Outcome
+from speckit_memory.pipeline.comparing import divergence
+from speckit_memory.pipeline.running.runner import Outcome
+from speckit_memory.pipeline.running.step_memo import Reached
 
 _Values = Mapping[int, float]
 
@@ -27,7 +27,7 @@ class _Told:
 def parted_at(control: Outcome, variant: Outcome) -> str:
     """The id of the first step whose outcome differs, "" where no step shows any; where it is a step that only one
     pipeline has, "vector (only in the control)"."""
-    step = parting.parted_at(old := list(_course(control)), new := list(_course(variant)), _alike)
+    step = divergence.parted_at(old := list(_course(control)), new := list(_course(variant)), _alike)
     for name, course, other in (("control", old, new), ("variant", new, old)):
         if step in {one for one, *_ in course} - {one for one, *_ in other}:
             return f"{step} (only in the {name})"

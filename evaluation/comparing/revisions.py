@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from speckit_memory.config.document import read_text
-from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, ROOT_VARIABLE
-from speckit_memory.config.sources import NOTHING, presets
-from speckit_memory.engine import assembly
+from speckit_memory.config.pipelines.document import read_text
+from speckit_memory.config.pipelines.sources import NOTHING, presets
+from speckit_memory.config.workspace.settings import FLAGS_FILE, PIPELINE_FILE, ROOT_VARIABLE
+from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.loading import load
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import load
 
 _SECONDS = 30
 _MOST_FILES = 20
@@ -46,7 +46,7 @@ def pipeline_of(revision: str, pipeline: str, root: Path, environ: Mapping[str, 
             (Path(folder) / FLAGS_FILE).write_text(_shown(top, commit, flags), encoding="utf-8")
         source = Path(folder) / wanted if wanted else pipeline
         there = {**environ, ROOT_VARIABLE: folder}
-        whole = load(source, there, None, assembly.registry(environ).flag_files)
+        whole = load(source, there, None, components.registry(environ).flag_files)
     return replace(whole, name=f"{whole.name}@{commit[:12]}")
 
 

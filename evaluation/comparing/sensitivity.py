@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.engine import assembly
+from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.agreement import agree
-from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison, compare
-from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.report import comparison_json
-from speckit_memory.evaluation.run import evaluate_pipelines, loaded
-from speckit_memory.evaluation.sequential import mean_interval
-from speckit_memory.evaluation.tables import Block, Table, plain_text
-from speckit_memory.pipeline.builder import examined
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.loading import PipelineSource
-from speckit_memory.pipeline.variants import with_values
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.report import comparison_json
+from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.statistics.agreement import agree
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
+from speckit_memory.evaluation.statistics.sequential import mean_interval
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+from speckit_memory.pipeline.configuration.variants import with_values
 
 RANK_FUSION = "rrf"
 VALUES = (20.0, 40.0, 60.0, 80.0, 100.0)
@@ -252,7 +252,7 @@ def _steps(numbers: Mapping[str, float]) -> str:
 
 def _numbers(whole: Effective, environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     """Every number of every step by its name."""
-    for entry in examined(whole, assembly.registry(environ)).bound:
+    for entry in examined(whole, components.registry(environ)).bound:
         if entry.params is not None:
             yield from _within(entry.step.id, entry.params.model_dump(mode="json", by_alias=True))
 

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.settings import settings
-from speckit_memory.engine.memory import Memory
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.distinct import distinct
-from speckit_memory.evaluation.experiment_costs import answered
-from speckit_memory.evaluation.flag_evidence import LIVE
-from speckit_memory.evaluation.grounds.ground import GroundSource
-from speckit_memory.evaluation.grounds.own_documents import own_documents
-from speckit_memory.evaluation.grounds.used_queries import TEXTS_HINT
+from speckit_memory.evaluation.datasets.trec_reading import Judgements
+from speckit_memory.evaluation.experiments.experiment_costs import answered
+from speckit_memory.evaluation.experiments.flag_evidence import LIVE
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.ground_truth.own_documents import own_documents
+from speckit_memory.evaluation.ground_truth.used_queries import TEXTS_HINT
 from speckit_memory.evaluation.judging.disputes import Case
 from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
 from speckit_memory.evaluation.judging.sitting import SEED, Label
-from speckit_memory.evaluation.measure import Report, measure
-from speckit_memory.evaluation.run import loaded
-from speckit_memory.evaluation.trec_reading import Judgements
+from speckit_memory.evaluation.measuring.measure import Report, measure
+from speckit_memory.evaluation.running.run import loaded
+from speckit_memory.evaluation.statistics.distinct import distinct
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import Judgement
-from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 Shown = tuple[str, str]
 """The title and text of a document."""

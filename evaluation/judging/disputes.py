@@ -9,7 +9,7 @@ from math import log2
 
 import numpy as np
 
-from speckit_memory.evaluation.distinct import lot
+from speckit_memory.evaluation.statistics.distinct import lot
 
 DEPTH = 10
 """So many ranks of both answers count, as in nDCG@10."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from speckit_memory.evaluation.comparison import COMPARED_METRICS, Verdict, compare
-from speckit_memory.evaluation.distinct import lot
-from speckit_memory.evaluation.experiment_evidence import FEWEST, Answered, evidenced, told_apart
-from speckit_memory.evaluation.experiment_quality import live_verdict
+from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, Answered, evidenced, told_apart
+from speckit_memory.evaluation.experiments.experiment_quality import live_verdict
 from speckit_memory.evaluation.judging.disputes import MOST, Case, Dispute, disputes
-from speckit_memory.evaluation.metrics import evaluate, relevant
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Verdict, compare
+from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 
 CHECKED_EVERY = 5
 """After so many labels it is looked whether the verdict is closed, which takes a moment."""

@@ -9,7 +9,7 @@ from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from speckit_memory.memory.indexing.acronyms import long_form
+from speckit_memory.memory.parsing.acronyms import long_form
 
 _MOST_DOCUMENTS = 10
 _DEFINITION = re.compile(r"((?:[^\W\d_]+[ -]){1,7}[^\W\d_]+) \(([A-Z]{2,6})\)")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from unicodedata import normalize
 
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.prose import prose_lines
-from speckit_memory.memory.indexing import front_matter
-from speckit_memory.memory.indexing.analysis import STOP_WORDS, Analyser
-from speckit_memory.memory.indexing.metadata import Field, head_of
+from speckit_memory.memory.parsing.analysis import STOP_WORDS, Analyser
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.declarations.metadata import Field, head_of
 
 Rows = tuple[int, ...]
 """Documents, by their place in the collection, ascending."""

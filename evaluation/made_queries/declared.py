@@ -11,8 +11,8 @@ from typing import TypeVar
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from speckit_memory.memory.indexing.dates import MONTHS, dates_in
-from speckit_memory.memory.indexing.metadata import CREATED, Field
+from speckit_memory.memory.parsing.dates import MONTHS, dates_in
+from speckit_memory.memory.parsing.declarations.metadata import CREATED, Field
 
 _Value = TypeVar("_Value", bound=Hashable)
 _AUTHORS = frozenset(("author", "authors", "owner", "owners", "editor", "editors", "decider", "deciders"))

@@ -10,8 +10,8 @@ from pathlib import Path
 from speckit_memory.config.files.paths import resolved
 from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.evaluation.dataset import EDGES, QRELS, QUERIES
-from speckit_memory.evaluation.documents import CORPUS, copy_documents
+from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.datasets.documents import CORPUS, copy_documents
 from speckit_memory.evaluation.made_queries.making import JudgedQuery
 
 

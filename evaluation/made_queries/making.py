@@ -8,7 +8,7 @@ from itertools import islice
 from random import Random
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.collection import Collection
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn
 from speckit_memory.evaluation.made_queries.kinds import KINDS

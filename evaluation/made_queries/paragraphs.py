@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from speckit_memory.engine.questions import MAX_QUERY_CHARACTERS
+from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
 from speckit_memory.evaluation.made_queries.collection import Collection
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffled

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.evaluation.dataset import Dataset, read
+from speckit_memory.evaluation.datasets.dataset import Dataset, read
 from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.making import SEED, Maker

@@ -10,7 +10,7 @@ from os.path import lexists
 from pathlib import Path, PurePosixPath
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import inside
+from speckit_memory.memory.scanning import inside
 
 
 def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:

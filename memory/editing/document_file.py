@@ -12,10 +12,10 @@ from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import placed_file
-from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.documents import content_hash
-from speckit_memory.memory.indexing.encoding import decode
-from speckit_memory.memory.indexing.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
+from speckit_memory.memory.parsing.encoding import decode
+from speckit_memory.memory.scanning import inside
+from speckit_memory.memory.scanning.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
 
 _MARK = BOM_UTF8.decode()
 _WHERE_A_FILE_IS = ("append to it, or replace a section of it", "choose another name, or give a folder")

@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from speckit_memory.config.formats import PLAIN
-from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.config.workspace.formats import PLAIN
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file
 from speckit_memory.memory.editing.document_file import DocumentFile
 from speckit_memory.memory.editing.link_edit import relinked
-from speckit_memory.memory.indexing import secrets
-from speckit_memory.memory.indexing.causal_links import VOCABULARY
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, Relation
 
 _NOT_EDITABLE = frozenset({"E010", "E013", "E014", "E101"})

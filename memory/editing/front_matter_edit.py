@@ -9,12 +9,12 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml.reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain, read
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.indexing import front_matter, front_matter_block
-from speckit_memory.memory.indexing.encoding import clean
-from speckit_memory.memory.indexing.front_matter import FrontMatter
-from speckit_memory.memory.indexing.limits import MOST_TRIGGERS
+from speckit_memory.memory.parsing.declarations import front_matter, front_matter_block
+from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter
+from speckit_memory.memory.parsing.encoding import clean
+from speckit_memory.memory.parsing.limits import MOST_TRIGGERS
 
 Value = str | float | tuple[str, ...]
 """A text, a number or a list of texts."""

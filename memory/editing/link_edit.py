@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, plain
-from speckit_memory.config.yaml_reader import Sequence as List
+from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, plain
+from speckit_memory.config.yaml.reader import Sequence as List
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.front_matter_edit import (
     Block,
@@ -19,9 +19,9 @@ from speckit_memory.memory.editing.front_matter_edit import (
     last_line,
     scalar_or_list,
 )
-from speckit_memory.memory.indexing import front_matter
-from speckit_memory.memory.indexing.causal_links import VOCABULARY, declared_links
-from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY, declared_links
+from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Link
 
 _KEYS = ("causalLinks", "causal_links")

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from unicodedata import normalize
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import secrets
+from speckit_memory.memory.intake import secrets
 
 FOLDER = "memories"
 """Where documents are put that name no folder."""

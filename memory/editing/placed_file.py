@@ -11,7 +11,7 @@ from pathlib import Path
 
 from speckit_memory.config.files.partial_file import PREFIX, is_partial, partial_in
 from speckit_memory.config.files.regular_file import NO_LINK
-from speckit_memory.memory.indexing import inside
+from speckit_memory.memory.scanning import inside
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
 LEFT_SECONDS = 3600.0

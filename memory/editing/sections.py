@@ -9,12 +9,13 @@ from itertools import product
 from pathlib import PurePosixPath
 from typing import Literal
 
-from speckit_memory.config.formats import FORMATS
+from speckit_memory.config.workspace.formats import FORMATS
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.indexing import anchors, front_matter, known_sections
-from speckit_memory.memory.indexing.commonmark import Leaf, leaves
-from speckit_memory.memory.indexing.encoding import clean
-from speckit_memory.memory.indexing.title import plain_text
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.encoding import clean
+from speckit_memory.memory.parsing.markdown import anchors, known_sections
+from speckit_memory.memory.parsing.markdown.commonmark import Leaf, leaves
+from speckit_memory.memory.parsing.markdown.title import plain_text
 
 _BLANK_START = re.compile(r"(?:[ \t]*+\n)*+")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.memory.editing.front_matter_edit import Value, trigger_phrases
-from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 
 LONGEST_TITLE = 500

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.saving import SavingRules
+from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.memory.exchange import texts
 from speckit_memory.memory.exchange.manifest import digest
 from speckit_memory.memory.exchange.offers import Offer
 from speckit_memory.memory.exchange.texts import Text
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.portable import records
 from speckit_memory.memory.store.portable.records import Record
 from speckit_memory.memory.store.writing.moving import TO_BE_READ

@@ -14,22 +14,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.saving import SavingRules
+from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.editing import placed_file
 from speckit_memory.memory.exchange import layout, manifest, texts
 from speckit_memory.memory.exchange.manifest import Entry, Manifest, digest
 from speckit_memory.memory.exchange.texts import Text
-from speckit_memory.memory.indexing import inside
-from speckit_memory.memory.indexing.scanner import LARGEST_FILE, below
+from speckit_memory.memory.scanning import inside
+from speckit_memory.memory.scanning.scanner import LARGEST_FILE, below
 from speckit_memory.memory.store.file.connection import Connection, Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.portable import records
-from speckit_memory.memory.store.tables import source_paths, vectors
-from speckit_memory.memory.store.tables.absences import PRESENT
+from speckit_memory.memory.store.tables.memories import source_paths
+from speckit_memory.memory.store.tables.memories.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import vectors
 
 NAMED = 5
 LARGEST_RECORD = 64 << 20

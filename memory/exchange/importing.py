@@ -17,22 +17,22 @@ from speckit_memory.errors.echo import listed
 from speckit_memory.memory.exchange.deciding import Decided, known
 from speckit_memory.memory.exchange.offers import Source as ImportSource
 from speckit_memory.memory.exchange.placing import Placing
-from speckit_memory.memory.indexing import front_matter
-from speckit_memory.memory.indexing.encoding import decode
-from speckit_memory.memory.indexing.scanner import below
-from speckit_memory.memory.indexing.source import Source
-from speckit_memory.memory.indexing.sources import IndexReport
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
+from speckit_memory.memory.intake.index_report import IndexReport
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.encoding import decode
+from speckit_memory.memory.scanning.scanner import below
 from speckit_memory.memory.store.checkpoints import arrival, transfer
 from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
 from speckit_memory.memory.store.checkpoints.numbering import numbered
 from speckit_memory.memory.store.checkpoints.opened import complete, reading
+from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.consistency import inconsistencies
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.portable.applying import Arriving, apply
-from speckit_memory.memory.store.tables import source_paths
+from speckit_memory.memory.store.tables.memories import source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.exchange import layout
-from speckit_memory.memory.indexing import inside
+from speckit_memory.memory.scanning import inside
 
 FORMAT = 1
 """Of the files of an export. A version that writes what older ones cannot read counts it up."""

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from speckit_memory.config.formats import DOCUMENT_SUFFIXES
-from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
+from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.names import shown
 from speckit_memory.memory.exchange import layout, manifest
 from speckit_memory.memory.exchange.exporting import LARGEST_RECORD
 from speckit_memory.memory.exchange.manifest import Entry, digest
-from speckit_memory.memory.indexing import inside, secrets
-from speckit_memory.memory.indexing.encoding import decode
-from speckit_memory.memory.indexing.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
-from speckit_memory.memory.indexing.selection import refusal
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.parsing.encoding import decode
+from speckit_memory.memory.scanning import inside
+from speckit_memory.memory.scanning.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
+from speckit_memory.memory.scanning.selection import refusal
 from speckit_memory.memory.store.portable.records import Record
 from speckit_memory.memory.store.portable.tables import PORTABLE
 

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from speckit_memory.config.formats import PLAIN
-from speckit_memory.config.saving import SavingRules
+from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.formats import PLAIN
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.front_matter_edit import quoted, scalar_or_list
 from speckit_memory.memory.editing.link_edit import worded
-from speckit_memory.memory.indexing import inside, secrets
 from speckit_memory.memory.indexing.documents import content_hash
-from speckit_memory.memory.indexing.encoding import clean, decode
-from speckit_memory.memory.indexing.scanner import LARGEST_FILE
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.parsing.encoding import clean, decode
+from speckit_memory.memory.scanning import inside
+from speckit_memory.memory.scanning.scanner import LARGEST_FILE
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import UNKNOWN_TIME, Link, Relation
-from speckit_memory.memory.store.tables import judgements
+from speckit_memory.memory.store.tables.memories import judgements
 
 
 @dataclass(frozen=True, slots=True)

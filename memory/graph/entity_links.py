@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading.density import DENSE
 from speckit_memory.memory.store.records import Edge, Relation
-from speckit_memory.memory.store.tables import edges
-from speckit_memory.memory.store.tables import entities as table
-from speckit_memory.memory.store.tables.edges import EDGES_PER_NODE, STRONGEST_AUTOMATIC
-from speckit_memory.memory.store.tables.entities import Held
+from speckit_memory.memory.store.tables.graph import edges
+from speckit_memory.memory.store.tables.graph import entities as table
+from speckit_memory.memory.store.tables.graph.edges import EDGES_PER_NODE, STRONGEST_AUTOMATIC
+from speckit_memory.memory.store.tables.graph.entities import Held
 
 MAKER = "entities"
 """Who made such an edge, for whoever wants them out again."""

@@ -7,7 +7,7 @@ import apsw
 from speckit_memory.memory.graph.entities import Entity, entities
 from speckit_memory.memory.graph.entity_links import room
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.tables import entities as table
+from speckit_memory.memory.store.tables.graph import entities as table
 
 SCANNED = 50
 """Memories of one batch."""

@@ -10,11 +10,11 @@ import numpy as np
 from speckit_memory.memory.graph.communities import communities
 from speckit_memory.memory.graph.pagerank import pagerank
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.reading.density import density
 from speckit_memory.memory.store.records import Relation
-from speckit_memory.memory.store.tables import ranks
-from speckit_memory.memory.store.tables.ranks import Ranked
+from speckit_memory.memory.store.tables.graph import ranks
+from speckit_memory.memory.store.tables.graph.ranks import Ranked
 
 TOWARDS_TARGET = {
     Relation.DERIVED_FROM: True,

@@ -9,23 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.analysis import Analyser
-    from speckit_memory.memory.indexing.chunks import ChunkSizes
     from speckit_memory.memory.indexing.indexer import Indexer
-    from speckit_memory.memory.indexing.source import Source
-    from speckit_memory.memory.indexing.sources import IndexReport, Progress, Saved, SavedLink
+    from speckit_memory.memory.intake.index_report import IndexReport, Progress, Saved, SavedLink
+    from speckit_memory.memory.intake.source import Source
+    from speckit_memory.memory.parsing.analysis import Analyser
+    from speckit_memory.memory.parsing.markdown.chunks import ChunkSizes
 
 __all__ = ["Analyser", "ChunkSizes", "IndexReport", "Indexer", "Progress", "Saved", "SavedLink", "Source"]
 
 _HOMES = {
-    "Analyser": "analysis",
-    "ChunkSizes": "chunks",
-    "IndexReport": "sources",
-    "Indexer": "indexer",
-    "Progress": "sources",
-    "Saved": "sources",
-    "SavedLink": "sources",
-    "Source": "source",
+    "Analyser": "speckit_memory.memory.parsing.analysis",
+    "ChunkSizes": "speckit_memory.memory.parsing.markdown.chunks",
+    "IndexReport": "speckit_memory.memory.intake.index_report",
+    "Indexer": "speckit_memory.memory.indexing.indexer",
+    "Progress": "speckit_memory.memory.intake.index_report",
+    "Saved": "speckit_memory.memory.intake.index_report",
+    "SavedLink": "speckit_memory.memory.intake.index_report",
+    "Source": "speckit_memory.memory.intake.source",
 }
 """The module of each name."""
 
@@ -33,5 +33,5 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value

@@ -11,16 +11,17 @@ from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing import pending, spaces
-from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
-from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
-from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, known, title_repeats
 from speckit_memory.memory.indexing.making import Made
-from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress
+from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress
+from speckit_memory.memory.models.embedders.protocol import Embedder, TokenModel
+from speckit_memory.memory.models.embedders.static import StaticEmbedder
+from speckit_memory.memory.models.passage_vectors import Embedded, embed, embedding_text, known, title_repeats
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import embedding_cache, token_sets, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import embedding_cache, vectors
+from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.rows import Entry
 

@@ -9,27 +9,21 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 
-from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
+from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import (
-    anchors,
-    causal_links,
-    chunks,
-    classify,
-    dates,
-    front_matter,
-    metadata,
-    preflight,
-    title,
-)
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.encoding import clean
-from speckit_memory.memory.indexing.formats import choice as formats
-from speckit_memory.memory.indexing.formats.readable import Readable
-from speckit_memory.memory.indexing.importance import OPENING, importance_weight
-from speckit_memory.memory.indexing.intake import Intake
-from speckit_memory.memory.indexing.keys import folder_of, without_suffix
-from speckit_memory.memory.indexing.limits import (
+from speckit_memory.memory.intake import preflight
+from speckit_memory.memory.intake.intake import Intake
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.parsing import classify, dates
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.declarations import causal_links, front_matter, metadata
+from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.encoding import clean
+from speckit_memory.memory.parsing.formats import choice as formats
+from speckit_memory.memory.parsing.formats.readable import Readable
+from speckit_memory.memory.parsing.importance import OPENING, importance_weight
+from speckit_memory.memory.parsing.keys import folder_of, without_suffix
+from speckit_memory.memory.parsing.limits import (
     MOST_DISTINCT_WORDS,
     MOST_LINKS,
     MOST_PASSAGES,
@@ -39,13 +33,12 @@ from speckit_memory.memory.indexing.limits import (
     Limits,
     few,
 )
-from speckit_memory.memory.indexing.metadata import Field
-from speckit_memory.memory.indexing.metadata_file import parse_metadata, read_metadata
-from speckit_memory.memory.indexing.source import Source
-from speckit_memory.memory.indexing.text_links import text_links
-from speckit_memory.memory.indexing.thinning import thinned
+from speckit_memory.memory.parsing.markdown import anchors, chunks, title
+from speckit_memory.memory.parsing.text_links import text_links
+from speckit_memory.memory.parsing.thinning import thinned
+from speckit_memory.memory.scanning.metadata_file import parse_metadata, read_metadata
 from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time
-from speckit_memory.pipeline import german
+from speckit_memory.pipeline.arithmetic import german
 
 OWN_WORDS = 20_000
 """After so many new words of one document the analyser begins anew."""

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.embedding import embedding_text, texts_of
 from speckit_memory.memory.indexing.spaces import stamp
+from speckit_memory.memory.models.embedders.protocol import Embedder
+from speckit_memory.memory.models.passage_vectors import embedding_text, texts_of
 from speckit_memory.memory.store.file.connection import Connection, Database
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables import embedding_cache, embedding_models, encoder_vectors
-from speckit_memory.memory.store.tables.encoder_vectors import WaitingText
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.tables.vectors import embedding_cache, embedding_models, encoder_vectors
+from speckit_memory.memory.store.tables.vectors.encoder_vectors import WaitingText
 
 BATCH = 64
 """Texts of one batch."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import front_matter, moves
 from speckit_memory.memory.indexing.documents import content_hash
-from speckit_memory.memory.indexing.keys import folder_of
-from speckit_memory.memory.indexing.moves import Move
-from speckit_memory.memory.indexing.scanner import Decision, FoundFile
-from speckit_memory.memory.indexing.workspace_sources import may_exist
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.keys import folder_of
+from speckit_memory.memory.scanning import moves
+from speckit_memory.memory.scanning.moves import Move
+from speckit_memory.memory.scanning.scanner import Decision, FoundFile
+from speckit_memory.memory.scanning.workspace_sources import may_exist
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from speckit_memory.config.settings import CONFIG_FILE
-from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.settings import CONFIG_FILE
+from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.indexing.scanner import below, scan
-from speckit_memory.memory.indexing.sources import IndexReport
-from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
+from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.scanning.scanner import below, scan
+from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.indexing.limits import few
+from speckit_memory.memory.parsing.limits import few
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables.edges import EDGES_PER_NODE
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.tables.graph.edges import EDGES_PER_NODE
 from speckit_memory.memory.store.writing.links import resolve_links
 
 

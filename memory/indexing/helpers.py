@@ -23,12 +23,12 @@ from threading import Lock, Thread
 from time import sleep
 
 from speckit_memory.errors import Problem
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.making import LARGE, Made, Maker, Task, with_passages
-from speckit_memory.memory.indexing.source import Source
-from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.intake.index_report import IndexReport
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.models.embedders.protocol import Embedder
+from speckit_memory.memory.models.embedders.static import StaticEmbedder
+from speckit_memory.memory.parsing.analysis import Analyser
 
 LEAST_FILES = 1_000
 """Fewer documents are made sooner than a helper has started."""

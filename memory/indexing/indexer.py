@@ -6,45 +6,47 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.saving import SavingRules
-from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
+from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, interrupted, judging, preflight, secrets, versions
-from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing import versions
 from speckit_memory.memory.indexing.batches import BatchWriter
-from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
-from speckit_memory.memory.indexing.commit_times import CommitTimes, commit_times
-from speckit_memory.memory.indexing.embedders.counting import counted_tokens
-from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
-from speckit_memory.memory.indexing.intake import REMARKS, Intake
-from speckit_memory.memory.indexing.keys import with_folders
-from speckit_memory.memory.indexing.left_alone import leave_alone
-from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
-from speckit_memory.memory.indexing.metadata_file import metadata_file
-from speckit_memory.memory.indexing.missing_paths import missing_path
 from speckit_memory.memory.indexing.restored_files import REMOVED
-from speckit_memory.memory.indexing.returned import Returned
-from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
-from speckit_memory.memory.indexing.source import Source
-from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
-from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
+from speckit_memory.memory.intake import aliases, interrupted, judging, preflight, secrets
+from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress, Saved
+from speckit_memory.memory.intake.intake import REMARKS, Intake
+from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.models.embedders.counting import counted_tokens
+from speckit_memory.memory.models.embedders.protocol import Embedder
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.declarations import causal_links
+from speckit_memory.memory.parsing.keys import with_folders
+from speckit_memory.memory.parsing.limits import few
+from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES, ChunkSizes
+from speckit_memory.memory.scanning.commit_times import CommitTimes, commit_times
+from speckit_memory.memory.scanning.left_alone import leave_alone
+from speckit_memory.memory.scanning.metadata_file import metadata_file
+from speckit_memory.memory.scanning.missing_paths import missing_path
+from speckit_memory.memory.scanning.returned import Returned
+from speckit_memory.memory.scanning.scanner import FoundFile, Scan, decide, scan
+from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.tables import restorations
-from speckit_memory.memory.store.tables.former_keys import former_keys
+from speckit_memory.memory.store.tables.memories import restorations
+from speckit_memory.memory.store.tables.memories.former_keys import former_keys
+from speckit_memory.memory.store.tables.memories.restorations import NO_FILE
 from speckit_memory.memory.store.tables.meta import get_meta
-from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
-from speckit_memory.pipeline.withdrawal import require_wanted
+from speckit_memory.pipeline.process.cancellation import require_wanted
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095", "E099"}) | REMARKS
 """Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, a line of its

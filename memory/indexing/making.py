@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
+from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import generated, lfs_pointer, preflight, secrets
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.chunks import ChunkSizes
-from speckit_memory.memory.indexing.commit_times import CommitTimes
 from speckit_memory.memory.indexing.documents import build, content_hash
-from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
-from speckit_memory.memory.indexing.embedding import Passages, document_texts, passages_of
-from speckit_memory.memory.indexing.intake import Intake
-from speckit_memory.memory.indexing.scanner import FoundFile
-from speckit_memory.memory.indexing.source import Source
+from speckit_memory.memory.intake import preflight, secrets
+from speckit_memory.memory.intake.intake import Intake
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.models.embedders.static import StaticEmbedder
+from speckit_memory.memory.models.passage_vectors import Passages, document_texts, passages_of
+from speckit_memory.memory.parsing import generated
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.markdown.chunks import ChunkSizes
+from speckit_memory.memory.scanning import lfs_pointer
+from speckit_memory.memory.scanning.commit_times import CommitTimes
+from speckit_memory.memory.scanning.scanner import FoundFile
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing.writer import fingerprint
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.embedding import Embedded, embed, texts_of, title_repeats
+from speckit_memory.memory.models.embedders.protocol import Embedder
+from speckit_memory.memory.models.passage_vectors import Embedded, embed, texts_of, title_repeats
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Vectors
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.documents import content_hash
-from speckit_memory.memory.indexing.scanner import FoundFile
-from speckit_memory.memory.indexing.workspace_sources import may_exist
+from speckit_memory.memory.scanning.scanner import FoundFile
+from speckit_memory.memory.scanning.workspace_sources import may_exist
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables import restorations
-from speckit_memory.memory.store.tables.restorations import NO_FILE
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.tables.memories import restorations
+from speckit_memory.memory.store.tables.memories.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 

@@ -16,15 +16,16 @@ from hashlib import sha256
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders.protocol import Embedder, Stamped, TokenModel
-from speckit_memory.memory.indexing.embedding import GROUP, texts_of, title_repeats
-from speckit_memory.memory.indexing.sources import OnProgress, Progress
+from speckit_memory.memory.intake.index_report import OnProgress, Progress
+from speckit_memory.memory.models.embedders.protocol import Embedder, Stamped, TokenModel
+from speckit_memory.memory.models.passage_vectors import GROUP, texts_of, title_repeats
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables import embedding_cache, embedding_models, token_sets, vectors
-from speckit_memory.memory.store.tables.embedding_models import LEASE_SECONDS, Build, Stamp
 from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import embedding_cache, embedding_models, vectors
+from speckit_memory.memory.store.tables.vectors.embedding_models import LEASE_SECONDS, Build, Stamp
+from speckit_memory.memory.store.tables.words import token_sets
 
 MOVED_AT_ONCE = 1_000
 """Passages whose vectors are held at a time while they take the place of others."""

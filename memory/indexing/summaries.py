@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.summarising import READ, summary
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.summarising import READ, summary
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.tables import summaries as table
+from speckit_memory.memory.store.tables.words import summaries as table
 
 LARGE_STORE = 5_000
 """A store of more memories has summaries."""

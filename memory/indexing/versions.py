@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from speckit_memory.config.saving import SavingRules
+from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import Problem
-from speckit_memory.memory.indexing import generated, metadata, secrets
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.intake.index_report import IndexReport
+from speckit_memory.memory.parsing import generated
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.declarations import metadata
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.tables import absences
+from speckit_memory.memory.store.tables.memories import absences
+from speckit_memory.memory.store.tables.memories.restorations import NO_FILE
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
-from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 ANALYSER = "analyser_version"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.tables import absences
+from speckit_memory.memory.store.tables.memories import absences
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 

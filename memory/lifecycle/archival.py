@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.queries import rows, texts, value
-from speckit_memory.memory.store.read_model.columns import TEMPORARY_LIFE
+from speckit_memory.memory.store.file.guarding.queries import rows, texts, value
+from speckit_memory.memory.store.read_model.facts.columns import TEMPORARY_LIFE
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
-from speckit_memory.memory.store.tables import absences, archivals
+from speckit_memory.memory.store.tables.memories import absences, archivals
 
 OLD_SECONDS = 90 * 86_400.0
 """A memory that was made, changed or restored within so long is not put away."""

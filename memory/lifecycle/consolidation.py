@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.queries import integers, rows, texts, value
-from speckit_memory.memory.store.tables import edges
-from speckit_memory.memory.store.tables.edge_history import State
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts, value
+from speckit_memory.memory.store.tables.graph import edges
+from speckit_memory.memory.store.tables.graph.edge_history import State
 
 MAKER = "consolidation"
 CYCLE = 7 * 86_400.0

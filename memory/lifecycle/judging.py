@@ -9,9 +9,9 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import confidence
 from speckit_memory.memory.lifecycle.reviews import NOT_USEFUL, USED, USEFUL, Review, reviewed_once
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import value
-from speckit_memory.memory.store.tables import judgements, promotions
-from speckit_memory.memory.store.tables.judgements import Judgement, Regard
+from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.tables.memories import judgements, promotions
+from speckit_memory.memory.store.tables.memories.judgements import Judgement, Regard
 
 _LOOK = ("`speckit-memory learned judgements` lists them, with what was taken back",)
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from speckit_memory.memory.lifecycle.common_words import COMMON_WORDS
 from speckit_memory.memory.store.evaluation.selections import Selected
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import selections
-from speckit_memory.memory.store.tables.phrases import normalised_phrase
-from speckit_memory.memory.store.tables.selections import Outcome, Selection
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.memory.store.tables.sessions.selections import Outcome, Selection
+from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
 
 DAY = 86_400.0
 TTL_SECONDS = 30 * DAY

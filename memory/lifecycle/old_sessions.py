@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.queries import rows, texts, value
-from speckit_memory.memory.store.tables import edge_uses
+from speckit_memory.memory.store.file.guarding.queries import rows, texts, value
+from speckit_memory.memory.store.tables.graph import edge_uses
 
 KEPT = 24 * 3600.0
 """Seconds after its last event for which the state of a session is kept."""

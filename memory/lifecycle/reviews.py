@@ -15,10 +15,11 @@ import numpy as np
 from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY, retrievability
 from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, reviewed
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import UNKNOWN_TIME
-from speckit_memory.memory.store.tables import changes, judgements
-from speckit_memory.memory.store.tables.judgements import Regard
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.memories import judgements
+from speckit_memory.memory.store.tables.memories.judgements import Regard
 
 USED = Grade.GOOD
 USEFUL, NOT_USEFUL = Grade.EASY, Grade.AGAIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.queries import rows, texts
+from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 
 STALE_SECONDS = 90 * 86_400.0

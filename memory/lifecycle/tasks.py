@@ -16,8 +16,8 @@ from speckit_memory.memory.lifecycle.epistemic import (
     summary,
 )
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.tables import task_records
-from speckit_memory.memory.store.tables.task_records import TaskRecord
+from speckit_memory.memory.store.tables.sessions import task_records
+from speckit_memory.memory.store.tables.sessions.task_records import TaskRecord
 
 LONGEST_NAME = 200
 LONGEST_GAP = 500

@@ -17,8 +17,9 @@ from speckit_memory.memory.lifecycle.scheduler import interval
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Promotion, Tier
-from speckit_memory.memory.store.tables import edge_uses, judgements, promotions
-from speckit_memory.memory.store.tables.judgements import Judgement
+from speckit_memory.memory.store.tables.graph import edge_uses
+from speckit_memory.memory.store.tables.memories import judgements, promotions
+from speckit_memory.memory.store.tables.memories.judgements import Judgement
 from speckit_memory.memory.store.writing.writer import set_attribute
 
 

@@ -49,7 +49,7 @@ class Chunk:
 
     `heading` is the path of headings above it ("Design > Fusion"), `anchor` the id of the ANCHOR section it lies in,
     both empty when there is none. Lines count from 1 and refer to the document; `text` is what is shown and searched.
-    `tokens` is the analysed text (see `memory.indexing.analysis`), in order, repeats included.
+    `tokens` is the analysed text (see `memory.parsing.analysis`), in order, repeats included.
     """
 
     text: str

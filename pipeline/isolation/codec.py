@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import (
+from speckit_memory.pipeline.model.columns import (
     Candidates,
     Fused,
     Grouped,
@@ -28,6 +27,9 @@ from speckit_memory.pipeline.model import (
     Selected,
     StepScore,
 )
+from speckit_memory.pipeline.model.ranking import COLUMNS, Ranking
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import (
     Filter,
     FolderDescription,
@@ -38,9 +40,7 @@ from speckit_memory.pipeline.ports import (
     Unavailable,
 )
 from speckit_memory.pipeline.ports.immutable import immutable
-from speckit_memory.pipeline.ranking import COLUMNS, Ranking
-from speckit_memory.pipeline.scales import Scale
-from speckit_memory.pipeline.workings import Workings
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 ALIGNED = 8

@@ -9,12 +9,12 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from speckit_memory.config.flag_files import FlagFile, said_in_code
-from speckit_memory.config.yaml_reader import Entry, plain
+from speckit_memory.config.flags.flag_files import FlagFile, said_in_code
+from speckit_memory.config.yaml.reader import Entry, plain
 from speckit_memory.errors import Where
-from speckit_memory.pipeline.contracts import About, Combine, Role
-from speckit_memory.pipeline.hooks import HOOKS, combine_of
-from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.roles.contracts import About, Combine, Role
+from speckit_memory.pipeline.roles.hooks import HOOKS, combine_of
+from speckit_memory.pipeline.roles.registry import Registered
 
 
 class _Plain(BaseModel):
@@ -37,7 +37,7 @@ class ParameterDescription(_Plain):
 
 
 class Description(_Plain):
-    """One component, as `pipeline.registry.Registered` would describe it if its class were here."""
+    """One component, as `pipeline.roles.registry.Registered` would describe it if its class were here."""
 
     name: str
     role: Role

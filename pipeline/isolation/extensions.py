@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint
 
-from speckit_memory.config.flag_files import FlagFile
-from speckit_memory.config.flags import refused
+from speckit_memory.config.flags.flag_files import FlagFile
+from speckit_memory.config.flags.flags import refused
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation.descriptions import Description, FlagDescription
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.isolation.proxies import registered
-from speckit_memory.pipeline.registry import Extension, Registered, installed
+from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.roles.registry import Extension, Registered, installed
 
 
 class IsolatedExtensions:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self, cast
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from speckit_memory.pipeline.contracts import ChannelParams, Params, PipelineContext, Role, SignalParams
-from speckit_memory.pipeline.errors import IsolatedFailureError
 from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.descriptions import Description
 from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.model.errors import IsolatedFailureError
+from speckit_memory.pipeline.roles.contracts import ChannelParams, Params, PipelineContext, Role, SignalParams
 
 _BASES: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 

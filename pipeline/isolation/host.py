@@ -11,8 +11,6 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from speckit_memory.pipeline.clock import opening, query_ns
-from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.limits import (
     LEAST_SECONDS,
@@ -24,8 +22,10 @@ from speckit_memory.pipeline.isolation.limits import (
 from speckit_memory.pipeline.isolation.process import Message, Process
 from speckit_memory.pipeline.isolation.store_server import StoreServer
 from speckit_memory.pipeline.isolation.wire import Remaining
-from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.process.clock import opening, query_ns
 
 
 class Host:

@@ -14,12 +14,12 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
 from speckit_memory.pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
 from speckit_memory.pipeline.isolation.output import Output
 from speckit_memory.pipeline.isolation.store_server import StoreServer
 from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Remaining, Wire
+from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[3:]; from speckit_memory.pipeline.isolation.child import main; "

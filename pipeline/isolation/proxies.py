@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from speckit_memory.pipeline.contracts import PipelineContext, Role
-from speckit_memory.pipeline.errors import IsolatedFailureError
 from speckit_memory.pipeline.isolation.descriptions import Description
 from speckit_memory.pipeline.isolation.foreign_params import ForeignParams, params_class
 from speckit_memory.pipeline.isolation.host import Host
-from speckit_memory.pipeline.model import Candidates, Plan, Pool, Query
+from speckit_memory.pipeline.model.columns import Candidates, Plan, Pool, Query
+from speckit_memory.pipeline.model.errors import IsolatedFailureError
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.roles.contracts import PipelineContext, Role
+from speckit_memory.pipeline.roles.registry import Registered
 
 
 class _Proxy:

@@ -10,9 +10,9 @@ from weakref import finalize
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS, Member
+from speckit_memory.pipeline.process.clock import query_ns
 
 Ask = Callable[[int, str, Sequence[Any], Sequence[int]], tuple[Any, ...]]
 """Sends a question (number of the object, name, arguments, numbers let go) and waits for what `StoreServer` answers."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.process.clock import query_ns
 
 MOST_HANDLES = 256
 """Scopes, indexes and bags of words that a component may hold at once: each is as large as the store has memories."""

@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from speckit_memory.pipeline.clock import query_ns
-from speckit_memory.pipeline.contracts import Params, PipelineContext
-from speckit_memory.pipeline.describing import describe
-from speckit_memory.pipeline.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked
 from speckit_memory.pipeline.isolation.descriptions import described, described_flags
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
 from speckit_memory.pipeline.isolation.store_client import Ask, Line, made
-from speckit_memory.pipeline.model import Query
-from speckit_memory.pipeline.registry import ENTRY_POINTS, Registered, Registry
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.model.describing import describe
+from speckit_memory.pipeline.process.clock import query_ns
+from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
+from speckit_memory.pipeline.roles.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
+from speckit_memory.pipeline.roles.registry import ENTRY_POINTS, Registered, Registry
 
 
 class Workshop:

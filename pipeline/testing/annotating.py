@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Grouped, Notes, Rescored, Selected
-from speckit_memory.pipeline.note_checks import check_notes
-from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.guards.note_checks import check_notes
+from speckit_memory.pipeline.guards.sealing import seal
+from speckit_memory.pipeline.model.columns import Grouped, Notes, Rescored, Selected
+from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.testing.sample import LACKING, pooled
 from speckit_memory.pipeline.testing.trial import Trial
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.pipeline.checks import check_hits, check_plan
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.guards.checks import check_hits, check_plan
+from speckit_memory.pipeline.model.columns import Hits, Plan, Query
+from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.testing.sample import EMPTY, LACKING
 from speckit_memory.pipeline.testing.store import FakeStore
 from speckit_memory.pipeline.testing.trial import Trial

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.interrupts import guarded
-from speckit_memory.pipeline.registry import Registered, Registry
+from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.roles.registry import Registered, Registry
 from speckit_memory.pipeline.testing import annotating, candidates, scoring
 from speckit_memory.pipeline.testing.sample import Sample
 from speckit_memory.pipeline.testing.trial import Trial

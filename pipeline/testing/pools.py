@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.apply import fused
-from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Plan, Pool, Query
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.scales import Scale
-from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.guards.sealing import seal
+from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Plan, Pool, Query
+from speckit_memory.pipeline.model.ranking import Ranking
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.running.apply import fused
 from speckit_memory.pipeline.testing.memories import DAY, words
 from speckit_memory.pipeline.testing.store import FakeStore
 

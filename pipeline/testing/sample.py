@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from speckit_memory.pipeline.model import Plan, Pool, Query
+from speckit_memory.pipeline.model.columns import Plan, Pool, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, FolderDescription
-from speckit_memory.pipeline.registry import Registered
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.registry import Registered
 from speckit_memory.pipeline.testing.memories import DAY, Edge, Memory, words
 from speckit_memory.pipeline.testing.pools import pool_of
 from speckit_memory.pipeline.testing.store import FakeStore

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.apply import Search, fused, reranked, signalled, union
-from speckit_memory.pipeline.contracts import Combine, SignalParams
-from speckit_memory.pipeline.hooks import combine_of
-from speckit_memory.pipeline.model import Candidates, Fused, Grouped, Hits, Pool, Rescored, Selected
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Grouped, Hits, Pool, Rescored, Selected
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import Combine, SignalParams
+from speckit_memory.pipeline.roles.hooks import combine_of
+from speckit_memory.pipeline.running.apply import Search, fused, reranked, signalled, union
 from speckit_memory.pipeline.testing.sample import sample_store
 from speckit_memory.pipeline.testing.trial import Trial
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from speckit_memory.pipeline.contracts import Params, PipelineContext
-from speckit_memory.pipeline.describing import shape_of
-from speckit_memory.pipeline.errors import ContractError, StageInvariantError
-from speckit_memory.pipeline.hooks import SCALE, SETTLED
+from speckit_memory.pipeline.model.describing import shape_of
+from speckit_memory.pipeline.model.errors import ContractError, StageInvariantError
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.registry import Registered
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
+from speckit_memory.pipeline.roles.hooks import SCALE, SETTLED
+from speckit_memory.pipeline.roles.registry import Registered
 from speckit_memory.pipeline.testing.sample import Sample
 
 T = TypeVar("T")

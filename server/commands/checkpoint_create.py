@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.checkpoint_text import as_json, told
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.views.checkpoint_text import as_json, told
 
 
 def _metadata(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from speckit_memory.server.checkpoint_text import as_json, told
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.views.checkpoint_text import as_json, told
 
 
 @click.command("list")

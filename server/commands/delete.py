@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
 
 
 @click.command("delete")
@@ -55,7 +55,7 @@ def command(
             )
         else:
             deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
-    from speckit_memory.server.deleted_text import LISTED, deleted_data, told
+    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
 
     if common.as_json:
         print_json(deleted_data(deleted, dry_run))

@@ -14,21 +14,21 @@ import click
 
 from speckit_memory.config.files.paths import working_folder
 from speckit_memory.config.files.written_file import check_target
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import show_row
 from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
-from speckit_memory.server.demo_corpus import QUESTIONS, corpus
-from speckit_memory.server.demo_shadow import VARIANT, LiveShadow, live_shadow
-from speckit_memory.server.invocation import called
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.recombination import recombined
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.invocation import called
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.demo.demo_corpus import QUESTIONS, corpus
+from speckit_memory.server.demo.demo_shadow import VARIANT, LiveShadow, live_shadow
+from speckit_memory.server.views.recombination import recombined
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.engine.results import SearchResult
+    from speckit_memory.engine.answers.results import SearchResult
 
 SHOWN = 2
 

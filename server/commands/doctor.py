@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from speckit_memory.config.settings import ROOT_VARIABLE, settings
-from speckit_memory.config.sources import DEFAULT
+from speckit_memory.config.pipelines.sources import DEFAULT
+from speckit_memory.config.workspace.settings import ROOT_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.environment import flags_of_extensions, remarks
-from speckit_memory.server.missing_store import no_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.environment import flags_of_extensions, remarks
+from speckit_memory.server.console.missing_store import no_store
+from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -84,7 +84,7 @@ def _working(common: Common, fix: bool, repair: bool) -> list[Check]:
 
 def _flag_rules(common: Common) -> list[Check]:
     """The rules that flags break, but for what their evidence shows; nothing is refused for it."""
-    from speckit_memory.server.flag_audit import audit, today
+    from speckit_memory.server.flags.flag_audit import audit, today
 
     environ = settings(common.db).environ_of_root
     found = audit(environ, today(), extensions=flags_of_extensions(environ)).problems
@@ -95,8 +95,8 @@ def _flag_rules(common: Common) -> list[Check]:
 
 def _workspace_files(common: Common) -> list[Check]:
     """What is wrong with `config.yaml` and `flags.yaml` of the workspace: nothing can be opened until it is mended."""
-    from speckit_memory.config.flags import flags_for
-    from speckit_memory.config.workspace_file import read_workspace_config
+    from speckit_memory.config.flags.flags import flags_for
+    from speckit_memory.config.workspace.workspace_file import read_workspace_config
 
     config = settings(common.db)
     _, flags = flags_for({ROOT_VARIABLE: str(config.root)}, (), lambda: flags_of_extensions(config.environ))
@@ -118,7 +118,7 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
             return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common, fix, repair)]
         told = [_unrepaired("the store cannot be opened")] if repair else []
         if error.code == "E024":
-            from speckit_memory.engine.health import DAMAGED
+            from speckit_memory.engine.diagnostics.health import DAMAGED
 
             return [*told, *(Check("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
         if error.code != "E010":

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 @click.command("ablate")
@@ -27,7 +27,7 @@ def command(common: Common, sources: tuple[GroundSource, ...], queries: int | No
     With several datasets each counts the same in the verdict: pays, harms, no effect (within ±0.005), undecided, or
     not exercised, when leaving the step out changes no figure of any query.
     """
-    from speckit_memory.evaluation.ablation import ablate
+    from speckit_memory.evaluation.tuning.ablation import ablate
 
     with ProgressReporter("ablate") as bar:
         report = ablate(

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.server.options import Common, no_keep_option, shared
-from speckit_memory.server.output import print_json
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 @click.command("baseline")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, no_keep_option, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.compare_report import CompareReport
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 @click.command("compare")
@@ -115,7 +115,7 @@ def command(
 
 def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSource, ...]:
     """One's own memories with other queries. Raises UsageError for anything else, whose queries are given."""
-    from speckit_memory.evaluation.grounds.own import OwnSource
+    from speckit_memory.evaluation.ground_truth.own import OwnSource
 
     own = [
         replace(source, window=window) for source in sources if isinstance(source, OwnSource) and not source.from_use

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.files.written_file import check_target, written
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.options import Common, NamedPath, no_keep_option, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.gate_report import Gated
     from speckit_memory.evaluation.comparing.good_enough import GoodEnough
-    from speckit_memory.evaluation.flag_verdicts import FlagVerdict
-    from speckit_memory.evaluation.grounds.ground import GroundSource
-    from speckit_memory.evaluation.measure import Progress
+    from speckit_memory.evaluation.experiments.flag_verdicts import FlagVerdict
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
+    from speckit_memory.evaluation.measuring.measure import Progress
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """Where GitHub Actions wants the summary of a step, as Markdown."""
@@ -112,15 +112,15 @@ def command(
 
 def _flags(common: Common) -> list[FlagVerdict]:
     """What is known of the active flags of the pipeline that was gated, where a database beside the store tells."""
-    from speckit_memory.engine import assembly
-    from speckit_memory.evaluation.flag_verdicts import flag_verdicts
+    from speckit_memory.engine import components
+    from speckit_memory.evaluation.experiments.flag_verdicts import flag_verdicts
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-    from speckit_memory.pipeline.loading import load
+    from speckit_memory.pipeline.configuration.loading import load
 
     config = settings(common.db, common.pipeline)
     if not evaluation_file(config.db).is_file():
         return []
-    registry = assembly.registry(config.environ, config.root)
+    registry = components.registry(config.environ, config.root)
     whole = load(config.pipeline, config.environ_of_root, common.overrides, registry.flag_files)
     try:
         with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:

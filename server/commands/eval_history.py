@@ -6,10 +6,10 @@ import time
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
-from speckit_memory.server.reports import show_report
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.console.reports import show_report
 from speckit_memory.server.shadows.since import since as moment_of
 
 
@@ -22,7 +22,7 @@ def command(common: Common, metric: str, since: str | None) -> None:
 
     Those ids are what `eval gate --against` and `flags promote --evidence` take.
     """
-    from speckit_memory.evaluation.history import History
+    from speckit_memory.evaluation.running.history import History
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
 
     moment = None if since is None else moment_of(since, time.time())

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server import completion
-from speckit_memory.server.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
-from speckit_memory.server.options import Common, DatasetPath, NamedPath, no_keep_option, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.commands.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, no_keep_option, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import Docket
@@ -108,14 +108,14 @@ def command(
     kept at once, by question and text: wherever the same pair comes up again, it is not asked for. With --preference a
     person chooses between two whole answers, until these tell which pipeline is better.
     """
-    from speckit_memory.evaluation.grounds.ground import DatasetSource
-    from speckit_memory.evaluation.grounds.own import OwnSource
+    from speckit_memory.evaluation.datasets.trec import check_qrels_file, write_qrels
+    from speckit_memory.evaluation.datasets.trec_reading import read_qrels
+    from speckit_memory.evaluation.ground_truth.ground import DatasetSource
+    from speckit_memory.evaluation.ground_truth.own import OwnSource
     from speckit_memory.evaluation.judging import cases
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.judgement_list import JudgementList
     from speckit_memory.evaluation.judging.sitting import Sitting
-    from speckit_memory.evaluation.trec import check_qrels_file, write_qrels
-    from speckit_memory.evaluation.trec_reading import read_qrels
 
     if (experiment is not None) + (dataset is not None) + own != 1:
         message = "give --experiment, or --dataset or --own with --pipeline twice"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
-from speckit_memory.server.options import Common, DatasetPath, NamedPath, shared
-from speckit_memory.server.output import print_json
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, shared
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.made_queries.run import Scope

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.memory.store.file.store_file import store_is_there
-from speckit_memory.server import completion
-from speckit_memory.server.missing_store import no_store
-from speckit_memory.server.options import Common, no_keep_option, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.memory.store.file.guarding.store_file import store_is_there
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared
+from speckit_memory.server.console.missing_store import no_store
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.since import since as moment_of
 
 
@@ -52,7 +52,7 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     """
     if bool(asked) == bool(flag):
         raise click.UsageError("give --pipeline, or --flag in its place", click.get_current_context())
-    from speckit_memory.evaluation.replay import replay
+    from speckit_memory.evaluation.comparing.replay import replay
     from speckit_memory.memory.store.evaluation.database import evaluation_file
 
     config = settings(common.db)

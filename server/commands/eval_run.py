@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 @click.command("run")
@@ -44,7 +44,7 @@ def command(
     """
     if run_file is not None and len(sources) > 1:
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())
-    from speckit_memory.evaluation.run import run
+    from speckit_memory.evaluation.running.run import run
 
     reports = []
     for source in sources:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 BUDGETS = (500, 1000, 2000)
@@ -64,9 +64,9 @@ def command(
     for each budget. The first pipeline and form is compared with every other one, and with two peers that send the best
     passages one after another: by FTS5 alone and by vectors alone.
     """
-    from speckit_memory.evaluation.tokens import measure_tokens
-    from speckit_memory.server.answers_sent import ThroughTheTool
-    from speckit_memory.server.tools.answer_form import AnswerForm
+    from speckit_memory.evaluation.tokens.run import measure_tokens
+    from speckit_memory.server.replies.answer_form import AnswerForm
+    from speckit_memory.server.tools.answers_sent import ThroughTheTool
 
     chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
     reports = []

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
 
 LISTED = 10
 

@@ -7,12 +7,12 @@ import os
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server import failures
-from speckit_memory.server.environment import flags_of_extensions
-from speckit_memory.server.flag_audit import audit, today
-from speckit_memory.server.flag_reading import evidence_in_force
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
+from speckit_memory.server.console import failures
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.environment import flags_of_extensions
+from speckit_memory.server.console.output import print_json
+from speckit_memory.server.flags.flag_audit import audit, today
+from speckit_memory.server.flags.flag_reading import evidence_in_force
 
 
 @click.command("audit")

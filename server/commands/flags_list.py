@@ -7,13 +7,13 @@ import sys
 
 import click
 
-from speckit_memory.config.flags import read_flags
-from speckit_memory.config.settings import settings
+from speckit_memory.config.flags.flags import read_flags
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.environment import flags_of_extensions, remarks
-from speckit_memory.server.flag_audit import audit, today
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.environment import flags_of_extensions, remarks
+from speckit_memory.server.console.output import print_json, table, wrapped
+from speckit_memory.server.flags.flag_audit import audit, today
 
 
 @click.command("list")
@@ -22,7 +22,7 @@ def command(common: Common) -> None:
     """List the feature flags with state, age, expiry, criterion and evidence, who decided on the state,
     the pipelines whose steps wait for it, and what it does now to the one in use.
     """
-    from speckit_memory.engine.flags_in_pipelines import waiting
+    from speckit_memory.engine.pipelines.flags_in_pipelines import waiting
 
     found = audit(os.environ, today(), extensions=flags_of_extensions(os.environ))
     flags, pipelines = found.flags, waiting(settings(pipeline=common.pipeline))

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from speckit_memory.server.flag_changes import promote
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.flags.flag_changes import promote
 
 
 @click.command("promote")

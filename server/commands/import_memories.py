@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Progress

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.config.files.paths import is_there, named_paths
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
-from speckit_memory.memory.store.file.store_file import store_is_there
-from speckit_memory.server import completion
+from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.commands.watching import changes, require_watching, until_told_to_end
-from speckit_memory.server.failures import lines
-from speckit_memory.server.failures import show as show_failure
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.failures import lines
+from speckit_memory.server.console.failures import show as show_failure
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.views.file_changes import changes, require_watching, until_told_to_end
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -115,7 +115,7 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
     config = settings(common.db)
     if store_is_there(config.db):
         return
-    from speckit_memory.memory.indexing.missing_paths import missing_path
+    from speckit_memory.memory.scanning.missing_paths import missing_path
 
     problems = []
     for given, path in zip(paths, named_paths(paths), strict=True):
@@ -190,7 +190,7 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
-    from speckit_memory.server.absent_files_text import absence_lines
+    from speckit_memory.server.views.absent_files_text import absence_lines
 
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
     if not any(getattr(report, outcome) for outcome in CHANGES):
@@ -230,7 +230,7 @@ def show(report: IndexReport, seconds: float) -> None:
 
 def show_saving(report: IndexReport) -> None:
     """What was left out or mended as it was stored, and what new documents are to those there were."""
-    from speckit_memory.server.saving_text import told
+    from speckit_memory.server.views.saving_text import told
 
     if report.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.redacted.items()))
@@ -249,10 +249,10 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 
 def _by_reason(ignored: dict[str, str]) -> str:
     """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
-    from speckit_memory.memory.indexing.generated import GENERATED
-    from speckit_memory.memory.indexing.lfs_pointer import POINTER
     from speckit_memory.memory.indexing.restored_files import REMOVED
-    from speckit_memory.memory.indexing.selection import FORMAT, HIDDEN, WORKTREE
+    from speckit_memory.memory.parsing.generated import GENERATED
+    from speckit_memory.memory.scanning.lfs_pointer import POINTER
+    from speckit_memory.memory.scanning.selection import FORMAT, HIDDEN, WORKTREE
 
     states = (FORMAT, HIDDEN, WORKTREE, GENERATED, POINTER, REMOVED)  # the other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)

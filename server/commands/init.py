@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from speckit_memory.config.files.paths import named_path, resolved, working_folder
-from speckit_memory.config.settings import DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
+from speckit_memory.config.workspace.settings import DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_folder
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, printable
+from speckit_memory.memory.store.file.guarding.store_file import keep_out_of_git, make_folder
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, printable
 from speckit_memory.server.setup.clients import CLIENTS, NAME, Entry
 from speckit_memory.server.setup.writing import Configured, Made, agents_section, configure, starter_files
 

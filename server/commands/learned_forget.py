@@ -6,9 +6,9 @@ import click
 
 from speckit_memory.server.commands.learned_list import row
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
 
 
 @click.command("forget")

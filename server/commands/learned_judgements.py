@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.judgements_text import HEADS, cells, row
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, table, wrapped
+from speckit_memory.server.views.judgements_text import HEADS, cells, row
 
 
 @click.command("judgements")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, table, wrapped
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.learning import LearnedPhrases
-    from speckit_memory.memory.store.tables.selections import LearnedPhrase
+    from speckit_memory.engine.api.learning import LearnedPhrases
+    from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 
 DAY = 86_400.0
 
@@ -24,7 +24,7 @@ def command(common: Common) -> None:
 
     Searches read them while the flag SPECKIT_LEARN_FROM_SELECTION is on; `maintain` and running servers learn them.
     """
-    from speckit_memory.server.tools.rows import when
+    from speckit_memory.server.views.rows.rows import when
 
     with existing_store(common) as memory:
         found = memory.learned()
@@ -69,7 +69,7 @@ def _told(one: LearnedPhrase) -> str:
 
 def row(one: LearnedPhrase) -> dict[str, object]:
     """A phrase for programs."""
-    from speckit_memory.server.tools.rows import when
+    from speckit_memory.server.views.rows.rows import when
 
     return {
         "memory": one.memory,

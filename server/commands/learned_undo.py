@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.judgements_text import cells, row
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table_rows, wrapped
-from speckit_memory.server.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.views.judgements_text import cells, row
 
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.lineage_text import link_text
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.relations import DIRECTIONS, RELATIONS, Direction
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.views.links.lineage_text import link_text
+from speckit_memory.server.views.links.relations import DIRECTIONS, RELATIONS, Direction
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.lineage import Lineage
+    from speckit_memory.engine.graph.lineage import Lineage
 
 
 @click.command("lineage")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.links_text import edge_text, place_text
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.relations import RELATIONS
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.views.links.links_text import edge_text, place_text
+from speckit_memory.server.views.links.relations import RELATIONS
 
 
 @click.command("add")

@@ -7,9 +7,9 @@ import time
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.output import counted, print_json, wrapped
 
 MOST_STALE = 20
 """Stale memories that are named to a reader; JSON has all."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, table_rows, wrapped
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.maintenance import Done
+    from speckit_memory.engine.upkeep.maintenance import Done
 
 
 @click.command("maintain")

@@ -6,9 +6,9 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.trigger_rows import related_rows, trigger_rows
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 
 
 @click.command("match")

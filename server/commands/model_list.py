@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE, settings
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.store_file import store_is_there
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, table_rows, wrapped
+from speckit_memory.memory.store.file.guarding.store_file import store_is_there
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, table_rows, wrapped
 
 
 @click.command("list")
 @shared("db", "json")
 def command(common: Common) -> None:
     """List embedding models: those of the store, those on this machine, and those that can be fetched by name."""
-    from speckit_memory.memory.indexing.embedders.model_name import SERVICES
-    from speckit_memory.memory.indexing.embedders.pulled import fetching, shelf
+    from speckit_memory.memory.models.embedders.model_name import SERVICES
+    from speckit_memory.memory.models.embedders.pulled import fetching, shelf
 
     store = _of_store(common)
     here = shelf.installed(os.environ)

@@ -8,9 +8,9 @@ from dataclasses import asdict
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 
 
 @click.command("pull")
@@ -21,8 +21,8 @@ def command(common: Common, name: str) -> None:
 
     Every file is compared with the checksum that its repository tells. Afterwards nothing is asked of a network.
     """
-    from speckit_memory.memory.indexing.embedders.model_name import FASTEMBED, parsed
-    from speckit_memory.memory.indexing.embedders.pulled import fetching, shelf
+    from speckit_memory.memory.models.embedders.model_name import FASTEMBED, parsed
+    from speckit_memory.memory.models.embedders.pulled import fetching, shelf
 
     wanted = parsed(name, {})
     if wanted.kind != FASTEMBED:

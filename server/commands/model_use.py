@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.evaluation.spaces import SpaceComparison
+    from speckit_memory.evaluation.tuning.spaces import SpaceComparison
     from speckit_memory.memory.indexing import Progress
 
 
@@ -87,7 +87,7 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
 
 
 def _compared(memory: Memory, name: str) -> SpaceComparison:
-    from speckit_memory.evaluation.spaces import compare_spaces
+    from speckit_memory.evaluation.tuning.spaces import compare_spaces
 
     with ProgressReporter("comparing") as bar:
         return compare_spaces(memory, name, bar.update)

@@ -10,11 +10,11 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged
-from speckit_memory.server import completion
-from speckit_memory.server.environment import remarks
-from speckit_memory.server.failures import show_problems
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.environment import remarks
+from speckit_memory.server.console.failures import show_problems
+from speckit_memory.server.console.output import print_json, wrapped
 
 
 @click.command("check")
@@ -22,7 +22,7 @@ from speckit_memory.server.output import print_json, wrapped
 @shared("set", "json")
 def command(common: Common, file: str) -> int:
     """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
-    from speckit_memory.engine import pipelines
+    from speckit_memory.engine.pipelines import pipelines
 
     _show_remarks(remarks(os.environ))
     problems = pipelines.check(file, os.environ, common.overrides)

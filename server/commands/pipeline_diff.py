@@ -6,9 +6,9 @@ import os
 
 import click
 
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -19,7 +19,7 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @shared("json")
 def command(common: Common, a: str, b: str) -> None:
     """Compare two pipelines (files or presets) by what would run, defaults included."""
-    from speckit_memory.engine.pipelines import diff
+    from speckit_memory.engine.pipelines.pipelines import diff
 
     text = diff(a, b, os.environ)
     if common.as_json:

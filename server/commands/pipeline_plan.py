@@ -7,8 +7,8 @@ from dataclasses import asdict
 import click
 
 from speckit_memory.server.commands.search import MODES, existing_store
-from speckit_memory.server.options import Common, query_argument, shared
-from speckit_memory.server.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, query_argument, shared
+from speckit_memory.server.console.output import counted, print_json, table, wrapped
 
 
 @click.command("plan")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json
 
 
 @click.command("schema")
 @shared("json")
 def command(common: Common) -> None:  # noqa: ARG001 -- the answer is JSON with and without --json
     """Print the JSON Schema of pipeline files, for editors: completion, descriptions and inline errors."""
-    from speckit_memory.engine.pipelines import schema
+    from speckit_memory.engine.pipelines.pipelines import schema
 
     print_json(schema())

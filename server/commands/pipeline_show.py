@@ -6,9 +6,9 @@ import os
 
 import click
 
-from speckit_memory.config.settings import settings
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json
 
 
 @click.command("show")
@@ -17,7 +17,7 @@ from speckit_memory.server.output import print_json
 @shared("pipeline", "set", "json")
 def command(common: Common, effective: bool, origin: bool) -> None:
     """Show the pipeline in use as YAML: as written, or with every value filled in."""
-    from speckit_memory.engine.pipelines import show
+    from speckit_memory.engine.pipelines.pipelines import show
 
     config = settings(pipeline=common.pipeline)
     source = config.pipeline

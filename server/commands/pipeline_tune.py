@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import print_json, printable
-from speckit_memory.server.pipeline_output import check_target, write_pipeline
-from speckit_memory.server.progress import ProgressReporter
-from speckit_memory.server.reports import show_report
-from speckit_memory.server.sources import sourced
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.output import print_json, printable
+from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
+from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
 @click.command("tune")
@@ -60,8 +60,8 @@ def command(
     file then keeps the old ones and says so.
     """
     check_target(out, source)
-    from speckit_memory.config.document import read
-    from speckit_memory.evaluation.tuning import tune
+    from speckit_memory.config.pipelines.document import read
+    from speckit_memory.evaluation.tuning.tuning import tune
 
     document = read(source)  # once: what is measured is what is written, whatever becomes of the file meanwhile
     with ProgressReporter("tune") as bar:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from speckit_memory.config.files.paths import is_there, named_path
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.store_file import store_is_there
-from speckit_memory.server import completion
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.typed_text import standard_input, typed
+from speckit_memory.memory.store.file.guarding.store_file import store_is_there
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.typed_text import standard_input, typed
+from speckit_memory.server.console.output import print_json, wrapped
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Saved
@@ -74,8 +74,8 @@ def command(
     config = settings(common.db)
     if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
         raise SpeckitError("E010", f"{file}: there is no such file")
-    from speckit_memory.server.memory_names import known_key, known_keys
-    from speckit_memory.server.unweighed import unweighed_tier
+    from speckit_memory.server.console.arguments.memory_names import known_key, known_keys
+    from speckit_memory.server.views.unweighed import unweighed_tier
 
     with common.open(create=not dry_run) as memory:
         every = known_keys(memory, (*supersedes, *relates_to))
@@ -141,8 +141,8 @@ def _require_fitting(file: str, content: str | None, how: str, both: bool, secti
 
 
 def _show(saved: Saved, as_json: bool) -> None:
-    from speckit_memory.server.saved_text import saved_data
-    from speckit_memory.server.saving_text import link_lines, question, told
+    from speckit_memory.server.views.saved_text import saved_data
+    from speckit_memory.server.views.saving_text import link_lines, question, told
 
     if as_json:
         print_json(saved_data(saved))

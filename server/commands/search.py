@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.config.files.paths import is_working_folder
-from speckit_memory.config.settings import settings
-from speckit_memory.engine.shadowing.gate import SERVING
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server import completion
-from speckit_memory.server.absent import reason_of_absence
-from speckit_memory.server.missing_store import no_store
-from speckit_memory.server.options import Common, query_argument, shared
-from speckit_memory.server.output import beginning, block, counted, print_json, table, wrapped
-from speckit_memory.server.recombination import recombined
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import Common, query_argument, shared
+from speckit_memory.server.console.missing_store import no_store
+from speckit_memory.server.console.output import beginning, block, counted, print_json, table, wrapped
+from speckit_memory.server.views.absent import reason_of_absence
+from speckit_memory.server.views.recombination import recombined
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.engine.results import Explanation, ResultRow, SearchResult
+    from speckit_memory.engine.answers.results import Explanation, ResultRow, SearchResult
 
 SHOWN, IN_DOCUMENTS = 5, 10
 """Results unless a limit is given: as many as a reader takes in, or a program."""
@@ -79,7 +79,7 @@ def command(
     "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
     Shows rank, score, title and key of every result, and how the passage begins that matched best.
     """
-    from speckit_memory.engine.adjusting import Adjustment
+    from speckit_memory.engine.answers.search_options import Adjustment
 
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
@@ -132,7 +132,10 @@ def command(
 def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any], str]:
     """The task that a resumed session goes on with: the entry `task` of the document, and lines for a reader. Both
     empty where none was recorded."""
-    from speckit_memory.server.tools.task_rows import resumed_task, resumed_text  # which other searches do not need
+    from speckit_memory.server.views.rows.task_rows import (  # which other searches do not need
+        resumed_task,
+        resumed_text,
+    )
 
     task = memory.last_task(folder, session)
     return resumed_task(task), resumed_text(task)
@@ -140,14 +143,16 @@ def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any]
 
 def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
     """The entry `shadows` of the document."""
-    from speckit_memory.server import side_by_side  # loads what compares rankings, which a plain search does not need
+    from speckit_memory.server.views import (
+        side_by_side,  # loads what compares rankings, which a plain search does not need
+    )
 
     return side_by_side.shadows_json(result)
 
 
 def show_shadows(result: SearchResult) -> None:
     """What other pipelines answer, beside the results."""
-    from speckit_memory.server import side_by_side
+    from speckit_memory.server.views import side_by_side
 
     if not result.beside:
         click.echo("\n" + wrapped("Hand-overs answered, through a pipeline of their own; nothing ran beside it."))
@@ -166,7 +171,7 @@ def existing_store(common: Common) -> Memory:
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
     """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
-    from speckit_memory.pipeline.model import GAP_WARNING
+    from speckit_memory.pipeline.model.columns import GAP_WARNING
 
     verbose = verbose or bool(explained)
     warnings = [warning for warning in result.notes.warnings if verbose or not warning.startswith(GAP_WARNING)]
@@ -195,7 +200,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
         more = "; --deadline-ms gives more time" if part.steps else ""
         text = f"degraded: {what}; instead: {part.instead}; loss of confidence: {part.confidence_impact}{more}"
         click.echo(wrapped(text, fg="yellow"))
-    from speckit_memory.pipeline.demands import demanded
+    from speckit_memory.pipeline.running.demands import demanded
 
     if marks := demanded(result.plan.required, result.plan.excluded):
         click.echo(wrapped(f"asked for memories {marks}", dim=True))
@@ -216,7 +221,7 @@ def show_briefly(rank: int, row: ResultRow) -> None:
     show_title(rank, row)
     successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
     copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
-    # by the id a pasted answer is known for one, see `memory.indexing.recalled`
+    # by the id a pasted answer is known for one, see `memory.intake.recalled`
     about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
     style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
     click.echo(wrapped(" · ".join(about), "    ", **style))

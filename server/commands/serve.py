@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.settings import PROFILE_VARIABLE, settings
-from speckit_memory.config.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.failures import show
-from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.failures import show
 
 BAD_CONFIGURATION = 2
 
@@ -84,8 +84,8 @@ def command(
     Without a store the server starts all the same: memory_index_scan and memory_save create one where it is clear
     which workspace is meant.
     """
-    from speckit_memory.server.commands.watching import require_watching
-    from speckit_memory.server.served import Served
+    from speckit_memory.server.transport.served import Served
+    from speckit_memory.server.views.file_changes import require_watching
 
     try:
         roots = _roots(common, workspaces)
@@ -97,10 +97,10 @@ def command(
         return BAD_CONFIGURATION
     served = Served(common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch)
     if transport == "http":
-        from speckit_memory.server.http import serve_http
+        from speckit_memory.server.transport.http import serve_http
 
         return serve_http(served, host, port, token_file, allowed)
-    from speckit_memory.server.stdio import serve_stdio
+    from speckit_memory.server.transport.stdio import serve_stdio
 
     return serve_stdio(served)
 
@@ -108,7 +108,7 @@ def command(
 def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
     if not workspaces:
         return {}
-    from speckit_memory.server.served_roots import served_roots
+    from speckit_memory.server.workspace.served_roots import served_roots
 
     return served_roots(workspaces, os.environ, own_store=common.db is not None)
 
@@ -117,8 +117,8 @@ def _checked(
     common: Common, roots: dict[str, Path], called: ToolProfile | None
 ) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
     """The profile of each workspace, and what is wrong with some; raises when nothing could be served."""
-    from speckit_memory.config.tool_profile_in_force import tool_profile_in_force
-    from speckit_memory.server.startup import check_configuration
+    from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
+    from speckit_memory.server.commands.startup import check_configuration
 
     profiles: list[ToolProfile] = []
     broken: dict[str, SpeckitError] = {}

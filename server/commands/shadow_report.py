@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.files.written_file import check_target, written
-from speckit_memory.config.settings import Settings, settings
+from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.store_file import store_is_there
-from speckit_memory.server.missing_store import no_store
-from speckit_memory.server.options import Common, NamedPath, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.memory.store.file.guarding.store_file import store_is_there
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.missing_store import no_store
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.since import since as moment_of
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.put_away import away_data, away_text
-from speckit_memory.server.superseded_text import superseded_data, superseded_text
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.views.put_away import away_data, away_text
+from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 
 
 @click.command("show")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table, table_rows, wrapped
-from speckit_memory.server.store_figures import left_out_text, store_figures
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, table, table_rows, wrapped
+from speckit_memory.server.views.store_figures import left_out_text, store_figures
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.questions import FolderOrder
+    from speckit_memory.engine.answers.request import FolderOrder
 
 RANKINGS: tuple[FolderOrder, ...] = ("count", "recency", "importance", "composite")
 

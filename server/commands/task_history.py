@@ -8,9 +8,9 @@ import click
 
 from speckit_memory.memory.lifecycle.tasks import MOST_LISTED
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.console.output import print_json, table, wrapped
 
 
 @click.command("history")
@@ -21,7 +21,7 @@ from speckit_memory.server.output import print_json, table, wrapped
 @shared("db", "json")
 def command(common: Common, folder: str, session: str, limit: int, complete: bool) -> None:
     """List tasks of a folder, the latest first, with means and trend over all of them."""
-    from speckit_memory.server.tools.task_rows import changes, summary_row, task_row
+    from speckit_memory.server.views.rows.task_rows import changes, summary_row, task_row
 
     with existing_store(common) as memory:
         found = memory.learning_history(folder, session=session, limit=limit, only_complete=complete)

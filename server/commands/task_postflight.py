@@ -6,9 +6,9 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.commands.task_preflight import SCORE
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.console.output import print_json, wrapped
 
 
 @click.command("postflight")
@@ -33,7 +33,7 @@ def command(
     """Complete the record of a task and tell what it has taught: 0.4 of the knowledge gained, 0.35 of the uncertainty
     lost and 0.25 of the context gained.
     """
-    from speckit_memory.server.tools.task_rows import changes, task_row
+    from speckit_memory.server.views.rows.task_rows import changes, task_row
 
     with existing_store(common) as memory:
         done = memory.task_postflight(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import print_json, wrapped
 
 SCORE = click.IntRange(0, 100)
 
@@ -35,7 +35,7 @@ def command(
     A repetition takes the place of the earlier record until the task is complete, and keeps gaps and session of it
     where none are given.
     """
-    from speckit_memory.server.tools.task_rows import task_row
+    from speckit_memory.server.views.rows.task_rows import task_row
 
     with existing_store(common) as memory:
         begun = memory.task_preflight(

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import click
 
-from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.output import counted, print_json, table, wrapped
 
 LISTED = 50
 

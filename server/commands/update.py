@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.memory_names import known_key
-from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, wrapped
-from speckit_memory.server.typed_text import typed
+from speckit_memory.server.console.arguments.memory_names import known_key
+from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.typed_text import typed
+from speckit_memory.server.console.output import print_json, wrapped
 
 
 @click.command("update")
@@ -38,8 +38,8 @@ def command(
     """
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())
-    from speckit_memory.server.tools.rows import update_facts
-    from speckit_memory.server.unweighed import unweighed
+    from speckit_memory.server.views.rows.rows import update_facts
+    from speckit_memory.server.views.unweighed import unweighed
 
     with existing_store(common) as memory:
         updated = memory.update(

@@ -8,12 +8,12 @@ from typing import Any
 
 import anyio
 
-from speckit_memory.server import logs
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.listening.file_watch import FileWatch
 from speckit_memory.server.listening.follower import Change, Follower
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
 
 class Listening:

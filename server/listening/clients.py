@@ -20,7 +20,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from speckit_memory.server.answering import refuse
+from speckit_memory.server.replies.answering import refuse
 
 MOST_STREAMS = 64
 """Streams of changes that are open at once: fewer than the requests that a client may have under way over stdio."""

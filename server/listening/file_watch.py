@@ -13,9 +13,9 @@ import anyio.from_thread
 import anyio.to_thread
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server import logs
-from speckit_memory.server.failures import internal
-from speckit_memory.server.workspace import NO_WORKSPACE, Workspace
+from speckit_memory.server.console.failures import internal
+from speckit_memory.server.logging import logs
+from speckit_memory.server.workspace.workspace import NO_WORKSPACE, Workspace
 
 Found = TypeVar("Found")
 AGAIN_SECONDS = 3.0
@@ -75,7 +75,7 @@ class FileWatch:
 
     def _changes(self, paths: tuple[Path, ...], ended: Event) -> None:
         """In a thread of its own: has the files indexed once, and whenever some have changed."""
-        from speckit_memory.server.commands.watching import changes
+        from speckit_memory.server.views.file_changes import changes
 
         for _ in changes(paths, self._workspace.config.root, ended):
             anyio.from_thread.run(self._index, paths)

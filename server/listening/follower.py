@@ -10,10 +10,10 @@ import anyio
 import anyio.to_thread
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server import logs
-from speckit_memory.server.failures import internal
+from speckit_memory.server.console.failures import internal
+from speckit_memory.server.logging import logs
 from speckit_memory.server.resources.uris import MEMORY, names_in
-from speckit_memory.server.workspace import NO_WORKSPACE, Workspace
+from speckit_memory.server.workspace.workspace import NO_WORKSPACE, Workspace
 
 LOOK_SECONDS = 1.0
 """So often a look is taken, while there is somebody to tell."""
@@ -107,7 +107,7 @@ class Follower:
         """How a memory stands; "" for one that is not there, and for what is no memory."""
         if not uri.startswith(MEMORY) or not self._workspace.has_store:
             return ""
-        from speckit_memory.server.memory_names import memory_name
+        from speckit_memory.server.console.arguments.memory_names import memory_name
 
         names = [memory_name(name) for name in names_in(uri)]
         states = self._workspace.memory().states(names)

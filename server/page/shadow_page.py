@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.errors.names import sendable
-from speckit_memory.evaluation.course import course
-from speckit_memory.evaluation.experiment_report import Contrast, Estimate, ExperimentReport
-from speckit_memory.evaluation.report import Latency
-from speckit_memory.evaluation.tables import in_line
+from speckit_memory.evaluation.experiments.course import course
+from speckit_memory.evaluation.experiments.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.running.report import Latency
+from speckit_memory.evaluation.statistics.tables import in_line
+from speckit_memory.server.console.wording import counted, figure, in_common, milliseconds, moment, percent, period
 from speckit_memory.server.page.plots.over_time import over_time
 from speckit_memory.server.page.plots.overhead import overhead_distribution
 from speckit_memory.server.page.plots.plot import Plot
@@ -20,7 +21,6 @@ from speckit_memory.server.page.template import rendered
 from speckit_memory.server.shadows.headline import known_queries
 from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
 from speckit_memory.server.shadows.text import ORDER
-from speckit_memory.server.wording import counted, figure, in_common, milliseconds, moment, percent, period
 
 MARK = "speckit-memory shadow report"
 """How a page of ours is known when it is to be overwritten."""

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-from speckit_memory.server.output import printable
+from speckit_memory.server.console.output import printable
 
 
 def rendered(name: str, **texts: object) -> str:

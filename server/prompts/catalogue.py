@@ -10,12 +10,12 @@ from mcp_types import CallToolResult, GetPromptResult, ListPromptsResult, Prompt
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.names import shown
-from speckit_memory.server.answering import as_protocol_error, refuse
+from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.prompts.handover import HANDOVER
 from speckit_memory.server.prompts.prompt import Prompt
 from speckit_memory.server.prompts.remember import REMEMBER
 from speckit_memory.server.prompts.why import WHY
-from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.server.replies.answering import as_protocol_error, refuse
 
 PROMPTS = {prompt.name: prompt for prompt in (HANDOVER, WHY, REMEMBER)}
 

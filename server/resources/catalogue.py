@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from mcp_types import Annotations, ListResourcesResult, ListResourceTemplatesResult, Resource, ResourceTemplate
 
-from speckit_memory.server.answering import refuse
-from speckit_memory.server.markdown import about, one_line
+from speckit_memory.server.console.markdown import about, one_line
+from speckit_memory.server.replies.answering import refuse
 from speckit_memory.server.resources.uris import PIPELINE, SHADOW_REPORT, TEMPLATE, memory_uri
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.records import MemoryRecord

@@ -12,10 +12,10 @@ from mcp_types import ReadResourceResult, TextResourceContents
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.names import sendable, shown
-from speckit_memory.server.answering import refuse
+from speckit_memory.server.replies.answering import refuse
 from speckit_memory.server.resources.catalogue import JSON, MARKDOWN, YAML
 from speckit_memory.server.resources.uris import MEMORY, PIPELINE, SHADOW_REPORT, TEMPLATE, memory_uri, names_in
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -42,7 +42,7 @@ def read(workspace: Workspace, uri: str) -> ReadResourceResult:
 
 def record_of(memory: Memory, uri: str) -> MemoryRecord:
     """The memory that a URI names, as tools take names. Raises E080 with the nearest keys."""
-    from speckit_memory.server.memory_names import of_known
+    from speckit_memory.server.console.arguments.memory_names import of_known
 
     *others, last = names_in(uri)
     for name in others:
@@ -76,7 +76,7 @@ def _answer(asked: str, kind: str, text: str, **about: str) -> ReadResourceResul
 
 
 def _pipeline(workspace: Workspace) -> str:
-    from speckit_memory.engine.pipelines import show
+    from speckit_memory.engine.pipelines.pipelines import show
 
     config = workspace.config
     text = show(config.pipeline, config.environ_of_root, config.overrides, effective=True, origin=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from speckit_memory.memory.indexing.generated import BEGINS, ENDS
+from speckit_memory.memory.parsing.generated import BEGINS, ENDS
 
 FILE = "AGENTS.md"
 _SECTION = re.compile(re.escape(BEGINS) + ".*?" + re.escape(ENDS), re.DOTALL)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from speckit_memory.config.files.regular_file import as_written
-from speckit_memory.config.settings import ROOT_VARIABLE
+from speckit_memory.config.workspace.settings import ROOT_VARIABLE
 from speckit_memory.server.setup.clients import NAME, Client, Entry
 
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from speckit_memory.config.settings import ROOT_VARIABLE
+from speckit_memory.config.workspace.settings import ROOT_VARIABLE
 
 NAME = "speckit-memory"
 """The server among others, and its command on the PATH."""

@@ -10,9 +10,9 @@ from typing import Literal
 
 from speckit_memory.config.files.regular_file import as_written, read_text
 from speckit_memory.config.files.written_file import written
-from speckit_memory.config.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
+from speckit_memory.config.workspace.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.store_file import IGNORED, IGNORED_BEFORE
+from speckit_memory.memory.store.file.guarding.store_file import IGNORED, IGNORED_BEFORE
 from speckit_memory.server.setup import agents_section as section
 from speckit_memory.server.setup.client_file import ByHandError, Change, change, configuration, with_ends_of
 from speckit_memory.server.setup.clients import NAME, Client, Entry
@@ -53,7 +53,7 @@ def starter_files(root: Path, made: Made) -> None:
     ignored = root / FOLDER / ".gitignore"
     if not ignored.is_symlink() and _says(ignored, IGNORED_BEFORE):
         _changed(Change(ignored, IGNORED_BEFORE, IGNORED), root, made)
-    from speckit_memory.engine.pipelines import schema  # every component, which nobody else waits for
+    from speckit_memory.engine.pipelines.pipelines import schema  # every component, which nobody else waits for
 
     file = root / FOLDER / SCHEMA_FILE
     try:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from speckit_memory.config.settings import settings
-from speckit_memory.engine import assembly
-from speckit_memory.engine.pipeline_text import as_lines
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines.pipeline_text import as_lines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.experiments import Called
-from speckit_memory.pipeline.builder import Checked, examined
-from speckit_memory.pipeline.loading import load
-from speckit_memory.pipeline.variants import variants_of
+from speckit_memory.evaluation.experiments.experiments import Called
+from speckit_memory.pipeline.configuration.builder import Checked, examined
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import variants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def current_pipelines(store: Path) -> CurrentPipelines:
     config = settings(store)
     environ = config.environ_of_root
     try:
-        registry = assembly.registry(environ, config.root)
+        registry = components.registry(environ, config.root)
         control = load(config.pipeline, environ, offered=registry.flag_files)
         variants = variants_of(control, environ, registry.flag_files)
         checked = [examined(one, registry) for one in (control, *(one.effective for one in variants))]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from speckit_memory.evaluation.experiment_report import ExperimentReport
-from speckit_memory.server.wording import counted
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
+from speckit_memory.server.console.wording import counted
 
 
 def headline(report: ExperimentReport, control: str, variant: str) -> str:

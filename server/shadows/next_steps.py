@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from speckit_memory.evaluation.experiment_report import ExperimentReport
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
 
 
 @dataclass(frozen=True, slots=True)

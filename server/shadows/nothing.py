@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.flag_states import ahead
-from speckit_memory.config.recording import recording_in_force
-from speckit_memory.config.settings import Settings
+from speckit_memory.config.flags.flag_states import ahead
+from speckit_memory.config.workspace.recording import recording_in_force
+from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.variants import Variant
+from speckit_memory.pipeline.configuration.variants import Variant
 
 _START = """\
 No pipeline runs beside {served}. To start one, write at the top of {file}:
@@ -21,12 +21,12 @@ Or take a flag that this pipeline waits for to shadow, one state at a time:
 
 def why_nothing(config: Settings, since: str | None) -> str:
     """The reason in lines; those that are indented are there to be copied."""
-    from speckit_memory.engine import assembly
-    from speckit_memory.pipeline.loading import load
-    from speckit_memory.pipeline.variants import variants_of, waiting_flags
+    from speckit_memory.engine import components
+    from speckit_memory.pipeline.configuration.loading import load
+    from speckit_memory.pipeline.configuration.variants import variants_of, waiting_flags
 
     environ = config.environ_of_root
-    registry = assembly.registry(environ)
+    registry = components.registry(environ)
     try:
         control = load(config.pipeline, environ, offered=registry.flag_files)
         variants = variants_of(control, environ, registry.flag_files)

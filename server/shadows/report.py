@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.flag import Flag
-from speckit_memory.config.flags import flags_for
-from speckit_memory.config.settings import settings
-from speckit_memory.engine import assembly
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flags import flags_for
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.experiment_sentence import names
-from speckit_memory.evaluation.experiments import Judged, judged
-from speckit_memory.evaluation.flag_evidence import missing
+from speckit_memory.evaluation.experiments.experiment_sentence import names
+from speckit_memory.evaluation.experiments.experiments import Judged, judged
+from speckit_memory.evaluation.experiments.flag_evidence import missing
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import Pair, Retreat
 from speckit_memory.memory.store.file.connection import Database
@@ -174,7 +174,7 @@ def _flags(store: Path, named: Collection[str]) -> Mapping[str, Flag]:
     if not named:
         return {}
     config = settings(store)
-    return flags_for(config.environ_of_root, named, assembly.registry(config.environ, config.root).flag_files)[0]
+    return flags_for(config.environ_of_root, named, components.registry(config.environ, config.root).flag_files)[0]
 
 
 def _compared(

@@ -7,13 +7,13 @@ from itertools import zip_longest
 
 import click
 
-from speckit_memory.evaluation.experiment_evidence import FEWEST
-from speckit_memory.evaluation.experiment_report import Contrast, Estimate, ExperimentReport
-from speckit_memory.evaluation.tables import in_line
+from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
+from speckit_memory.evaluation.experiments.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.statistics.tables import in_line
 from speckit_memory.memory.store.evaluation.records import Pair
-from speckit_memory.server.output import counted, printable, table, wrapped
+from speckit_memory.server.console.output import counted, printable, table, wrapped
+from speckit_memory.server.console.wording import figure, in_common, milliseconds, moment, percent, period
 from speckit_memory.server.shadows.report import Compared, Named, ShadowReport, question
-from speckit_memory.server.wording import figure, in_common, milliseconds, moment, percent, period
 
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕"}
 """A sign for each verdict, beside its word: colour alone tells not everybody."""

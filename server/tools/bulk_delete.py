@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.calls.parameters import Flag, Folder, Tier
+from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.tools.deleted_rows import deleted_reply
-from speckit_memory.server.tools.parameters import Flag, Folder, Tier
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 500
 

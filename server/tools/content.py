@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from speckit_memory.engine.results import ResultRow
+from speckit_memory.engine.answers.results import ResultRow
 from speckit_memory.memory.editing.sections import parts
-from speckit_memory.server import logs
-from speckit_memory.server.envelope import TEXT_FIELD, Count
-from speckit_memory.server.markdown import quoted
-from speckit_memory.server.tools.row_text import search_row_text
+from speckit_memory.server.console.markdown import quoted
+from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
+from speckit_memory.server.views.rows.row_text import search_row_text
 
 BUDGET = 4000
 """Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""

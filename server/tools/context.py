@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from speckit_memory.server import logs
-from speckit_memory.server.context_mode import SETTINGS, choose
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tools.answer_form import SHIPPED_FORM, rows_of
-from speckit_memory.server.tools.parameters import Anchors, Dedup, Flag, Folder, Intent, SessionId, TokenBudget
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.context_mode import SETTINGS, choose
+from speckit_memory.server.calls.parameters import Anchors, Dedup, Flag, Folder, Intent, SessionId, TokenBudget
+from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.answer_form import SHIPPED_FORM, rows_of
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 2000
 
@@ -41,10 +41,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: the memories that matter for a task, sized to your context."""
-        from speckit_memory.engine.adjusting import Adjustment
+        from speckit_memory.engine.answers.search_options import Adjustment
         from speckit_memory.server.tools import content
-        from speckit_memory.server.tools.row_text import search_row_text
-        from speckit_memory.server.tools.rows import (
+        from speckit_memory.server.views.rows.row_text import search_row_text
+        from speckit_memory.server.views.rows.rows import (
             attended,
             attended_text,
             degraded,
@@ -55,7 +55,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             search_facts,
             search_hints,
         )
-        from speckit_memory.server.tools.task_rows import resumed_task, resumed_text
+        from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))

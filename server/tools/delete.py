@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.calls.parameters import Flag, Folder, MemoryName, Name
+from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.tools.deleted_rows import deleted_reply
-from speckit_memory.server.tools.parameters import Flag, Folder, MemoryName, Name
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 500
 
@@ -30,8 +30,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             raise SpeckitError("E030", "an 'undo' takes no other parameter", actions=("call again with 'undo' alone",))
         memory = workspace.memory()
         if undo:
-            from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
-            from speckit_memory.server.output import counted
+            from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+            from speckit_memory.server.console.output import counted
 
             back = memory.undelete(undo)
             return Reply(
@@ -40,7 +40,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 hints=(f"words find all of it already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
             )
         if id is not None:
-            from speckit_memory.server.memory_names import known_key
+            from speckit_memory.server.console.arguments.memory_names import known_key
 
             deleted = memory.delete(known_key(memory, id), confirm=confirm, dry_run=dryRun)
         else:

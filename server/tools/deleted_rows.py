@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import about, one_line
+from speckit_memory.server.console.markdown import about, one_line
+from speckit_memory.server.replies.envelope import Reply
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.deleting import Deleted
+    from speckit_memory.engine.api.deletion import Deleted
 
 
 def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
     """What was deleted, and how to take it back."""
-    from speckit_memory.server.deleted_text import LISTED, deleted_data, told
+    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
 
     hints = []
     if deleted.name:

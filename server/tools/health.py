@@ -7,13 +7,13 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.fitting_actions import advice_for_client
-from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.log_stream import lost_lines
-from speckit_memory.server.markdown import about, one_line
-from speckit_memory.server.tools.parameters import Name
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Name
+from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.console.fitting_actions import advice_for_client
+from speckit_memory.server.console.markdown import about, one_line
+from speckit_memory.server.logging.log_stream import lost_lines
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Name = "",  # noqa: N803
     ) -> Reply:
         """Check store, engine, model and configuration; or list documents in several folders."""
-        from speckit_memory.server.output import counted
+        from speckit_memory.server.console.output import counted
 
         if reportMode == "divergent_aliases":
             return _aliases(workspace.memory(), specFolder, limit)
@@ -92,8 +92,8 @@ def _advice(text: str) -> str:
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
-    from speckit_memory.server.folder_text import in_folder, missing_folder
-    from speckit_memory.server.output import counted
+    from speckit_memory.server.console.output import counted
+    from speckit_memory.server.views.folder_text import in_folder, missing_folder
 
     report = memory.aliases(folder, limit)
     rows = [

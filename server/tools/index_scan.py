@@ -9,11 +9,11 @@ from pydantic import Field
 
 from speckit_memory.config.files.paths import is_there
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, Folder
-from speckit_memory.server.worker_calls import close_to_equal_calls
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, Folder
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.replies.worker_calls import close_to_equal_calls
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1000
 MOST_MOVES = 20
@@ -43,9 +43,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
         """Index new and changed documents; put away memories whose files are gone."""
-        from speckit_memory.server.absent_files_text import absence_lines
-        from speckit_memory.server.saving_text import told
-        from speckit_memory.server.tools.rows import problem_text
+        from speckit_memory.server.views.absent_files_text import absence_lines
+        from speckit_memory.server.views.rows.rows import problem_text
+        from speckit_memory.server.views.saving_text import told
 
         folder = workspace.folder(specFolder)
         index = partial(

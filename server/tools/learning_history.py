@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply, nothing
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, Limit, Required, SessionId
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, Limit, Required, SessionId
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.envelope import Reply, nothing
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1000
 
@@ -24,8 +24,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
         """What was known before and after tasks of a folder."""
-        from speckit_memory.server.output import counted
-        from speckit_memory.server.tools.task_rows import summary_row, task_row
+        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 
         found = workspace.memory().learning_history(
             specFolder, session=sessionId, limit=limit, only_complete=onlyComplete

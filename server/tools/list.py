@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply, nothing
-from speckit_memory.server.markdown import about, fields, one_line
-from speckit_memory.server.tools.parameters import Flag, Folder, Limit
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, Folder, Limit
+from speckit_memory.server.console.markdown import about, fields, one_line
+from speckit_memory.server.replies.envelope import Reply, nothing
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 800
 DATE = len("2026-11-22")
@@ -26,9 +26,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
         """List memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.server.folder_text import in_folder, missing_folder
-        from speckit_memory.server.listed import PartOfPage, rows_of, with_passages
-        from speckit_memory.server.output import counted
+        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.views.folder_text import in_folder, missing_folder
+        from speckit_memory.server.views.listed import PartOfPage, rows_of, with_passages
 
         memory = workspace.memory()
         memories, total = memory.list(specFolder, sortBy, limit, offset)
@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _memory_text(_number: int, memory: dict[str, Any]) -> str:
-    from speckit_memory.server.listed import is_passage, passage_text
+    from speckit_memory.server.views.listed import is_passage, passage_text
 
     if is_passage(memory):
         return f"  - {one_line(passage_text(memory))}"

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import TEXT_FIELD, Reply, Rows
-from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.markdown import about, fields, one_line, quoted
-from speckit_memory.server.tools.parameters import Flag, SessionId
-from speckit_memory.server.trigger_rows import related_rows, trigger_rows
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, SessionId
+from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.console.markdown import about, fields, one_line, quoted
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Reply, Rows
+from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1500
 MOST_NAMED = 5
@@ -35,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         include_cognitive: Flag = True,
     ) -> Reply:
         """Fast: memories whose trigger phrases stand in a prompt."""
-        from speckit_memory.server.output import counted
+        from speckit_memory.server.console.output import counted
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""

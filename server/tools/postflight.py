@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Gaps, Required, Score
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Gaps, Required, Score
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1200
 
@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         newGapsDiscovered: Gaps = [],  # noqa: B006, N803
     ) -> Reply:
         """After a task: record the same scores, and hear what it taught."""
-        from speckit_memory.server.tools.task_rows import changes, task_row
+        from speckit_memory.server.views.rows.task_rows import changes, task_row
 
         done = workspace.memory().task_postflight(
             specFolder,

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tools.parameters import Gaps, Required, Score, SessionId
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Gaps, Required, Score, SessionId
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1200
 
@@ -22,7 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
         """Before a task: record how much you know and how unsure you are."""
-        from speckit_memory.server.tools.task_rows import scores
+        from speckit_memory.server.views.rows.task_rows import scores
 
         begun = workspace.memory(create=True).task_preflight(
             specFolder,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.markdown import fields, one_line
-from speckit_memory.server.tools.parameters import Flag, Keys, Phrases, SessionId, Tier
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, Keys, Phrases, SessionId, Tier
+from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.console.markdown import fields, one_line
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Saved
@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
         """Remember a file, or content as a new file, or edit one."""
-        from speckit_memory.server.unweighed import unweighed_tier
+        from speckit_memory.server.views.unweighed import unweighed_tier
 
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
@@ -108,7 +108,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 def _keys(workspace: Workspace, names: list[str | int]) -> list[str]:
     """The keys of memories. Raises E080 for each that is not there."""
-    from speckit_memory.server.memory_names import known_keys
+    from speckit_memory.server.console.arguments.memory_names import known_keys
 
     return known_keys(workspace.memory(), names) if names else []
 
@@ -124,9 +124,9 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
 
 
 def _reply(saved: "Saved", hints: tuple[str, ...]) -> Reply:
-    from speckit_memory.server.saved_text import saved_data
-    from speckit_memory.server.saving_text import link_lines, question, told
-    from speckit_memory.server.tools.rows import problem_text
+    from speckit_memory.server.views.rows.rows import problem_text
+    from speckit_memory.server.views.saved_text import saved_data
+    from speckit_memory.server.views.saving_text import link_lines, question, told
 
     data: dict[str, Any] = saved_data(saved)
     verdict, quality = saved.verdict, saved.intake.quality

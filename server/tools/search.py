@@ -6,11 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server import logs
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
-from speckit_memory.server.tools.parameters import (
+from speckit_memory.server.calls.parameters import (
     Anchors,
     ContextType,
     Dedup,
@@ -24,7 +20,11 @@ from speckit_memory.server.tools.parameters import (
     TokenBudget,
     Wish,
 )
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm, rows_of
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1500
 USUAL_ROWS = 10
@@ -90,8 +90,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
     ) -> Reply:
         """Search memories: the best, with passage and why; or read one by key."""
         from speckit_memory.server.tools import content
-        from speckit_memory.server.tools.row_text import search_row_text
-        from speckit_memory.server.tools.rows import (
+        from speckit_memory.server.views.rows.row_text import search_row_text
+        from speckit_memory.server.views.rows.rows import (
             budget_of,
             degraded,
             found,
@@ -104,12 +104,12 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         )
 
         if key != "":
-            from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE
-            from speckit_memory.server.tools.whole import read_whole
+            from speckit_memory.server.calls.whole import BUDGET as BUDGET_OF_ONE
+            from speckit_memory.server.calls.whole import read_whole
 
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
-        from speckit_memory.engine.adjusting import Adjustment
-        from speckit_memory.server.unweighed import unweighed_intent
+        from speckit_memory.engine.answers.search_options import Adjustment
+        from speckit_memory.server.views.unweighed import unweighed_intent
 
         memory = workspace.memory()
         result = memory.search(
@@ -150,7 +150,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             data["timings_ms"] = timings(result)
         absent = None
         if whyNot is not None and whyNot != "":
-            from speckit_memory.server.tools.missing import missing
+            from speckit_memory.server.calls.missing import missing
 
             absent = missing(memory, result, whyNot, budget)
         return Reply(

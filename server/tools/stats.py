@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import about, fields, one_line
-from speckit_memory.server.store_figures import left_out_text, store_figures
-from speckit_memory.server.tools.parameters import Flag, Limit, Name
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, Limit, Name
+from speckit_memory.server.console.markdown import about, fields, one_line
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.views.store_figures import left_out_text, store_figures
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 800
 DATE = len("2026-11-22")
@@ -26,8 +26,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeArchived: Flag = False,  # noqa: N803
     ) -> Reply:
         """Count memories by tier and folder."""
-        from speckit_memory.server.output import counted
-        from speckit_memory.server.tools.rows import when
+        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.views.rows.rows import when
 
         memory = workspace.memory()
         ranking = memory.folders(folderRanking, exclude=excludePatterns, scores=includeScores, archived=includeArchived)

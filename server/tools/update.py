@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, MemoryName, Phrases, Tier
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, MemoryName, Phrases, Tier
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 500
 
@@ -25,10 +25,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         allowPartialUpdate: Flag = False,  # noqa: N803
     ) -> Reply:
         """Change title, triggers, weight or tier of a memory, in its file."""
-        from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
-        from speckit_memory.server.memory_names import known_key
-        from speckit_memory.server.tools.rows import update_facts
-        from speckit_memory.server.unweighed import unweighed
+        from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+        from speckit_memory.server.console.arguments.memory_names import known_key
+        from speckit_memory.server.views.rows.rows import update_facts
+        from speckit_memory.server.views.unweighed import unweighed
 
         memory = workspace.memory()
         updated = memory.update(

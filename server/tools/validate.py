@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, MemoryName, SessionId
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls.parameters import Flag, MemoryName, SessionId
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 500
 
@@ -20,11 +20,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
         """Tell whether a memory was useful; promote makes it critical."""
-        from speckit_memory.server.memory_names import of_known
-        from speckit_memory.server.output import counted
-        from speckit_memory.server.tools.rows import judgement
-        from speckit_memory.server.unweighed import unweighed_judgement
-        from speckit_memory.server.validated import TAKEN_BACK, validated_data
+        from speckit_memory.server.console.arguments.memory_names import of_known
+        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.views.rows.rows import judgement
+        from speckit_memory.server.views.unweighed import unweighed_judgement
+        from speckit_memory.server.views.validated import TAKEN_BACK, validated_data
 
         memory = workspace.memory()
         judged = of_known(

@@ -14,59 +14,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.alias_report import AliasGroup as AliasGroup
-    from speckit_memory.engine.alias_report import AliasReport as AliasReport
-    from speckit_memory.engine.changes import Change as Change
-    from speckit_memory.engine.checkpointing import BroughtBack as BroughtBack
-    from speckit_memory.engine.checkpointing import Repaired as Repaired
-    from speckit_memory.engine.deleting import Deleted as Deleted
-    from speckit_memory.engine.deleting import Undeleted as Undeleted
-    from speckit_memory.engine.editing import Updated as Updated
-    from speckit_memory.engine.exchanging import Imported as Imported
-    from speckit_memory.engine.exchanging import ImportedMemory as ImportedMemory
-    from speckit_memory.engine.folder_ranking import FolderRanking as FolderRanking
-    from speckit_memory.engine.folder_ranking import RankedFolder as RankedFolder
-    from speckit_memory.engine.following import Replacement as Replacement
-    from speckit_memory.engine.graph import GraphReport as GraphReport
-    from speckit_memory.engine.graph import LinkedNames as LinkedNames
-    from speckit_memory.engine.health import Check as Check
-    from speckit_memory.engine.health import HealthReport as HealthReport
-    from speckit_memory.engine.inventory import Since as Since
-    from speckit_memory.engine.learning import LearnedPhrases as LearnedPhrases
-    from speckit_memory.engine.lineage import Lineage as Lineage
-    from speckit_memory.engine.linking import LinkStats as LinkStats
-    from speckit_memory.engine.linking import NamedChange as NamedChange
-    from speckit_memory.engine.linking import NamedEdge as NamedEdge
-    from speckit_memory.engine.linking import UndoneChanges as UndoneChanges
-    from speckit_memory.engine.maintenance import Done as Done
-    from speckit_memory.engine.maintenance import Maintained as Maintained
-    from speckit_memory.engine.memory import Memory as Memory
-    from speckit_memory.engine.model_use import StoreModels as StoreModels
-    from speckit_memory.engine.plans import PlannedChannel as PlannedChannel
-    from speckit_memory.engine.plans import PlannedVariant as PlannedVariant
-    from speckit_memory.engine.plans import PlanReport as PlanReport
-    from speckit_memory.engine.reading import Reading as Reading
-    from speckit_memory.engine.reloading import FilesFollowed as FilesFollowed
-    from speckit_memory.engine.result_parts import Coverage as Coverage
-    from speckit_memory.engine.result_parts import NamedMemory as NamedMemory
-    from speckit_memory.engine.result_parts import PipelineIdentity as PipelineIdentity
-    from speckit_memory.engine.result_parts import SearchNotes as SearchNotes
-    from speckit_memory.engine.result_parts import SearchPlan as SearchPlan
-    from speckit_memory.engine.result_parts import StepTiming as StepTiming
-    from speckit_memory.engine.result_parts import Timings as Timings
-    from speckit_memory.engine.results import ChannelEvidence as ChannelEvidence
-    from speckit_memory.engine.results import Explanation as Explanation
-    from speckit_memory.engine.results import ResultRow as ResultRow
-    from speckit_memory.engine.results import SearchResult as SearchResult
-    from speckit_memory.engine.results import ShadowAnswer as ShadowAnswer
-    from speckit_memory.engine.reviewing import ToReview as ToReview
+    from speckit_memory.engine.answers.result_parts import Coverage as Coverage
+    from speckit_memory.engine.answers.result_parts import NamedMemory as NamedMemory
+    from speckit_memory.engine.answers.result_parts import PipelineIdentity as PipelineIdentity
+    from speckit_memory.engine.answers.result_parts import SearchNotes as SearchNotes
+    from speckit_memory.engine.answers.result_parts import SearchPlan as SearchPlan
+    from speckit_memory.engine.answers.result_parts import StepTiming as StepTiming
+    from speckit_memory.engine.answers.result_parts import Timings as Timings
+    from speckit_memory.engine.answers.results import ChannelEvidence as ChannelEvidence
+    from speckit_memory.engine.answers.results import Explanation as Explanation
+    from speckit_memory.engine.answers.results import ResultRow as ResultRow
+    from speckit_memory.engine.answers.results import SearchResult as SearchResult
+    from speckit_memory.engine.answers.results import ShadowAnswer as ShadowAnswer
+    from speckit_memory.engine.api.checkpoints import BroughtBack as BroughtBack
+    from speckit_memory.engine.api.checkpoints import Repaired as Repaired
+    from speckit_memory.engine.api.deletion import Deleted as Deleted
+    from speckit_memory.engine.api.deletion import Undeleted as Undeleted
+    from speckit_memory.engine.api.documents import Updated as Updated
+    from speckit_memory.engine.api.exchange import Imported as Imported
+    from speckit_memory.engine.api.exchange import ImportedMemory as ImportedMemory
+    from speckit_memory.engine.api.inventory import Since as Since
+    from speckit_memory.engine.api.learning import LearnedPhrases as LearnedPhrases
+    from speckit_memory.engine.api.memory import Memory as Memory
+    from speckit_memory.engine.diagnostics.health import Check as Check
+    from speckit_memory.engine.diagnostics.health import HealthReport as HealthReport
+    from speckit_memory.engine.documents.alias_report import AliasGroup as AliasGroup
+    from speckit_memory.engine.documents.alias_report import AliasReport as AliasReport
+    from speckit_memory.engine.documents.folder_ranking import FolderRanking as FolderRanking
+    from speckit_memory.engine.documents.folder_ranking import RankedFolder as RankedFolder
+    from speckit_memory.engine.explain.changes import Change as Change
+    from speckit_memory.engine.explain.smallest_change import SmallestChange as SmallestChange
+    from speckit_memory.engine.graph.lineage import Lineage as Lineage
+    from speckit_memory.engine.graph.linking import LinkStats as LinkStats
+    from speckit_memory.engine.graph.linking import NamedChange as NamedChange
+    from speckit_memory.engine.graph.linking import NamedEdge as NamedEdge
+    from speckit_memory.engine.graph.linking import UndoneChanges as UndoneChanges
+    from speckit_memory.engine.graph.report import GraphReport as GraphReport
+    from speckit_memory.engine.graph.report import LinkedNames as LinkedNames
+    from speckit_memory.engine.runtime.model_use import StoreModels as StoreModels
+    from speckit_memory.engine.search.cost import Work as Work
+    from speckit_memory.engine.search.plans import PlannedChannel as PlannedChannel
+    from speckit_memory.engine.search.plans import PlannedVariant as PlannedVariant
+    from speckit_memory.engine.search.plans import PlanReport as PlanReport
+    from speckit_memory.engine.search.reading import Reading as Reading
+    from speckit_memory.engine.search.triggers import RelatedMemory as RelatedMemory
+    from speckit_memory.engine.search.triggers import TriggerMatch as TriggerMatch
+    from speckit_memory.engine.search.triggers import TriggerMatches as TriggerMatches
+    from speckit_memory.engine.serving.cache_key import Standing as Standing
+    from speckit_memory.engine.serving.reloading import FilesFollowed as FilesFollowed
+    from speckit_memory.engine.session.reopening import Replacement as Replacement
     from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
-    from speckit_memory.engine.smallest_change import SmallestChange as SmallestChange
-    from speckit_memory.engine.standing import Standing as Standing
-    from speckit_memory.engine.triggering import RelatedMemory as RelatedMemory
-    from speckit_memory.engine.triggering import TriggerMatch as TriggerMatch
-    from speckit_memory.engine.triggering import TriggerMatches as TriggerMatches
-    from speckit_memory.engine.work import Work as Work
+    from speckit_memory.engine.upkeep.maintenance import Done as Done
+    from speckit_memory.engine.upkeep.maintenance import Maintained as Maintained
+    from speckit_memory.engine.upkeep.reviewing import ToReview as ToReview
     from speckit_memory.errors import ConfigurationError as ConfigurationError
     from speckit_memory.errors import DocumentError as DocumentError
     from speckit_memory.errors import InternalError as InternalError
@@ -86,18 +86,16 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Saved as Saved
     from speckit_memory.memory.indexing import SavedLink as SavedLink
     from speckit_memory.memory.indexing import Source as Source
-    from speckit_memory.memory.indexing.classify import Inferred as Inferred
-    from speckit_memory.memory.indexing.contradictions import Contradiction as Contradiction
-    from speckit_memory.memory.indexing.intake import Intake as Intake
-    from speckit_memory.memory.indexing.moves import Move as Move
-    from speckit_memory.memory.indexing.prediction_error import Verdict as Verdict
-    from speckit_memory.memory.indexing.quality import Quality as Quality
-    from speckit_memory.memory.indexing.recalled import Recalled as Recalled
     from speckit_memory.memory.indexing.restored_files import Disagreements as Disagreements
-    from speckit_memory.memory.indexing.secrets import Secret as Secret
     from speckit_memory.memory.indexing.spaces import Built as Built
     from speckit_memory.memory.indexing.spaces import Changed as Changed
-    from speckit_memory.memory.indexing.suspicions import Suspicion as Suspicion
+    from speckit_memory.memory.intake.contradictions import Contradiction as Contradiction
+    from speckit_memory.memory.intake.intake import Intake as Intake
+    from speckit_memory.memory.intake.prediction_error import Verdict as Verdict
+    from speckit_memory.memory.intake.quality import Quality as Quality
+    from speckit_memory.memory.intake.recalled import Recalled as Recalled
+    from speckit_memory.memory.intake.secrets import Secret as Secret
+    from speckit_memory.memory.intake.suspicions import Suspicion as Suspicion
     from speckit_memory.memory.lifecycle.epistemic import LearningSummary as LearningSummary
     from speckit_memory.memory.lifecycle.epistemic import TaskLearning as TaskLearning
     from speckit_memory.memory.lifecycle.epistemic import TaskScores as TaskScores
@@ -107,6 +105,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.tasks import TaskHistory as TaskHistory
     from speckit_memory.memory.lifecycle.validations import UndoneJudgements as UndoneJudgements
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
+    from speckit_memory.memory.parsing.classify import Inferred as Inferred
+    from speckit_memory.memory.scanning.moves import Move as Move
     from speckit_memory.memory.store.checkpoints.deletions import Deletion as Deletion
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint as Checkpoint
     from speckit_memory.memory.store.checkpoints.making import Made as Made
@@ -116,38 +116,38 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
     from speckit_memory.memory.store.records import Tier as Tier
-    from speckit_memory.memory.store.tables.archivals import Archived as Archived
-    from speckit_memory.memory.store.tables.embedding_models import Stamp as Stamp
-    from speckit_memory.memory.store.tables.judgements import Judgement as Judgement
-    from speckit_memory.memory.store.tables.judgements import Regard as Regard
-    from speckit_memory.memory.store.tables.selections import LearnedPhrase as LearnedPhrase
-    from speckit_memory.memory.store.tables.selections import Selection as Selection
-    from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
+    from speckit_memory.memory.store.tables.memories.archivals import Archived as Archived
+    from speckit_memory.memory.store.tables.memories.judgements import Judgement as Judgement
+    from speckit_memory.memory.store.tables.memories.judgements import Regard as Regard
+    from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase as LearnedPhrase
+    from speckit_memory.memory.store.tables.sessions.selections import Selection as Selection
+    from speckit_memory.memory.store.tables.vectors.embedding_models import Stamp as Stamp
+    from speckit_memory.pipeline.model.trace import Degradation as Degradation
     from speckit_memory.pipeline.ports import Passage as Passage
-    from speckit_memory.pipeline.trace import Degradation as Degradation
+    from speckit_memory.pipeline.running.explain import StepExplanation as StepExplanation
 
 _MODULES = {
-    "engine.alias_report": ("AliasGroup", "AliasReport"),
-    "engine.changes": ("Change",),
-    "engine.checkpointing": ("BroughtBack", "Repaired"),
-    "engine.deleting": ("Deleted", "Undeleted"),
-    "engine.editing": ("Updated",),
-    "engine.exchanging": ("Imported", "ImportedMemory"),
-    "engine.folder_ranking": ("FolderRanking", "RankedFolder"),
-    "engine.following": ("Replacement",),
-    "engine.graph": ("GraphReport", "LinkedNames"),
-    "engine.health": ("Check", "HealthReport"),
-    "engine.inventory": ("Since",),
-    "engine.learning": ("LearnedPhrases",),
-    "engine.lineage": ("Lineage",),
-    "engine.linking": ("LinkStats", "NamedChange", "NamedEdge", "UndoneChanges"),
-    "engine.maintenance": ("Done", "Maintained"),
-    "engine.memory": ("Memory",),
-    "engine.model_use": ("StoreModels",),
-    "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
-    "engine.reading": ("Reading",),
-    "engine.reloading": ("FilesFollowed",),
-    "engine.result_parts": (
+    "engine.documents.alias_report": ("AliasGroup", "AliasReport"),
+    "engine.explain.changes": ("Change",),
+    "engine.api.checkpoints": ("BroughtBack", "Repaired"),
+    "engine.api.deletion": ("Deleted", "Undeleted"),
+    "engine.api.documents": ("Updated",),
+    "engine.api.exchange": ("Imported", "ImportedMemory"),
+    "engine.documents.folder_ranking": ("FolderRanking", "RankedFolder"),
+    "engine.session.reopening": ("Replacement",),
+    "engine.graph.report": ("GraphReport", "LinkedNames"),
+    "engine.diagnostics.health": ("Check", "HealthReport"),
+    "engine.api.inventory": ("Since",),
+    "engine.api.learning": ("LearnedPhrases",),
+    "engine.graph.lineage": ("Lineage",),
+    "engine.graph.linking": ("LinkStats", "NamedChange", "NamedEdge", "UndoneChanges"),
+    "engine.upkeep.maintenance": ("Done", "Maintained"),
+    "engine.api.memory": ("Memory",),
+    "engine.runtime.model_use": ("StoreModels",),
+    "engine.search.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
+    "engine.search.reading": ("Reading",),
+    "engine.serving.reloading": ("FilesFollowed",),
+    "engine.answers.result_parts": (
         "Coverage",
         "NamedMemory",
         "PipelineIdentity",
@@ -156,13 +156,13 @@ _MODULES = {
         "StepTiming",
         "Timings",
     ),
-    "engine.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult", "ShadowAnswer"),
-    "engine.reviewing": ("ToReview",),
+    "engine.answers.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult", "ShadowAnswer"),
+    "engine.upkeep.reviewing": ("ToReview",),
     "engine.shadowing.variant": ("ShadowState",),
-    "engine.smallest_change": ("SmallestChange",),
-    "engine.standing": ("Standing",),
-    "engine.triggering": ("RelatedMemory", "TriggerMatch", "TriggerMatches"),
-    "engine.work": ("Work",),
+    "engine.explain.smallest_change": ("SmallestChange",),
+    "engine.serving.cache_key": ("Standing",),
+    "engine.search.triggers": ("RelatedMemory", "TriggerMatch", "TriggerMatches"),
+    "engine.search.cost": ("Work",),
     "errors": (
         "ConfigurationError",
         "DocumentError",
@@ -180,17 +180,17 @@ _MODULES = {
     ),
     "memory.exchange.exporting": ("Exported",),
     "memory.indexing": ("IndexReport", "Progress", "Saved", "SavedLink", "Source"),
-    "memory.indexing.classify": ("Inferred",),
-    "memory.indexing.contradictions": ("Contradiction",),
-    "memory.indexing.intake": ("Intake",),
-    "memory.indexing.moves": ("Move",),
-    "memory.indexing.prediction_error": ("Verdict",),
-    "memory.indexing.quality": ("Quality",),
-    "memory.indexing.recalled": ("Recalled",),
+    "memory.parsing.classify": ("Inferred",),
+    "memory.intake.contradictions": ("Contradiction",),
+    "memory.intake.intake": ("Intake",),
+    "memory.scanning.moves": ("Move",),
+    "memory.intake.prediction_error": ("Verdict",),
+    "memory.intake.quality": ("Quality",),
+    "memory.intake.recalled": ("Recalled",),
     "memory.indexing.restored_files": ("Disagreements",),
-    "memory.indexing.secrets": ("Secret",),
+    "memory.intake.secrets": ("Secret",),
     "memory.indexing.spaces": ("Built", "Changed"),
-    "memory.indexing.suspicions": ("Suspicion",),
+    "memory.intake.suspicions": ("Suspicion",),
     "memory.lifecycle.epistemic": ("LearningSummary", "TaskLearning", "TaskScores"),
     "memory.lifecycle.folder_worth": ("FolderWorth",),
     "memory.lifecycle.staleness": ("Stale",),
@@ -204,13 +204,13 @@ _MODULES = {
     "memory.store.reading.lineage": ("Step",),
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),
-    "memory.store.tables.archivals": ("Archived",),
-    "memory.store.tables.embedding_models": ("Stamp",),
-    "memory.store.tables.judgements": ("Judgement", "Regard"),
-    "memory.store.tables.selections": ("LearnedPhrase", "Selection"),
-    "pipeline.explain": ("StepExplanation",),
+    "memory.store.tables.memories.archivals": ("Archived",),
+    "memory.store.tables.vectors.embedding_models": ("Stamp",),
+    "memory.store.tables.memories.judgements": ("Judgement", "Regard"),
+    "memory.store.tables.sessions.selections": ("LearnedPhrase", "Selection"),
+    "pipeline.running.explain": ("StepExplanation",),
     "pipeline.ports": ("Passage",),
-    "pipeline.trace": ("Degradation",),
+    "pipeline.model.trace": ("Degradation",),
 }
 """Where each public name comes from."""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from speckit_memory.memory.indexing.anchors import find, without_tags
 from speckit_memory.memory.lifecycle.handovers import WHOLE, called
+from speckit_memory.memory.parsing.markdown.anchors import find, without_tags
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Passage, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class AnchorFilter:
@@ -66,7 +66,7 @@ def _sections(
     declared = _declared(store.passages.of_memory(memory), frozenset(wanted))
     if not (others := [name for name in dict.fromkeys(wanted) if name not in declared]):
         return declared
-    from speckit_memory.memory.indexing import known_sections  # most searches name no sections
+    from speckit_memory.memory.parsing.markdown import known_sections  # most searches name no sections
 
     body = store.passages.body(memory)
     if not (headed := list(known_sections.named(body, others))):

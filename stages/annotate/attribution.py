@@ -6,10 +6,10 @@ from itertools import compress
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import NO_RANK, Notes, Query
+from speckit_memory.pipeline.model.columns import NO_RANK, Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class Attribution:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.config.settings import ENCODER_VARIABLE
-from speckit_memory.memory.store.tables.encoder_vectors import REST
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.config.workspace.settings import ENCODER_VARIABLE
+from speckit_memory.memory.store.tables.vectors.encoder_vectors import REST
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 MESSAGE = (
     f"this pipeline is weighted for a sentence encoder, and {ENCODER_VARIABLE} names none: name one "

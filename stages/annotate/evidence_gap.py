@@ -10,12 +10,12 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.pipeline.arithmetic import best_of
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.hooks import EvidenceRule
-from speckit_memory.pipeline.lookup import coverage
-from speckit_memory.pipeline.model import GAP_WARNING, Notes, Plan, Query
+from speckit_memory.pipeline.model.columns import GAP_WARNING, Notes, Plan, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
+from speckit_memory.pipeline.roles.hooks import EvidenceRule
+from speckit_memory.pipeline.running.lookup import coverage
 
 FEW = 5
 """Rows of which one may hold most of a query that resembles none."""

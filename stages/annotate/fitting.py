@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import best_of
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.lookup import information_held
-from speckit_memory.pipeline.model import Mask, Notes, Query
+from speckit_memory.pipeline.model.columns import Mask, Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
+from speckit_memory.pipeline.running.lookup import information_held
 
 
 class FittingParams(Params):

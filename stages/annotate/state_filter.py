@@ -11,10 +11,10 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, name_of, states_of
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from speckit_memory.memory.store.records import Relation
 from speckit_memory.pipeline.arithmetic import distinct
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class SupersededParams(Params):

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model.columns import Notes, Query
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class TokenBudgetParams(Params):

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from speckit_memory.memory.indexing.dates import DATE, MONTHS, Day, day_of, month_number
+from speckit_memory.memory.parsing.dates import DATE, MONTHS, Day, day_of, month_number
 from speckit_memory.memory.store.records import EARLIEST, LATEST
 from speckit_memory.pipeline.ports import Column
 

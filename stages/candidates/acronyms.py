@@ -9,10 +9,10 @@ from itertools import islice
 
 from pydantic import Field
 
-from speckit_memory.memory.indexing.acronyms import SMALL_WORDS, long_form
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.memory.parsing.acronyms import SMALL_WORDS, long_form
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Scope, Store
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 _WORD = re.compile(r"[^\W_]+")
 _ACRONYM = re.compile(r"[^\W\d_]{2,6}")

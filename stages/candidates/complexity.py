@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Complexity as Tier
-from speckit_memory.pipeline.model import Confidence, Plan, Query
+from speckit_memory.pipeline.model.columns import Complexity as Tier
+from speckit_memory.pipeline.model.columns import Confidence, Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 _STOP_WORDS = """
     a an and are as at be by can did do does for from how i in is it me my of on or the that this to was what when where

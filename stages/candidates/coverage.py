@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import distinct
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.lookup import most_telling
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, Params
+from speckit_memory.pipeline.running.lookup import most_telling
 
 
 class CoverageParams(Params):

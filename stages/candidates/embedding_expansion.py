@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 SHORTEST = 3
 """Shorter words are not added."""

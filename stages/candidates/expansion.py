@@ -8,9 +8,9 @@ from functools import partial
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Mode, Plan, Query
+from speckit_memory.pipeline.model.columns import Mode, Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 VOCABULARY = {
     "authentication": {

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.lookup import memories_with
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import FolderDescription, Store
+from speckit_memory.pipeline.roles.contracts import About, Params
+from speckit_memory.pipeline.running.lookup import memories_with
 
 
 class FolderPrefilterParams(Params):

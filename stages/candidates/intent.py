@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import INTENTS, Plan, Query
+from speckit_memory.pipeline.model.columns import INTENTS, Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 _BETWEEN = ".*"
 

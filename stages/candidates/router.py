@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 MINIMUM = 2
 """A query is never left to a single channel (feature C10)."""

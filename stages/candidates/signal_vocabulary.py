@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.config.signal_words import BOOSTS, signal_words
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.config.yaml.signal_words import BOOSTS, signal_words
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class SignalVocabularyParams(Params):

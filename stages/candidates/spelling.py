@@ -12,9 +12,9 @@ from string import ascii_lowercase
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Plan, Query, Respelling
+from speckit_memory.pipeline.model.columns import Plan, Query, Respelling
 from speckit_memory.pipeline.ports import FIELDS, Ids, Lexicon, Store
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 """A word of letters alone that is no part of a name, path or number: identifiers are not corrected."""

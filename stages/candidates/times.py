@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pydantic import Field
 
 from speckit_memory.memory.store.records import EARLIEST, LATEST
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Order, Plan, Query
+from speckit_memory.pipeline.model.columns import Order, Plan, Query
 from speckit_memory.pipeline.ports import Lexicon, Store
+from speckit_memory.pipeline.roles.contracts import About, Params
 from speckit_memory.stages.candidates._time_words import Calendar, Mention, Span, mentions
 
 KINDS = "decision spec plan proposal note entry document change update discussion research report version"

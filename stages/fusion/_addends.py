@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from speckit_memory.pipeline.arithmetic import logistic, min_max, row_sums
-from speckit_memory.pipeline.model import Candidates, Fused
+from speckit_memory.pipeline.model.columns import Candidates, Fused
 from speckit_memory.pipeline.ports import Column
 
 Normalise = Literal["none", "min_max", "logistic"]

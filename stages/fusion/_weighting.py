@@ -16,9 +16,9 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.errors import closest
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Candidates, Query
+from speckit_memory.pipeline.model.columns import Candidates, Query
 from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 
 ChannelWeights = (
     Literal["by_intent", "by_intent_ageless"]

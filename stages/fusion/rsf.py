@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import min_max, row_sums
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
+from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 from speckit_memory.stages.fusion._addends import search_names, summing_to
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Candidates, Fused, Query
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Query
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 from speckit_memory.stages.fusion._addends import normalised, search_names
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import standardise
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Candidates, Fused, Query
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Query
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 from speckit_memory.stages.fusion._addends import Normalise, normalised, search_names
 from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.model import Rescored
+from speckit_memory.pipeline.model.columns import Rescored
 from speckit_memory.pipeline.ports import Column
 
 _STEP = 1e-12

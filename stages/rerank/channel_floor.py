@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import NO_RANK, Mask, Pool, Query, Reranking
+from speckit_memory.pipeline.model.columns import NO_RANK, Mask, Pool, Query, Reranking
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, Params
 from speckit_memory.stages.rerank._places import by_place
 
 

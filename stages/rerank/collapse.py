@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Grouped, Pool, Query, Reranking
+from speckit_memory.pipeline.model.columns import Grouped, Pool, Query, Reranking
+from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.workings import Workings
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 _BEST = 3
 

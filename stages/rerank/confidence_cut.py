@@ -6,9 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
+from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class ConfidenceCutParams(Params):

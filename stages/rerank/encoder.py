@@ -6,10 +6,10 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import standardise
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model.costs import Cost
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class EncoderParams(Params):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from speckit_memory.pipeline.arithmetic import min_max
-from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.scales import Scale
-from speckit_memory.pipeline.workings import Workings
+from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class MinMax:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, Params
 
 _DIGITS = 7
 """Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""

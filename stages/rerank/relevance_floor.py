@@ -9,9 +9,9 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.pipeline.arithmetic import best_of
-from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
+from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 
 class RelevanceFloorParams(Params):

@@ -21,7 +21,7 @@ from bench.ageing.variants import VARIANTS, adding
 from bench.ageing.words import ASPECTS, HISTORY
 from bench.ageing.year import Checkpoint, Year
 from speckit_memory.engine import Memory
-from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.datasets.dataset import read
 
 pytestmark = pytest.mark.usefixtures("simulated")
 

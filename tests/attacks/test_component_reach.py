@@ -18,14 +18,14 @@ from frame.hostile import attacked, component
 from isolated.distributions import installed
 from tally import Tally
 
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.answers.request import Question
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.contracts import ChannelParams, Role
-from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
-from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling
-from speckit_memory.pipeline.process_state import ProcessState
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import Hits, Notes, Plan, Query, Respelling
+from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.process.process_state import ProcessState
+from speckit_memory.pipeline.roles.contracts import ChannelParams, Role
+from speckit_memory.pipeline.running.runner import Runner
 from tests.server.doors import call
 
 pytestmark = pytest.mark.requirement("P9")

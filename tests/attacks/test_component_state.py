@@ -24,17 +24,17 @@ from frame.hostile import PLAIN, attacked, component, without
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.plans import plan_report
-from speckit_memory.engine.questions import Question
-from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Serving
-from speckit_memory.engine.why_not import why_not
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.why_not import why_not
+from speckit_memory.engine.search.plans import plan_report
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving.serving import Serving
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.contracts import About, Role
-from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling
+from speckit_memory.pipeline.model.columns import Hits, Notes, Plan, Query, Respelling
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, Role
+from speckit_memory.pipeline.running.runner import Runner
 
 pytestmark = pytest.mark.requirement("P9")
 

@@ -7,7 +7,7 @@ from frame.attacking import target
 from frame.attacks import FAMILIES, attacks
 from tally import Tally
 
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.roles.contracts import Role
 
 CASES = [
     pytest.param(role, family, id=f"{role}-{family.replace(' ', '_')}")

@@ -16,11 +16,11 @@ from pydantic import field_validator, model_validator
 from tally import Tally
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import build, examine
-from speckit_memory.pipeline.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
-from speckit_memory.pipeline.model import Notes
-from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.configuration.builder import build, examine
+from speckit_memory.pipeline.model.columns import Notes
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
+from speckit_memory.pipeline.roles.registry import Registry
 
 pytestmark = pytest.mark.requirement("P7")
 

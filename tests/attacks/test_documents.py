@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tally import Tally
 
-from speckit_memory.memory.indexing import Analyser, Source, chunks, documents
+from speckit_memory.memory.indexing import Analyser, Source, documents
 from speckit_memory.memory.indexing.documents import build
-from speckit_memory.memory.indexing.limits import (
+from speckit_memory.memory.parsing.limits import (
     LONGEST_PATH,
     MOST_LINKS,
     MOST_PASSAGES,
@@ -21,6 +21,7 @@ from speckit_memory.memory.indexing.limits import (
     MOST_TAGS,
     MOST_TRIGGERS,
 )
+from speckit_memory.memory.parsing.markdown import chunks
 from speckit_memory.memory.store.records import Document
 from tests.server.doors import call
 

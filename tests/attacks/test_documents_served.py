@@ -8,11 +8,11 @@ import pytest
 from hostile_documents import SHAPES
 from tally import Tally
 
-from speckit_memory.engine.excerpts import excerpt, readable
-from speckit_memory.memory.indexing.limits import LONGEST_PATH
+from speckit_memory.engine.answers.excerpts import excerpt, readable
+from speckit_memory.memory.parsing.limits import LONGEST_PATH
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.folders import first_sentence
-from speckit_memory.server.tools.row_text import search_row_text
+from speckit_memory.memory.store.read_model.facts.folders import first_sentence
+from speckit_memory.server.views.rows.row_text import search_row_text
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

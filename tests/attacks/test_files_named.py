@@ -14,7 +14,7 @@ from mcp import Client
 from tally import Tally
 
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.cli import run
+from speckit_memory.server.commands.cli import run
 from tests.attacks.swaps import in_time
 from tests.server.doors import with_client
 

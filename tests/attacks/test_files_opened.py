@@ -11,13 +11,13 @@ import pytest
 from files import write_file
 from tally import Tally
 
-from speckit_memory.config.sources import pipeline_text
-from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns, read_workspace_config
+from speckit_memory.config.pipelines.sources import pipeline_text
+from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns, read_workspace_config
 from speckit_memory.errors import SpeckitError, Where
-from speckit_memory.evaluation import records
-from speckit_memory.evaluation.dataset import read
-from speckit_memory.memory.indexing import ignore_files, inside, scanner
-from speckit_memory.memory.indexing.scanner import scan
+from speckit_memory.evaluation.datasets import lines
+from speckit_memory.evaluation.datasets.dataset import read
+from speckit_memory.memory.scanning import ignore_files, inside, scanner
+from speckit_memory.memory.scanning.scanner import scan
 from tests.attacks.swaps import in_time, outside
 
 Make = Callable[[Path], object]
@@ -71,7 +71,7 @@ def test_a_configuration_that_is_no_file_of_text_is_refused_at_once(trap: str, r
 def test_a_dataset_with_a_file_that_is_none_is_refused_at_once(
     trap: str, name: str, root: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    monkeypatch.setattr(records, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
     (root / "qrels").mkdir()
     (root / "corpus.jsonl").write_text('{"_id": "a", "text": "quokka"}\n', encoding="utf-8")
     (root / "queries.jsonl").write_text('{"_id": "q", "text": "quokka"}\n', encoding="utf-8")

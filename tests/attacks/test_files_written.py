@@ -15,14 +15,14 @@ from files import write_file
 from privileges import modes_respected
 from tally import Tally
 
-from speckit_memory.config import document
+from speckit_memory.config.pipelines import document
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import EDGES, QRELS, QUERIES
-from speckit_memory.evaluation.documents import CORPUS
+from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.datasets.documents import CORPUS
+from speckit_memory.evaluation.datasets.trec import check_run_file, write_run
 from speckit_memory.evaluation.made_queries import folders
-from speckit_memory.evaluation.trec import check_run_file, write_run
-from speckit_memory.server.cli import run
-from speckit_memory.server.pipeline_output import check_target, write_pipeline
+from speckit_memory.server.commands.cli import run
+from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
 
 PRECIOUS = "precious words of somebody else\n"
 RUNS = {"bm25": {"q": [("a", 1.0)]}}

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.requirement("P3", "P9"), pytest.mark.usefixtures("proc
 EXTENSION = """
 import sys
 import numpy as np
-from speckit_memory.pipeline.contracts import About, NoParams, Role, SignalParams
-from speckit_memory.pipeline.model import Notes, Rescored
+from speckit_memory.pipeline.roles.contracts import About, NoParams, Role, SignalParams
+from speckit_memory.pipeline.model.columns import Notes, Rescored
 
 
 class Turned(np.ndarray):

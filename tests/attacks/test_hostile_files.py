@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from tests.attacks.fuzz.files import seeds, tried
 
 DOCS = workspace_root(Path(__file__).parent) / "docs"

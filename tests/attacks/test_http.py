@@ -15,7 +15,7 @@ import pytest
 from raw_server import PATIENCE
 from tally import Tally
 
-from speckit_memory.server import http_protocol
+from speckit_memory.server.transport import http_protocol
 from tests.server.doors import COMMAND, environment
 
 pytestmark = pytest.mark.usefixtures("processes")

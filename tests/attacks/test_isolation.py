@@ -17,10 +17,10 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline import runner
 from speckit_memory.pipeline.isolation.host import Host
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.model.ranking import Ranking
+from speckit_memory.pipeline.roles.registry import Registry
+from speckit_memory.pipeline.running import runner
 from tests.attacks.isolated import PLAIN, STEPS, lost, served, workspace
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -116,7 +116,7 @@ def test_what_fails_in_the_process_leaves_it_to_others(
 
 def in_this_process() -> tuple[object, ...]:
     """What the deed "rewrite" puts other things in the place of."""
-    return sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, vars(Ranking)["__len__"]
+    return sys.modules["speckit_memory.pipeline.guards.checks"], runner.Runner.run, vars(Ranking)["__len__"]
 
 
 @pytest.mark.parametrize("deed", HARMLESS)

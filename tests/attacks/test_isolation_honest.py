@@ -15,14 +15,14 @@ from isolated.opened import hosting, isolating, opened, trusting
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import COMPONENTS
-from speckit_memory.engine.pipelines import show
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.engine.components import COMPONENTS
+from speckit_memory.engine.pipelines.pipelines import show
+from speckit_memory.pipeline.guards.sealing import seal
 from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.host import Host
-from speckit_memory.pipeline.model import Plan, Query
-from speckit_memory.pipeline.registry import Registered, Registry
-from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.model.columns import Plan, Query
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.roles.registry import Registered, Registry
 from speckit_memory.pipeline.testing import Sample
 from speckit_memory.pipeline.testing.sample import pooled
 from speckit_memory.pipeline.testing.scoring import tables
@@ -169,7 +169,7 @@ def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, R
 def test_a_mistaken_parameter_is_told_as_in_this_process(
     root: Path, registries: tuple[Registry, Registry], tally: Tally
 ) -> None:
-    from speckit_memory.pipeline.builder import examine
+    from speckit_memory.pipeline.configuration.builder import examine
 
     mistakes: tuple[Callable[[str], str], ...] = (
         lambda text: text.replace("limit: 50", "limit: 0", 1),

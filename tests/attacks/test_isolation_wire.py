@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from tally import Tally
 
+from speckit_memory.pipeline.guards.sealing import seal
 from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
 from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Wire
-from speckit_memory.pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
-from speckit_memory.pipeline.scales import Scale
-from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
 STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))

@@ -15,7 +15,7 @@ from tally import Tally
 
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.errors.names import named, sendable, shown
-from speckit_memory.server.envelope import Reply, failure, fitted
+from speckit_memory.server.replies.envelope import Reply, failure, fitted
 from tests.server.doors import call, with_client
 
 TEXT = "# A note\n\nquokka\n"

@@ -16,13 +16,13 @@ from hostile_queries import LENGTH, SHAPES
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.query_syntax import MOST_CHARACTERS, read
+from speckit_memory.engine.answers.query_syntax import MOST_CHARACTERS, read
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Source
-from speckit_memory.memory.store.read_model.lexicon import Lexicon
-from speckit_memory.pipeline import lookup
-from speckit_memory.pipeline.lookup import MOST_TERMS, searchable
+from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.running import lookup
+from speckit_memory.pipeline.running.lookup import MOST_TERMS, searchable
 from speckit_memory.pipeline.testing import FakeStore
 from speckit_memory.stages.candidates import spelling
 

@@ -16,7 +16,8 @@ from files import write_file
 from tally import Tally
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser, Indexer, helpers, indexer, scanner
+from speckit_memory.memory.indexing import Analyser, Indexer, helpers, indexer
+from speckit_memory.memory.scanning import scanner
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from tests.attacks.swaps import KINDS, SECRET, in_time, outside, swap

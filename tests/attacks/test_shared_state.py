@@ -25,7 +25,7 @@ from storing.project import SESSION, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.read_model.late_entries import LateTexts
+from speckit_memory.memory.store.read_model.words.late_entries import LateTexts
 from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.ports import FIELDS, Filter
 

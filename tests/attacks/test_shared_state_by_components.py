@@ -18,10 +18,10 @@ from storing.project import QUESTIONS, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Hits, Notes, Rescored, Selected
+from speckit_memory.pipeline.model.columns import Hits, Notes, Rescored, Selected
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import FIELDS, Filter
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import Role
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 NAMES, PLACES = ("default", "catalogue"), (1, 3, 9, 27)

@@ -12,8 +12,8 @@ from storing.project import QUESTIONS, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.adjusting import Adjustment
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.answers.search_options import Adjustment
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -13,8 +13,8 @@ import pytest
 from tally import Tally
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS, Migration, migrate
-from speckit_memory.server.cli import run
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration, migrate
+from speckit_memory.server.commands.cli import run
 from tests.server.doors import call
 
 COMMANDS = (

@@ -17,10 +17,10 @@ from mcp import MCPError
 from raw_server import RawServer, raw_server
 from tally import Tally
 
-from speckit_memory.memory.indexing.embedders import counted_tokens
-from speckit_memory.server.app import Fence
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.memory.models.embedders import counted_tokens
+from speckit_memory.server.calls.tool import SpeckitTool
+from speckit_memory.server.mcp_server.app import Fence
+from speckit_memory.server.replies.envelope import Reply
 
 ACTS = [line.split('"')[1] for line in SIGNAL.splitlines() if line.startswith('    "') and '": ' in line]
 

@@ -11,7 +11,7 @@ import pytest
 from raw_server import RawServer, call_of
 from tally import Tally
 
-from speckit_memory.server.envelope import FIELDS
+from speckit_memory.server.replies.envelope import FIELDS
 from tests.server.doors import COMMAND, environment
 
 pytestmark = pytest.mark.usefixtures("processes")

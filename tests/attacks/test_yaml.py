@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from speckit_memory.config.pipeline_file import MOST_STEPS
-from speckit_memory.config.yaml_reader import MOST_CHARACTERS, MOST_VALUES, read
-from speckit_memory.engine import pipelines
+from speckit_memory.config.pipelines.pipeline_file import MOST_STEPS
+from speckit_memory.config.yaml.reader import MOST_CHARACTERS, MOST_VALUES, read
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import Problem, SpeckitError
 from tests.server.doors import call
 

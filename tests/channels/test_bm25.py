@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
-from speckit_memory.pipeline.contracts import PipelineContext
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}

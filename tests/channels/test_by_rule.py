@@ -8,10 +8,10 @@ from components.asking import query, scores
 from speckit_memory.channels.constitutional import Constitutional, ConstitutionalParams
 from speckit_memory.channels.learned_trigger import LearnedTrigger
 from speckit_memory.channels.trigger import Trigger
-from speckit_memory.pipeline.contracts import ChannelParams
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.model.columns import Plan
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import ChannelParams
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
 RULES = FakeStore(

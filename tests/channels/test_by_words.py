@@ -10,8 +10,8 @@ from components.asking import query, scores
 from speckit_memory.channels.degree import MAXIMUM_WITHOUT_EDGES, Degree, DegreeParams
 from speckit_memory.channels.fts5 import Fts5, Fts5Params
 from speckit_memory.channels.graph import Graph, GraphParams
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 
 # The fake full-text score is Σ weight · frequency over the columns: a word in the text counts 1, in the title 10.

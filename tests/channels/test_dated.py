@@ -9,7 +9,7 @@ import pytest
 from components.asking import query
 
 from speckit_memory.channels.dated import Dated, DatedParams
-from speckit_memory.pipeline.model import Hits
+from speckit_memory.pipeline.model.columns import Hits
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 

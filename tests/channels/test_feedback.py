@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
-from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 

@@ -9,7 +9,7 @@ import pytest
 from components.asking import query
 
 from speckit_memory.channels.handover import Handover, HandoverParams
-from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from speckit_memory.channels import phrase as module
 from speckit_memory.channels.phrase import Phrase, PhraseParams
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 

@@ -9,10 +9,10 @@ from components.asking import query, scores
 
 from speckit_memory.channels.vector import Vector, VectorParams
 from speckit_memory.pipeline.arithmetic import standardise
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.model.columns import Plan
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
 # One axis per word: "a b" against "a" has the cosine 1/√2.

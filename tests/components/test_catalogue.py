@@ -8,8 +8,8 @@ import pytest
 from components.flags import EXCLUSIVE, OPEN, opened
 
 from speckit_memory.channels.degree import RELATION_WEIGHTS
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.builder import build, examine
 from speckit_memory.signals.composite import BY_INTENT
 
 CONSTANTS: dict[str, dict[str, Any]] = {

@@ -14,10 +14,10 @@ from pkgutil import walk_packages
 import pytest
 
 from speckit_memory import channels, signals, stages
-from speckit_memory.engine.assembly import COMPONENTS
+from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.pipeline import About, Registry, Role
-from speckit_memory.pipeline.registry import Registered
-from speckit_memory.pipeline.signatures import misfits
+from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.signatures import misfits
 from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))

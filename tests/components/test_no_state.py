@@ -17,10 +17,10 @@ from frame.observed import NOW, through
 from pydantic import BaseModel
 from storing.project import QUESTIONS, living
 
-from speckit_memory.config.sources import presets
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
 
 PIPELINES: dict[str, Pipeline] = {
     **{name: build(name, registry(), {}) for name in presets()},

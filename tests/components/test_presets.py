@@ -6,12 +6,12 @@ import pytest
 from components.asking import query
 from components.flags import OPEN
 
-from speckit_memory.config.flags import load_flags
-from speckit_memory.config.sources import presets
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.binding import Bound
-from speckit_memory.pipeline.builder import build, examine
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.config.flags.flags import load_flags
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.builder import build, examine
+from speckit_memory.pipeline.running.runner import Runner
 from speckit_memory.pipeline.testing import DAY, Edge, FakeStore, Memory
 
 NUMBERS = {"created_at": 390 * DAY, "updated_at": 395 * DAY, "stability": 5.0, "importance_weight": 0.5}

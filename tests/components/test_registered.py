@@ -11,9 +11,9 @@ import pytest
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from speckit_memory.engine.assembly import COMPONENTS
-from speckit_memory.pipeline.contracts import SLOT_ROLES
-from speckit_memory.pipeline.registry import Registered, Registry
+from speckit_memory.engine.components import COMPONENTS
+from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
+from speckit_memory.pipeline.roles.registry import Registered, Registry
 
 GOLDEN = Path(__file__).with_name("registered.json")
 HOW_TO = "If the change is meant, write the list anew: python tests/components/test_registered.py"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.config.flags import load_flags
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.builder import assemble, examine, examined
-from speckit_memory.pipeline.loading import load
-from speckit_memory.pipeline.variants import waiting_flags, with_flag
+from speckit_memory.config.flags.flags import load_flags
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.builder import assemble, examine, examined
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import waiting_flags, with_flag
 
 HASHES = {"default": "0afcbff8e169", "catalogue": "9a7262b6919c", "quality": "d3d142bdb625"}
 """What the presets were before any of their steps waited for a flag that is off."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.deadline import deadline_in_force
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.deadline import deadline_in_force
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
+from speckit_memory.config.workspace.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.errors import SpeckitError
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.flag_files import FlagFile
-from speckit_memory.config.flags import flags_for, load_flags, read_flags, unknown_variables
-from speckit_memory.config.settings import FLAGS_FILE, ROOT_VARIABLE
+from speckit_memory.config.flags.flag_files import FlagFile
+from speckit_memory.config.flags.flags import flags_for, load_flags, read_flags, unknown_variables
+from speckit_memory.config.workspace.settings import FLAGS_FILE, ROOT_VARIABLE
 
 OWN = "group: D, owner: us, since: 2026-11-01, expires: 2026-12-01, evidence: a run"
 

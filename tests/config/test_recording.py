@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.recording import recording_in_force
-from speckit_memory.config.recording_modes import Recording
-from speckit_memory.config.settings import settings
-from speckit_memory.config.workspace_file import read_workspace_config
+from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.workspace.recording import recording_in_force
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.config.workspace.workspace_file import read_workspace_config
 from speckit_memory.errors import SpeckitError
 
 

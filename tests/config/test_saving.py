@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.saving import PASSAGES, PREDICTION_ERROR, QUALITY, SECRETS, SavingRules
-from speckit_memory.config.workspace_file import read_workspace_config
+from speckit_memory.config.options.saving import PASSAGES, PREDICTION_ERROR, QUALITY, SECRETS, SavingRules
+from speckit_memory.config.workspace.workspace_file import read_workspace_config
 
 
 def said(root: Path, text: str) -> tuple[SavingRules, list[tuple[str, int]]]:

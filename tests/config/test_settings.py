@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import pipelines
-from speckit_memory.pipeline.builder import Checked
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.pipeline.configuration.builder import Checked
 from tests.pipeline.test_layering import SHIPPED, WEIGHTS, checked, params
 
 CHANNELS = [step.id for step in SHIPPED.effective.slots["channels"]]

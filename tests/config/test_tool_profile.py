@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import settings
-from speckit_memory.config.tool_profile import ToolProfile
-from speckit_memory.config.tool_profile_in_force import tool_profile_in_force
-from speckit_memory.config.workspace_file import read_workspace_config
+from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
+from speckit_memory.config.workspace.workspace_file import read_workspace_config
 from speckit_memory.errors import SpeckitError
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import settings
-from speckit_memory.config.vector_indexing import VectorIndexing
-from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
-from speckit_memory.config.workspace_file import read_workspace_config
+from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.config.workspace.workspace_file import read_workspace_config
 from speckit_memory.errors import SpeckitError
 
 ACCEPTED = 'a whole number of passages from 0 to 1000000000, "exact" or "off"'

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import CONFIG_FILE
-from speckit_memory.config.workspace_file import WorkspaceConfig, load_workspace_config, read_workspace_config
+from speckit_memory.config.workspace.settings import CONFIG_FILE
+from speckit_memory.config.workspace.workspace_file import WorkspaceConfig, load_workspace_config, read_workspace_config
 from speckit_memory.errors import SpeckitError
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.config import yaml_reader
-from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, _sound, locate, plain, read
+from speckit_memory.config.yaml import reader
+from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, _sound, locate, plain, read
 from speckit_memory.errors import Where
 
 
@@ -56,7 +56,7 @@ def test_every_problem_is_reported_at_its_place() -> None:
 def test_the_quick_way_reads_what_nothing_is_wrong_with_and_nothing_else(begin: str, end: list[str]) -> None:
     text = begin + "".join(end)
     quickly = _sound(text, "f.yaml", 3)
-    with patch.object(yaml_reader, "_sound", return_value=None):
+    with patch.object(reader, "_sound", return_value=None):
         node, problems = read(text, "f.yaml", 3)
 
     if quickly is not None:
@@ -65,10 +65,10 @@ def test_the_quick_way_reads_what_nothing_is_wrong_with_and_nothing_else(begin: 
         assert set(text) & set("&!")  # which are looked at with care
 
 
-@pytest.mark.parametrize("file", sorted(Path(yaml_reader.__file__).parent.rglob("*.yaml")), ids=lambda path: path.name)
+@pytest.mark.parametrize("file", sorted(Path(reader.__file__).parent.rglob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_files_are_read_the_quick_way(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    with patch.object(yaml_reader, "_sound", return_value=None):
+    with patch.object(reader, "_sound", return_value=None):
         node, problems = read(text, "f.yaml")
 
     assert problems == []
@@ -152,7 +152,7 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
 
 @given(st.text(st.sampled_from("[]{},:?-*&a \n\"'#|>!~"), max_size=60))
 def test_a_text_means_the_same_surveyed_or_not(text: str) -> None:
-    with patch.object(yaml_reader, "_small", return_value=False):
+    with patch.object(reader, "_small", return_value=False):
         surveyed = read(text, "x.md")
     assert read(text, "x.md") == surveyed
 

@@ -9,7 +9,8 @@ import pytest
 from crashing import every_point
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.indexing import embedders, encoder_vectors
+from speckit_memory.memory.indexing import encoder_vectors
+from speckit_memory.memory.models import embedders
 from tests.attacks.fuzz.living import opened
 from tests.attacks.fuzz.second_model import second_model
 

@@ -9,9 +9,10 @@ from crashing import every_point
 from storing.segments import filled, segment_of, small_build
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import shelf, stamp, writing
-from speckit_memory.memory.store.segments.container import Container
-from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.segment_files import shelf, stamp
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.memory.store.segment_writing.diagnosis import findings
 
 
 @pytest.mark.usefixtures("exhaustive")

@@ -9,7 +9,7 @@ from pathlib import Path
 import judged_sets
 import pytest
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from tests.server.doors import call
 
 PAGE = (workspace_root(Path(__file__).parent) / "docs" / "comparing.md").read_text(encoding="utf-8")

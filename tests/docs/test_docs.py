@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from files import write_file
 
-from speckit_memory.config.settings import workspace_root
-from speckit_memory.engine import pipelines
+from speckit_memory.config.workspace.settings import workspace_root
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import Where
 from speckit_memory.memory.indexing import Analyser
-from speckit_memory.memory.indexing.causal_links import unresolved
 from speckit_memory.memory.indexing.documents import build
-from speckit_memory.memory.indexing.source import Source
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.parsing.declarations.causal_links import unresolved
 
 ROOT = workspace_root(Path(__file__).parent)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from tests.server.doors import call
 
 DOCS = workspace_root(Path(__file__).parent) / "docs"

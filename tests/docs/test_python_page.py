@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import speckit_memory
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 
 PAGE = workspace_root(Path(__file__).parent) / "docs" / "python.md"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -20,17 +20,19 @@ from files import write_file
 from storing.indexes import index_in_memory
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.once import Once
-from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
-from speckit_memory.memory.indexing.embedders import StaticEmbedder, static
-from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
-from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.store.read_model import columns, file_words, folders, token_space, unloaded, vector_space
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.engine.background.lazy import Once
+from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
+from speckit_memory.memory.models.embedders import StaticEmbedder, static
+from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
+from speckit_memory.memory.models.embedders.model_folder import Prompts
+from speckit_memory.memory.store.read_model.facts import columns, folders
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.vector_space import SEARCHES_OF_FILE
-from speckit_memory.pipeline import clock
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors, token_space, vector_space
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.vector_space import SEARCHES_OF_FILE
+from speckit_memory.memory.store.read_model.words import fts_index
 from speckit_memory.pipeline.ports import Column, Vectors
+from speckit_memory.pipeline.process import clock
 
 pytestmark = pytest.mark.requirement("P9", "T27")
 NOTES = {
@@ -42,7 +44,7 @@ QUESTION = "why are scores added and not ranks?"
 MINUTE = 60_000_000_000
 READ_ONCE: list[tuple[ModuleType | type, str]] = [
     (Snapshot, "load"),
-    (file_words.FileWords, "of"),
+    (fts_index.FileWords, "of"),
     (vector_space, "VectorMatrix"),
     (token_space, "TokenTable"),
     (columns, "natural"),
@@ -137,13 +139,13 @@ def test_opening_is_not_the_time_of_the_query(
 def test_what_the_file_answers_before_the_vectors_are_in_memory_is_no_time_of_the_query(
     workspace: Path, time: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = unloaded.nearest
+    original = sqlite_vectors.nearest
 
     def slow(*arguments: Any) -> Any:
         time.now += MINUTE
         return original(*arguments)
 
-    monkeypatch.setattr(unloaded, "nearest", slow)
+    monkeypatch.setattr(sqlite_vectors, "nearest", slow)
     with open_memory(workspace) as memory:
         results = [memory.search(QUESTION) for _ in range(SEARCHES_OF_FILE + 1)]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.engine.decision_words import decision_words
+from speckit_memory.engine.answers.decision_words import decision_words
 
 
 @pytest.mark.parametrize(

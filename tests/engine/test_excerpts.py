@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine.excerpts import MOST_WORDS, _piece, _places, excerpt, readable
+from speckit_memory.engine.answers.excerpts import MOST_WORDS, _piece, _places, excerpt, readable
 
 FILLER = "Entries stay close to whoever reads them. " * 10
 

@@ -9,10 +9,10 @@ from components.flags import EXCLUSIVE, OPEN, opened
 from frame.reckoning import check_explanation
 from storing.project import QUESTIONS, Project, live, project, write
 
-from speckit_memory.config.sources import presets
+from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import COMPONENTS
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.engine.components import COMPONENTS
+from speckit_memory.pipeline.roles.contracts import Role
 
 NOW = 1_800_000_000.0
 SELECTS = {"confidence_cut", "relevance_floor"}

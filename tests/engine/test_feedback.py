@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from storing.project import Project, project, write
 
-from speckit_memory.engine.answer import answer
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.questions import Question
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.engine.answers.answer import answer
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.running.runner import Runner
 
 SIMPLE = "payment gateway retries"
 LONGER = "how does the payment gateway retry failing requests of orders before it gives up"

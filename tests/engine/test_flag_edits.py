@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.config.settings import FLAGS_FILE
-from speckit_memory.config.yaml_reader import plain, read
-from speckit_memory.engine.flag_edits import decide, decided
+from speckit_memory.config.workspace.settings import FLAGS_FILE
+from speckit_memory.config.yaml.reader import plain, read
+from speckit_memory.engine.pipelines.flag_edits import decide, decided
 from speckit_memory.errors import SpeckitError
 
 NAME = "SPECKIT_X"
@@ -165,7 +165,7 @@ def test_a_decision_changes_what_it_says_and_nothing_else(text: str, over: tuple
 DECIDING = """
 import sys
 from pathlib import Path
-from speckit_memory.engine.flag_edits import decide
+from speckit_memory.engine.pipelines.flag_edits import decide
 for number in range(10):
     decide(Path(sys.argv[1]), f"SPECKIT_P{sys.argv[2]}_{number}", {"state": "shadow"})
 """

@@ -10,7 +10,7 @@ from files import write_file
 from speckit_memory.engine import Memory
 from speckit_memory.errors import InvalidRequestError
 from speckit_memory.memory.indexing import Progress, Source
-from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.segment_files import shelf
 
 NOW = 1_800_000_000.0
 

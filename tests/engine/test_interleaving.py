@@ -15,15 +15,15 @@ from frame.reckoning import check_explanation
 
 from speckit_memory.channels.vector import Vector
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.shadowing import interleaved
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.experiments import judged
+from speckit_memory.evaluation.experiments.experiments import judged
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Dropped
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.shadow import Beside
+from speckit_memory.pipeline.comparing.shadow import Beside
+from speckit_memory.pipeline.running.runner import Runner
 
 LONG = "budgets_ms: {shadow: 60000}\n"
 BM25 = "extends: none\ncandidates: {channels: [{use: bm25}]}\nfusion: [{use: single, scale: bm25}]\n"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.lineage import LONGEST_LABEL, label
+from speckit_memory.engine.graph.lineage import LONGEST_LABEL, label
 
 KEYS = ("a.md", "b.md", "c.md", "d.md")
 SAFE = re.compile(r"(?:\w|[ .,/-]|#\d+;|…)*")

@@ -10,13 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from speckit_memory.engine import Memory, maintenance
-from speckit_memory.engine.maintenance import Done, foreseen, run_due, told_runs
-from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS, Job, Prepared
+from speckit_memory.engine import Memory
+from speckit_memory.engine.upkeep import maintenance
+from speckit_memory.engine.upkeep.maintenance import Done, foreseen, run_due, told_runs
+from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS, Job, Prepared
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import jobs, working_memory
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables import jobs
+from speckit_memory.memory.store.tables.sessions import working_memory
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0

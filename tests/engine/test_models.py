@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.config.workspace.settings import CROSS_ENCODER_VARIABLE
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.tables import token_sets
 from speckit_memory.memory.store.tables.meta import set_meta
-from speckit_memory.memory.store.tables.vectors import forget_all
+from speckit_memory.memory.store.tables.vectors.vectors import forget_all
+from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.memory.store.writing.writer import set_vectors
 from speckit_memory.pipeline.ports import Unavailable
 

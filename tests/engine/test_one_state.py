@@ -13,14 +13,14 @@ import pytest
 from frame.hostile import SLOTS, component, registered
 from frame.observed import observed, through
 
-from speckit_memory.config.sources import pipeline_text
+from speckit_memory.config.pipelines.sources import pipeline_text
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Hits, Notes, Selected
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.model.columns import Hits, Notes, Selected
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.contracts import Role
 
 NOW = 1_800_000_000.0
 TEXT = "payment gateway retries"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.engine.memory import Memory
+from speckit_memory.engine.api.memory import Memory
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.lexicon import Lexicon
-from speckit_memory.memory.store.segments import building, shelf, writing
+from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_writing import building, writing
 
 NOW = 1.8e9
 PRESETS = ("default", "catalogue", "quality")

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.document import read, read_text
-from speckit_memory.engine import Memory, assembly, pipelines
+from speckit_memory.config.pipelines.document import read, read_text
+from speckit_memory.engine import Memory, components
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import examine
-from speckit_memory.pipeline.loading import PipelineSource, load
-from speckit_memory.pipeline.variants import without
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.loading import PipelineSource, load
+from speckit_memory.pipeline.configuration.variants import without
 
 TEXT = """\
 pipeline: mine
@@ -54,7 +55,7 @@ SOURCES: dict[str, Callable[[Path], PipelineSource]] = {
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str, tmp_path: Path) -> None:
     source = SOURCES[kind](tmp_path)
-    expected = examine(read_text(TEXT), assembly.registry(), {}).hash
+    expected = examine(read_text(TEXT), components.registry(), {}).hash
     (tmp_path / "note.md").write_text("# Kumquats\n\nSmall fruit.\n", encoding="utf-8")
     with Memory.open(tmp_path / "m.db", source, root=tmp_path, environ={}) as memory:
         memory.index([tmp_path / "note.md"])
@@ -136,9 +137,9 @@ def test_a_mapping_that_holds_itself_or_too_much_is_refused() -> None:
 def test_what_was_read_of_a_mapping_does_not_change_with_it() -> None:
     given = {"fusion": [{"use": "z_score", "weights": {"bm25": 0.5}}]}
     document = read(given)
-    before = examine(document, assembly.registry(), {}).hash
+    before = examine(document, components.registry(), {}).hash
     given["fusion"][0]["weights"] = {"bm25": 9.0}
-    assert examine(document, assembly.registry(), {}).hash == before != examine(given, assembly.registry(), {}).hash
+    assert examine(document, components.registry(), {}).hash == before != examine(given, components.registry(), {}).hash
 
 
 def test_what_a_text_extends_is_looked_for_where_the_text_is_said_to_be(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_values_travel_to_other_processes_and_are_written_as_text() -> None:
     assert pickle.loads(pickle.dumps(variant)) == variant
     shown = pipelines.show(variant, {}, origin=True)
     assert "limit: 7  # (mapping): candidates.channels[0].limit" in shown
-    assert examine(read_text(shown), assembly.registry(), {}).hash == examine(variant, assembly.registry(), {}).hash
+    assert examine(read_text(shown), components.registry(), {}).hash == examine(variant, components.registry(), {}).hash
     assert pipelines.diff(variant, read_text(shown), {}) == ""
 
 
@@ -164,7 +165,7 @@ def test_what_the_page_about_pipelines_shows_in_python_runs(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     said: dict[str, Any] = {}
     exec(shown, said)
-    assert said["memory"].pipeline.hash == examine("catalogue", assembly.registry(), {}).hash
+    assert said["memory"].pipeline.hash == examine("catalogue", components.registry(), {}).hash
 
 
 def test_health_says_that_a_value_was_given_and_does_not_compare_it_with_files(tmp_path: Path) -> None:

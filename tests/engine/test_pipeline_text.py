@@ -12,9 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.engine import assembly, pipelines
-from speckit_memory.engine.yaml_flow import flow_style
-from speckit_memory.pipeline.builder import examine
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.engine.pipelines.yaml_flow import flow_style
+from speckit_memory.pipeline.configuration.builder import examine
 
 WEIGHT = st.floats(0, 2).map(lambda value: round(value, 2))
 CHANNELS = ("bm25", "vector", "graph", "trigger", "identifier", "constitutional")
@@ -90,13 +91,13 @@ def test_what_is_written_out_in_any_form_has_the_same_hash_and_no_problem(
     with TemporaryDirectory() as folder:
         source, again = Path(folder) / "own.yaml", Path(folder) / "again.yaml"
         source.write_text(document(own), encoding="utf-8")
-        whole = examine(str(source), assembly.registry(), {}, overrides)
+        whole = examine(str(source), components.registry(), {}, overrides)
         assume(not whole.problems)  # scales that do not agree
         again.write_text(in_form(form, str(source), overrides), encoding="utf-8")
-        found = examine(str(again), assembly.registry(), {})
+        found = examine(str(again), components.registry(), {})
         assert [str(problem) for problem in found.problems] == []
         assert found.hash == whole.hash
-        differs = examine(str(source), assembly.registry(), {}).hash != whole.hash
+        differs = examine(str(source), components.registry(), {}).hash != whole.hash
         assert bool(pipelines.diff(str(source), str(again), {})) is differs
 
 
@@ -134,6 +135,6 @@ def test_new_keys_join_those_that_a_file_writes(overrides: dict[str, str], line:
     assert line in text.splitlines()
     made.write_text(text, encoding="utf-8")
     wanted, found = (
-        examine(str(one), assembly.registry(), {}, given) for one, given in ((file, overrides), (made, {}))
+        examine(str(one), components.registry(), {}, given) for one, given in ((file, overrides), (made, {}))
     )
     assert found.hash == wanted.hash

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine.query_syntax import MOST_WORDS, Typed, read
+from speckit_memory.engine.answers.query_syntax import MOST_WORDS, Typed, read
 
 QUOTES = '"“”„‟«»＂'
 

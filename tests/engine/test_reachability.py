@@ -21,15 +21,15 @@ from components.flags import EXCLUSIVE, OPEN, opened
 from mcp import Client
 from storing.project import LEARNED, QUESTIONS, Asked, Project, live, project, write
 
-from speckit_memory.engine.answer import answer
-from speckit_memory.engine.assembly import COMPONENTS, registry
-from speckit_memory.engine.questions import Question
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import BoundStep, Pipeline
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.server.app import build as build_server
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.engine.answers.answer import answer
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.components import COMPONENTS, registry
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.running.runner import Outcome, Runner
+from speckit_memory.server.mcp_server.app import build as build_server
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
 BASELINE = """\

@@ -21,17 +21,18 @@ from components.flags import OPEN, opened
 from mcp import Client
 from storing.project import GATEWAYS, NOTES, QUESTIONS, write
 
-from speckit_memory.engine import Memory, events
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine import Memory
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.components import registry
+from speckit_memory.engine.recording import session_events
 from speckit_memory.memory.graph.ranking import of_edges
-from speckit_memory.memory.store.tables import ranks
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.server.app import build as build_server
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.memory.store.tables.graph import ranks
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Runner
+from speckit_memory.server.mcp_server.app import build as build_server
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.engine.test_reachability import BUILD_ON, call, steps, without
 
 NOW = time.time()
@@ -74,7 +75,7 @@ class Still(Memory):
         return result
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
-        events.served(self.database, result, len(result.results) if count is None else count, remembered=True)
+        session_events.served(self.database, result, len(result.results) if count is None else count, remembered=True)
         return ""
 
 
@@ -104,7 +105,7 @@ def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
 def _no_latency() -> Iterator[None]:
     """The length of an answer, and so where it is cut, hangs on the digits of its latency."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("speckit_memory.server.tool.time", SimpleNamespace(perf_counter=lambda: 0.0))
+        patch.setattr("speckit_memory.server.calls.tool.time", SimpleNamespace(perf_counter=lambda: 0.0))
         yield
 
 

@@ -17,8 +17,8 @@ import pytest
 from files import write_file
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.health import Check
-from speckit_memory.engine.recording import MOST_WAITING
+from speckit_memory.engine.diagnostics.health import Check
+from speckit_memory.engine.recording.recorder import MOST_WAITING
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -31,7 +31,7 @@ from speckit_memory.memory.store.evaluation.records import (
     StoredEvaluation,
     VariantRecord,
 )
-from speckit_memory.memory.store.file.store_file import LOGS_KEPT
+from speckit_memory.memory.store.file.guarding.store_file import LOGS_KEPT
 
 Said = Callable[..., Memory]
 ID = "0123456789abcdef"
@@ -240,13 +240,13 @@ def test_a_mistake_in_observing_never_reaches_the_answer(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr("speckit_memory.engine.consumption.answer_record", broken)
-    monkeypatch.setattr("speckit_memory.engine.consumption.in_share", broken)
+    monkeypatch.setattr("speckit_memory.engine.session.usage_events.answer_record", broken)
+    monkeypatch.setattr("speckit_memory.engine.session.usage_events.in_share", broken)
     with saying("{observe: 1}") as memory:
         result = memory.search("rank fusion")
         assert memory.served(result) == ""
         monkeypatch.undo()
-        monkeypatch.setattr("speckit_memory.engine.consumption.answer_record", broken)
+        monkeypatch.setattr("speckit_memory.engine.session.usage_events.answer_record", broken)
         assert memory.served(result) == ""
         memory._open.recorder.write()
         assert "RuntimeError" in check(memory).detail

@@ -12,10 +12,11 @@ import pytest
 
 from speckit_memory.config.files import watching
 from speckit_memory.config.files.watching import WatchedFiles
-from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
-from speckit_memory.engine import Memory, reloading
-from speckit_memory.engine.results import SearchResult
-from speckit_memory.engine.searching import Searching
+from speckit_memory.config.workspace.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
+from speckit_memory.engine import Memory
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving import reloading
 
 OURS = "pipeline: ours\nextends: bm25\n"
 OPENED_WITH = "extensions: none\nentities: link\nevaluation: {record: shadows}\n"
@@ -186,7 +187,7 @@ def test_half_a_file_is_not_read_while_it_is_being_written(root: Path, monkeypat
     with Memory.open(root=root, environ={}) as memory:
         memory.index(root / "docs")
         memory.follow_files()
-        monkeypatch.setattr("speckit_memory.engine.reloading.sleep", writes_on)
+        monkeypatch.setattr("speckit_memory.engine.serving.reloading.sleep", writes_on)
         file.write_text("")
         assert search(memory).notes.warnings == ()
         assert (memory.pipeline.name, parts) == ("ours", [])

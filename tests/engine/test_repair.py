@@ -11,8 +11,8 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import fulltext, stale_words
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables.words import fulltext, stale_words
 
 FILES = 40
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.answers.results import SearchResult
 
 
 @pytest.fixture

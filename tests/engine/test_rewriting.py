@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.sources import pipeline_text
-from speckit_memory.engine import assembly, pipelines
-from speckit_memory.pipeline.builder import examine
+from speckit_memory.config.pipelines.sources import pipeline_text
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.pipeline.configuration.builder import examine
 
 FILE = """\
 # What this pipeline is for.
@@ -38,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 
 def hash_of(source: str | Path, **overrides: str) -> str:
     dotted = {name.replace("__", "."): value for name, value in overrides.items()}
-    checked = examine(str(source), assembly.registry(), {}, dotted)
+    checked = examine(str(source), components.registry(), {}, dotted)
     assert checked.problems == ()
     return checked.hash
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import assembly
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.engine import components
+from speckit_memory.pipeline.roles.contracts import Role
 
 HEADER = """\
 from typing import Any, ClassVar, Literal
 from speckit_memory.engine import assembly
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.model.ranking import Ranking
+from speckit_memory.pipeline.roles.registry import Registry
 
 registry = Registry()
 """
@@ -78,7 +78,7 @@ def test_a_component_that_is_none_of_its_role_does_not_type_check(tmp_path: Path
 
 
 def test_every_table_is_registered_under_its_role() -> None:
-    listed = [(role, component) for role, (table, *_) in METHODS.items() for component in getattr(assembly, table)]
+    listed = [(role, component) for role, (table, *_) in METHODS.items() for component in getattr(components, table)]
 
-    assert list(assembly.COMPONENTS) == listed
-    assert {(entry.role, entry.component) for entry in assembly.registry() if not entry.extension} == set(listed)
+    assert list(components.COMPONENTS) == listed
+    assert {(entry.role, entry.component) for entry in components.registry() if not entry.extension} == set(listed)

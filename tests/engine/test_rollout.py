@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from files import write_file
 
-from speckit_memory.config.settings import FLAGS_FILE
-from speckit_memory.engine import Memory, assembly, pipelines
-from speckit_memory.engine.adjusting import Adjustment
+from speckit_memory.config.workspace.settings import FLAGS_FILE
+from speckit_memory.engine import Memory, components
+from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.pipeline.builder import examine
-from speckit_memory.pipeline.rollouts import bucket
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.rollouts import bucket
 from tests.server.doors import call, indexed_workspace
 
 NAME = "SPECKIT_RSF_FUSION"
@@ -39,7 +40,7 @@ def flags(root: Path, said: str) -> None:
 
 
 def both(environ: dict[str, str]) -> tuple[str, str]:
-    registry = assembly.registry()
+    registry = components.registry()
     return examine("default", registry, {}).hash, examine("default", registry, {**environ, NAME: "true"}).hash
 
 
@@ -100,7 +101,7 @@ def test_queries_with_wishes_are_replayed_without_them(tmp_path: Path) -> None:
 def test_none_and_all(tmp_path: Path, percent: int, on: bool) -> None:
     flags(tmp_path, f"{NAME}: {{state: enabled, was: shadow, percent: {percent}}}")
     environ = {"SPECKIT_ROOT": str(tmp_path)}
-    assert examine("default", assembly.registry(), environ).hash == both({})[on]
+    assert examine("default", components.registry(), environ).hash == both({})[on]
     assert "% of sessions" not in pipelines.show("default", environ)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.selection_learning import words_of
+from speckit_memory.engine.upkeep.selection_learning import words_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord, UseRecord
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import selections
-from speckit_memory.memory.store.tables.selections import Selection
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.memory.store.tables.sessions.selections import Selection
 
 DAY = 86_400.0
 NOTES = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import ResultRow, SearchResult
-from speckit_memory.memory.store.tables.working_memory import LIFE
+from speckit_memory.engine.answers.results import ResultRow, SearchResult
+from speckit_memory.memory.store.tables.sessions.working_memory import LIFE
 
 NOW = 1_800_000_000.0
 PIPELINE = """\

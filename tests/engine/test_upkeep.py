@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 from storing.segments import cut, flipped, overwrite, segment_of
 
-from speckit_memory.engine import Memory, upkeep
-from speckit_memory.engine.shadowing.gate import SERVING
+from speckit_memory.engine import Memory
+from speckit_memory.engine.background.gate import SERVING
+from speckit_memory.engine.upkeep import upkeep_thread
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.segments import shelf
-from speckit_memory.memory.store.segments.container import Container
-from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_writing.diagnosis import findings
 
 COUNT = shelf.FEWEST + 20
 NOW = 1_800_000_000.0
@@ -130,7 +131,7 @@ def test_searches_write_none(root: Path) -> None:
 
 
 def test_a_thread_writes_it_where_a_process_lives_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.0)
     shutil.rmtree(folder(root))
     with opened(root) as memory:
         before = memory.search("quokka", now=NOW)
@@ -141,8 +142,8 @@ def test_a_thread_writes_it_where_a_process_lives_long(root: Path, monkeypatch: 
 
 
 def test_a_program_that_still_searches_after_a_minute_gets_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(upkeep, "LONG_LIVED_SECONDS", -1.0)
+    monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(upkeep_thread, "LONG_LIVED_SECONDS", -1.0)
     shutil.rmtree(folder(root))
     with Memory.open(store(root), root=root, environ={}, shadows=False) as measured:
         measured.search("quokka")
@@ -154,7 +155,7 @@ def test_a_program_that_still_searches_after_a_minute_gets_one(root: Path, monke
 
 
 def test_what_is_saved_makes_it_due(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(shelf, "most_behind", lambda memories: 0)
     with opened(root) as memory:
         memory.keep_segment()
@@ -169,8 +170,8 @@ def test_what_is_saved_makes_it_due(root: Path, monkeypatch: pytest.MonkeyPatch)
 def test_it_is_not_begun_while_a_search_is_served_and_ends_with_the_store(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.05)
-    monkeypatch.setattr(upkeep, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(upkeep_thread, "LOOK_SECONDS", 0.05)
     shutil.rmtree(folder(root))
     with opened(root) as memory:
         with SERVING.serving():
@@ -182,7 +183,7 @@ def test_it_is_not_begun_while_a_search_is_served_and_ends_with_the_store(
 
 
 def test_the_end_does_not_wait_for_a_quiet_moment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 60.0)
     with opened(root) as memory:
         memory.search("quokka")
         with SERVING.serving():
@@ -191,7 +192,7 @@ def test_the_end_does_not_wait_for_a_quiet_moment(root: Path, monkeypatch: pytes
         assert "upkeep" in [thread.name for thread in enumerate_threads()]
         began = monotonic()
     assert "upkeep" not in [thread.name for thread in enumerate_threads()]
-    assert monotonic() - began < upkeep.ENDING_SECONDS / 2
+    assert monotonic() - began < upkeep_thread.ENDING_SECONDS / 2
 
 
 def test_a_state_that_others_overtook_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,17 +261,17 @@ def test_a_thread_that_cannot_write_says_so_once_and_answers_go_on(
     root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, seconds in {"QUIET_SECONDS": 0.0, "LOOK_SECONDS": 0.01, "AGAIN_SECONDS": 0.01}.items():
-        monkeypatch.setattr(upkeep, name, seconds)
+        monkeypatch.setattr(upkeep_thread, name, seconds)
     shutil.rmtree(folder(root))
     folder(root).write_text("mine", encoding="utf-8")
     tried = []
-    original = upkeep.write
+    original = upkeep_thread.write
 
     def write(*arguments: Any, **options: Any) -> None:
         tried.append(arguments)
         original(*arguments, **options)
 
-    monkeypatch.setattr(upkeep, "write", write)
+    monkeypatch.setattr(upkeep_thread, "write", write)
     with opened(root) as memory:
         memory.keep_segment()
         waited_for(lambda: len(tried) > 3)

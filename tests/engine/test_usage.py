@@ -8,7 +8,7 @@ from time import monotonic, sleep
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.usage import PATIENCE_MS, Usage
+from speckit_memory.engine.runtime.usage_counter import PATIENCE_MS, Usage
 from speckit_memory.memory.store.file.connection import Database
 
 NOW = 1_800_000_000.0

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.searching import APPROXIMATE
-from speckit_memory.memory.indexing.source import Source
-from speckit_memory.memory.store.read_model import like_rows
-from speckit_memory.memory.store.read_model.like_rows import INSTALL
-from speckit_memory.memory.store.segments.container import Container
+from speckit_memory.engine.search.searcher import APPROXIMATE
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.store.read_model.vectors import ivf_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL
+from speckit_memory.memory.store.segment_files.container import Container
 
 pytest.importorskip("faiss")
 
@@ -54,8 +54,8 @@ def opened(root: Path, setting: str) -> Memory:
 @pytest.fixture
 def few_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """A question reads three quarters of the lists; by itself it would read all of so small a store."""
-    lists = like_rows.list_count(COUNT)
-    monkeypatch.setattr(like_rows, "PROBES", 0.75 * lists / lists**0.5)
+    lists = ivf_lists.list_count(COUNT)
+    monkeypatch.setattr(ivf_lists, "PROBES", 0.75 * lists / lists**0.5)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
         assert detail.endswith("though they are many: the segment in use holds no index of them")
         assert "`speckit-memory doctor --fix`" in hint
         with monkeypatch.context() as without:
-            without.setattr("speckit_memory.engine.vector_index.installed", lambda: False)
+            without.setattr("speckit_memory.engine.runtime.vector_index.installed", lambda: False)
             detail, hint = told(memory)
             assert detail == "all 120 vectors are compared, though they are many"
             assert INSTALL in hint
@@ -159,7 +159,7 @@ def test_without_the_library_all_is_compared_and_no_index_written(
     root: Path, tmp_path: Path, exact: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    assert not like_rows.installed()
+    assert not ivf_lists.installed()
     with opened(root, "1") as memory:
         for question in questions()[:5]:
             assert found(memory, question) == found(exact, question)

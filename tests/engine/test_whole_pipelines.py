@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, write
 from tiers import examples
 
-from speckit_memory.engine.answer import answer
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.answers.answer import answer
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.components import registry
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import BoundStep, CandidateStage, Pipeline
-from speckit_memory.pipeline.explain import explain
-from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.model.columns import Pool
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage, Pipeline
+from speckit_memory.pipeline.running.explain import explain
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 PIPELINES = {name: build(name, registry(), OPEN) for name in ("default", "catalogue")}
 WORDS = sorted({word for note in NOTES.values() for word in f"{note.title} {note.body[:200]}".split()})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 

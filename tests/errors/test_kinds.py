@@ -10,8 +10,8 @@ from speckit_memory import errors
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.kinds import CLASSES
-from speckit_memory.memory.store.file.identity import ReplacedError
-from speckit_memory.pipeline.errors import ContractError, IsolatedFailureError, StageInvariantError
+from speckit_memory.memory.store.file.guarding.identity import ReplacedError
+from speckit_memory.pipeline.model.errors import ContractError, IsolatedFailureError, StageInvariantError
 
 KNOWN = {
     "E001": errors.ModelUnavailableError,

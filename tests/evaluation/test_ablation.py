@@ -11,8 +11,8 @@ from files import write_file
 from judged_sets import titles
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.ablation import ablate
-from speckit_memory.evaluation.ablation_report import AblationReport
+from speckit_memory.evaluation.tuning.ablation import ablate
+from speckit_memory.evaluation.tuning.ablation_report import AblationReport
 
 Write = Callable[..., Path]
 

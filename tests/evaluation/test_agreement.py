@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from speckit_memory.evaluation.agreement import Move, agree, overlap, rank_biased_overlap
+from speckit_memory.evaluation.statistics.agreement import Move, agree, overlap, rank_biased_overlap
 
 RANKINGS = st.permutations(range(14)).flatmap(lambda rows: st.integers(0, 14).map(lambda n: rows[:n]))
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.dataset import EDGES, HARD_NEGATIVE, QRELS, QUERIES, Dataset, read
-from speckit_memory.evaluation.documents import MEMORIES
+from speckit_memory.evaluation.datasets.dataset import EDGES, HARD_NEGATIVE, QRELS, QUERIES, Dataset, read
+from speckit_memory.evaluation.datasets.documents import MEMORIES
 
 pytestmark = pytest.mark.requirement("E3")
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.settings import EVALUATION_VARIABLE
-from speckit_memory.engine import Memory, assembly
+from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE
+from speckit_memory.engine import Memory, components
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.dataset import Dataset, read
-from speckit_memory.evaluation.throwaway import ThrowawayStore, throwaway_store
-from speckit_memory.pipeline.builder import examine, examined
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.variants import without
+from speckit_memory.evaluation.datasets.dataset import Dataset, read
+from speckit_memory.evaluation.measuring.temporary_store import ThrowawayStore, throwaway_store
+from speckit_memory.pipeline.configuration.builder import examine, examined
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.variants import without
 
 ENVIRON = {EVALUATION_VARIABLE: "off"}
-REGISTRY = assembly.registry(ENVIRON)
+REGISTRY = components.registry(ENVIRON)
 WHOLE = examine("default", REGISTRY, ENVIRON, None).effective
 STEPS = [step.id for step in WHOLE.steps() if not step.flags]
 NEEDED = ("bm25", "z_score")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from judged_sets import PIPELINE, write
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.calibration import calibrate, threshold
-from speckit_memory.evaluation.calibration_report import Rate
-from speckit_memory.evaluation.trials import open_sets, read_grounds, sampled
+from speckit_memory.evaluation.running.trials import open_sets, read_grounds, sampled
+from speckit_memory.evaluation.tuning.calibration import calibrate, threshold
+from speckit_memory.evaluation.tuning.calibration_report import Rate
 from speckit_memory.pipeline.ports import Column
 
 NOW = 1_790_000_000.0

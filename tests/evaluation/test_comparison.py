@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.comparison import COMPARED_METRICS, compare, largest_weight, macro_averaged
-from speckit_memory.evaluation.sequential import anytime_interval, anytime_p
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, compare, largest_weight, macro_averaged
+from speckit_memory.evaluation.statistics.sequential import anytime_interval, anytime_p
 
 
 def columns(values: np.ndarray) -> dict[str, np.ndarray]:

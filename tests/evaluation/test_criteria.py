@@ -8,11 +8,11 @@ from math import inf
 
 import pytest
 
-from speckit_memory.config.criterion import Condition, criterion_of
-from speckit_memory.config.flag import Flag
-from speckit_memory.config.yaml_reader import read
+from speckit_memory.config.flags.criterion import Condition, criterion_of
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.yaml.reader import read
 from speckit_memory.errors import Where
-from speckit_memory.evaluation.criteria import Figure, promotion_lacks, unmet
+from speckit_memory.evaluation.experiments.criteria import Figure, promotion_lacks, unmet
 
 pytestmark = pytest.mark.requirement("P11.evidence")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery, read
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.memory.store.records import Tier
 
 Write = Callable[..., Path]

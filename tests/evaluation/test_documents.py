@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import read
-from speckit_memory.evaluation.documents import DatasetDocument, copy_documents
-from speckit_memory.evaluation.run import run
+from speckit_memory.evaluation.datasets.dataset import read
+from speckit_memory.evaluation.datasets.documents import DatasetDocument, copy_documents
+from speckit_memory.evaluation.running.run import run
 from speckit_memory.memory.store.records import Tier
 
 FUSION = """---

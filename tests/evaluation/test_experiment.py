@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from speckit_memory.evaluation.distinct import lot
-from speckit_memory.evaluation.experiment import judge_experiment
-from speckit_memory.evaluation.interleaving import Team
+from speckit_memory.evaluation.experiments.experiment import judge_experiment
+from speckit_memory.evaluation.experiments.interleaving import Team
+from speckit_memory.evaluation.statistics.distinct import lot
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Experiment,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.evaluation.experiments import judged
+from speckit_memory.evaluation.experiments.experiments import judged
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from side_by_side import CONTROL, EXPERIMENT, VARIANT, observed, recorded
 
-from speckit_memory.config.criterion import Condition
-from speckit_memory.config.flags import read_flags
-from speckit_memory.evaluation import sequential
-from speckit_memory.evaluation.criteria import Figures, unmet
-from speckit_memory.evaluation.flag_evidence import OfStored, cited
+from speckit_memory.config.flags.criterion import Condition
+from speckit_memory.config.flags.flags import read_flags
+from speckit_memory.evaluation.experiments.criteria import Figures, unmet
+from speckit_memory.evaluation.experiments.flag_evidence import OfStored, cited
+from speckit_memory.evaluation.statistics import sequential
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
 pytestmark = pytest.mark.requirement("P11.evidence")

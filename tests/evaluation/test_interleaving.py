@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.interleaving import Duels, Team, judge_duels
-from speckit_memory.evaluation.sequential import anytime_p
+from speckit_memory.evaluation.experiments.interleaving import Duels, Team, judge_duels
+from speckit_memory.evaluation.statistics.sequential import anytime_p
 from speckit_memory.memory.store.evaluation.records import UseRecord
 
 ANSWER: dict[int, Team] = {1: "both", 2: "control", 3: "variant", 4: "variant", 5: "control"}

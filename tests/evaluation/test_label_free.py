@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.label_free import label_free
-from speckit_memory.evaluation.metrics import evaluate
+from speckit_memory.evaluation.statistics.label_free import label_free
+from speckit_memory.evaluation.statistics.metrics import evaluate
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair, QueryRecord, VariantRecord
 
 METRICS = ("nDCG@10", "MRR@5")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from speckit_memory.evaluation.metrics import METRICS, evaluate, relevant
+from speckit_memory.evaluation.statistics.metrics import METRICS, evaluate, relevant
 
 ORACLE = {"nDCG@10": nDCG @ 10, "MRR@5": RR @ 5, "Recall@20": R @ 20, "Hit@1": Success @ 1}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.references import main, write
-from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.datasets.dataset import read
 from tests.evaluation.test_run import Write
 
 Edges = Callable[..., list[tuple[object, ...]]]

@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.replay import replay
+from speckit_memory.evaluation.comparing.replay import replay
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Judgement
 from tests.server.doors import call

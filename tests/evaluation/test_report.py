@@ -6,11 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.comparison import Comparison
-from speckit_memory.evaluation.dataset import DatasetQuery
-from speckit_memory.evaluation.measure import Answer
-from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.report import DegradedPart, EvalReport, IntentAccuracy, Latency, PipelineFigures, figures
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
+from speckit_memory.evaluation.measuring.measure import Answer
+from speckit_memory.evaluation.running.report import (
+    DegradedPart,
+    EvalReport,
+    IntentAccuracy,
+    Latency,
+    PipelineFigures,
+    figures,
+)
+from speckit_memory.evaluation.statistics.comparison import Comparison
+from speckit_memory.evaluation.statistics.metrics import METRICS
 
 
 def answer(

@@ -11,17 +11,17 @@ from answered import refused
 from ir_measures import RR, R, Success, nDCG
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
-from speckit_memory.engine.memory import Memory
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
+from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import read
-from speckit_memory.evaluation.further_report import FurtherFigures
-from speckit_memory.evaluation.measure import Progress
-from speckit_memory.evaluation.metrics import DEPTH
-from speckit_memory.evaluation.report import EvalReport, Latency
-from speckit_memory.evaluation.run import run
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.source import Source
+from speckit_memory.evaluation.datasets.dataset import read
+from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.running.further_report import FurtherFigures
+from speckit_memory.evaluation.running.report import EvalReport, Latency
+from speckit_memory.evaluation.running.run import run
+from speckit_memory.evaluation.statistics.metrics import DEPTH
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.models.embedders import StaticEmbedder
 
 Write = Callable[..., Path]
 

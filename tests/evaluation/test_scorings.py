@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.evaluation.scorings import StepMoves, observed
+from speckit_memory.evaluation.experiments.scorings import StepMoves, observed
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoredStep, Scoring
 from tests.server.doors import call
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from speckit_memory.evaluation.sequential import (
+from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
     anytime_p,
     log_evidence,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.metrics import evaluate
-from speckit_memory.evaluation.trec import check_run_file, write_run
+from speckit_memory.evaluation.datasets.trec import check_run_file, write_run
+from speckit_memory.evaluation.statistics.metrics import evaluate
 
 ORACLE = {"nDCG@10": nDCG @ 10, "MRR@5": RR @ 5, "Recall@20": R @ 20, "Hit@1": Success @ 1}
 

@@ -15,19 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_sets import PIPELINE, titles
 
-from speckit_memory.engine import assembly, pipelines
-from speckit_memory.engine.memory import Memory
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine import components
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.cached_steps import StepCache
-from speckit_memory.evaluation.folds import folds
-from speckit_memory.evaluation.trials import START, Trials, open_sets, read_grounds, sampled, work
-from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
-from speckit_memory.evaluation.tuning import tune
-from speckit_memory.evaluation.workers import asking
+from speckit_memory.evaluation.measuring.cached_steps import StepCache
+from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sampled, work
+from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
+from speckit_memory.evaluation.running.workers import asking
+from speckit_memory.evaluation.statistics.folds import folds
+from speckit_memory.evaluation.tuning.tuning import tune
 from speckit_memory.memory.indexing import Source
-from speckit_memory.pipeline.binding import Bound
-from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.builder import examine
 
 NOW = 1_790_000_000.0
 RATIO = Parameter("fuse", ("k",), 10.0, 100.0, 60.0, integer=False)
@@ -36,7 +37,7 @@ SHARE = Parameter("mmr", ("lambda",), 0.5, 1.0, 0.7, integer=False)
 
 
 def bound(source: str) -> tuple[Bound, ...]:
-    return examine(source, assembly.registry(), {}).bound
+    return examine(source, components.registry(), {}).bound
 
 
 @given(
@@ -97,7 +98,7 @@ def test_a_setting_changes_its_own_values_alone() -> None:
     steps = bound("default")
     before = {entry.step.id: entry.params for entry in steps}
     after = {entry.step.id: entry.params for entry in examine(
-        "default", assembly.registry(), {}, overrides(setting)).bound}  # fmt: skip
+        "default", components.registry(), {}, overrides(setting)).bound}  # fmt: skip
     changed = {step for step, params in after.items() if params != before[step]}
     assert changed == {"z_score", "bm25"}
     old, new = ({name: params.model_dump() for name, params in state.items() if params} for state in (before, after))

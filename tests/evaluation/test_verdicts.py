@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.evaluation.comparison import verdict_of
+from speckit_memory.evaluation.statistics.comparison import verdict_of
 
 
 @pytest.mark.requirement("E2")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import pipelines
+from speckit_memory.engine.pipelines import pipelines
 
 
 @pytest.mark.parametrize(

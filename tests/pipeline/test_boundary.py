@@ -12,15 +12,15 @@ import pytest
 from frame.hostile import PLAIN, attacked, component, without
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.answers.request import Question
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Grouped, Hits, Plan, Pool, Query, Rescored, Selected
+from speckit_memory.pipeline.model.columns import Grouped, Hits, Plan, Pool, Query, Rescored, Selected
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.scales import Scale
-from speckit_memory.pipeline.workings import Workings
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P9")
 NOW = 1_800_000_000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.builder import build
+from speckit_memory.engine.components import registry
+from speckit_memory.pipeline.configuration.builder import build
 
 BASE = """\
 pipeline: base

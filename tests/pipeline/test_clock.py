@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from speckit_memory.pipeline import clock
-from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
+from speckit_memory.pipeline.process import clock
+from speckit_memory.pipeline.process.clock import opening, opening_ns, query_ns
 
 
 class Time:

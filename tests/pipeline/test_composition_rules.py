@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import assembly, pipelines
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.pipeline import About, Plan, Query, Registry, Role, Store
-from speckit_memory.pipeline.builder import examine
-from speckit_memory.pipeline.schema import file_schema
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.schema import file_schema
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -169,7 +170,7 @@ class Asker:
 @pytest.mark.requirement("P6", "P7")
 def test_a_step_of_another_distribution_may_determine_the_intent_and_names_no_feature(tmp_path: Path) -> None:
     registry = Registry()
-    for role, component in assembly.COMPONENTS:
+    for role, component in components.COMPONENTS:
         registry.admit(role, component)
     registry.add(Role.UNDERSTANDER, Asker, "asker")
 

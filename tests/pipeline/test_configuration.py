@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from files import write_file
 
-import speckit_memory.config.settings
-from speckit_memory.config.flags import load_flags, unknown_variables
-from speckit_memory.config.sources import presets
-from speckit_memory.engine import assembly, pipelines
+import speckit_memory.config.workspace.settings
+from speckit_memory.config.flags.flags import load_flags, unknown_variables
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import build, examine
-from speckit_memory.server import cli
+from speckit_memory.pipeline.configuration.builder import build, examine
+from speckit_memory.server.commands import cli
 
 BASE = """\
 pipeline: mine
@@ -40,7 +41,7 @@ def problems(tmp_path: Path, text: str) -> list[tuple[int, int, str]]:
 
 def steps(tmp_path: Path, text: str, **environ: str) -> list[str]:
     file = write_file(tmp_path / "p.yaml", text)
-    checked = examine(str(file), assembly.registry(), environ)
+    checked = examine(str(file), components.registry(), environ)
     assert checked.problems == ()
     return [step.id for step in checked.effective.steps()]
 
@@ -168,7 +169,7 @@ def test_steps_are_added_removed_and_reordered_by_the_file_alone(tmp_path: Path)
 @pytest.mark.requirement("P2")
 def test_what_a_file_leaves_out_comes_from_the_pipeline_it_extends(tmp_path: Path) -> None:
     inherited = steps(tmp_path, "fusion: [{use: z_score, id: mine}]\n")
-    default = [step.id for step in examine("default", assembly.registry(), {}).effective.steps()]
+    default = [step.id for step in examine("default", components.registry(), {}).effective.steps()]
 
     assert "mine" in inherited
     assert set(default) - set(inherited) == {"z_score"}
@@ -193,8 +194,8 @@ def test_files_that_extend_one_another_are_refused(tmp_path: Path) -> None:
 @pytest.mark.requirement("P2.parameters")
 def test_a_call_overrides_a_parameter_and_the_hash_tells(tmp_path: Path) -> None:
     file = str(_written(tmp_path, BASE))
-    plain = build(file, assembly.registry(), {})
-    changed = build(file, assembly.registry(), {}, {"fuse.k": "20"})
+    plain = build(file, components.registry(), {})
+    changed = build(file, components.registry(), {}, {"fuse.k": "20"})
 
     assert changed.fusion.fuser.params.model_dump()["k"] == 20
     assert changed.hash != plain.hash
@@ -202,19 +203,19 @@ def test_a_call_overrides_a_parameter_and_the_hash_tells(tmp_path: Path) -> None
 
 def test_an_override_of_an_unknown_step_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(SpeckitError, match="did you mean 'fuse'"):
-        build(str(_written(tmp_path, BASE)), assembly.registry(), {}, {"fusse.k": "20"})
+        build(str(_written(tmp_path, BASE)), components.registry(), {}, {"fusse.k": "20"})
 
 
 def test_the_hash_does_not_depend_on_comments_or_layout(tmp_path: Path) -> None:
-    one = build(str(_written(tmp_path, BASE)), assembly.registry(), {}).hash
-    other = build(str(_written(tmp_path, "# a remark\n" + BASE.replace("[]", "[ ]"))), assembly.registry(), {}).hash
+    one = build(str(_written(tmp_path, BASE)), components.registry(), {}).hash
+    other = build(str(_written(tmp_path, "# a remark\n" + BASE.replace("[]", "[ ]"))), components.registry(), {}).hash
 
     assert one == other
 
 
 @pytest.mark.requirement("E4.baseline")
 def test_the_baseline_is_bm25_alone() -> None:
-    steps = [step.id for step in examine("bm25", assembly.registry(), {}).effective.steps()]
+    steps = [step.id for step in examine("bm25", components.registry(), {}).effective.steps()]
 
     assert steps == ["bm25", "single"]
 
@@ -314,9 +315,11 @@ def test_an_override_of_a_step_that_takes_no_part_says_why(environ: dict[str, st
 
 
 def test_no_flag_has_the_name_of_a_setting() -> None:
-    variables = {value for name, value in vars(speckit_memory.config.settings).items() if name.endswith("_VARIABLE")}
+    variables = {
+        value for name, value in vars(speckit_memory.config.workspace.settings).items() if name.endswith("_VARIABLE")
+    }
 
-    assert variables == set(speckit_memory.config.settings.VARIABLES)
+    assert variables == set(speckit_memory.config.workspace.settings.VARIABLES)
     assert variables.isdisjoint(load_flags({}))
 
 
@@ -334,8 +337,8 @@ def test_only_one_step_can_take_the_place_of_another() -> None:
 
 
 def test_the_hash_does_not_change_when_a_default_is_written_out(tmp_path: Path) -> None:
-    plain = build(str(_written(tmp_path, BASE)), assembly.registry(), {}).hash
-    spelled = build(str(_written(tmp_path, BASE)), assembly.registry(), {}, {"bm25.limit": "50"}).hash
+    plain = build(str(_written(tmp_path, BASE)), components.registry(), {}).hash
+    spelled = build(str(_written(tmp_path, BASE)), components.registry(), {}, {"bm25.limit": "50"}).hash
 
     assert spelled == plain
 
@@ -344,11 +347,11 @@ def test_budgets_are_inherited_like_everything_else(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text("budgets_ms: {simple: 7}\n" + BASE, encoding="utf-8")
     file = _written(tmp_path, f"extends: {tmp_path}/base.yaml\nannotate: []\n")
 
-    assert build(str(file), assembly.registry(), {}).budgets_ms["simple"] == 7
+    assert build(str(file), components.registry(), {}).budgets_ms["simple"] == 7
 
 
 def test_an_unknown_source_offers_the_nearest_preset() -> None:
     with pytest.raises(SpeckitError, match="did you mean 'catalogue'") as caught:
-        build("catalog", assembly.registry(), {})
+        build("catalog", components.registry(), {})
 
     assert caught.value.exit_status == 2

@@ -18,10 +18,10 @@ from frame.doubles import (
     step,
 )
 
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.model import Notes, Plan, Pool, Rescored, Selected
+from speckit_memory.pipeline.model.columns import Notes, Plan, Pool, Rescored, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P9")
 STORE = cast("Store", SmallStore())

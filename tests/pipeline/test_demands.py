@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.memory.indexing import Source
-from speckit_memory.pipeline.phrases import memories_with_phrase
+from speckit_memory.pipeline.running.phrases import memories_with_phrase
 
 TEXTS = {
     "a": ("Lists", "Here rank fusion of lists is a matter of the SQLite store."),

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.sources import presets
-from speckit_memory.engine import assembly, pipelines
-from speckit_memory.pipeline.builder import examine
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.pipeline.configuration.builder import examine
 
 BASE = """\
 pipeline: base
@@ -32,7 +33,7 @@ def test_a_file_that_is_extended_lies_where_the_file_that_says_so_sees_it(
     (tmp_path / "shared" / "middle.yaml").write_text("extends: ../base.yaml\nannotate: [attribution]\n")
     (tmp_path / "mine" / "p.yaml").write_text("extends: ../shared/middle.yaml\nrerank: [min_max]\n")
 
-    assert [step.id for step in examine("../mine/p.yaml", assembly.registry(), {}).effective.steps()] == [
+    assert [step.id for step in examine("../mine/p.yaml", components.registry(), {}).effective.steps()] == [
         "bm25", "fuse", "min_max", "attribution",
     ]  # fmt: skip
     (tmp_path / "mine" / "q.yaml").write_text("extends: middle.yaml\n")

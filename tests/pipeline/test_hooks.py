@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.hooks import ABOUT_CONCEPT, CHECK, HOOKS, ROLE_METHODS, combine_of
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.roles.hooks import ABOUT_CONCEPT, CHECK, HOOKS, ROLE_METHODS, combine_of
 
 pytestmark = pytest.mark.requirement("P2")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.interleaving import Draft, drafted, heads
+from speckit_memory.pipeline.comparing.interleaving import Draft, drafted, heads
 
 rankings = st.lists(st.integers(0, 30), unique=True, max_size=15)
 seeds = st.text(max_size=16)

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from files import write_file
 
-from speckit_memory.engine import assembly, pipelines
-from speckit_memory.pipeline.builder import Checked, build, examine
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.pipeline.configuration.builder import Checked, build, examine
+from speckit_memory.pipeline.roles.contracts import Role
 
 
 def checked(tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml") -> Checked:
     file = write_file(tmp_path / name, text)
-    found = examine(str(file), assembly.registry(), {}, overrides)
+    found = examine(str(file), components.registry(), {}, overrides)
     assert [str(problem) for problem in found.problems] == []
     return found
 
@@ -26,7 +27,7 @@ def params(whole: Checked, step: str) -> dict[str, Any]:
     return found.model_dump(by_alias=True)
 
 
-SHIPPED = examine("default", assembly.registry(), {})
+SHIPPED = examine("default", components.registry(), {})
 WEIGHTS = params(SHIPPED, "z_score")["weights"]
 
 
@@ -69,7 +70,7 @@ def test_another_id_or_component_or_no_pipeline_below_starts_from_the_components
 
 
 WEIGHING = [
-    entry.name for entry in assembly.registry() if entry.role is Role.FUSER and "weights" in entry.params.model_fields
+    entry.name for entry in components.registry() if entry.role is Role.FUSER and "weights" in entry.params.model_fields
 ]
 
 
@@ -127,7 +128,7 @@ candidates: {channels: [bm25, vector, {use: degree, flag: SPECKIT_DEGREE_BOOST}]
 fusion: [{use: z_score, weights: {bm25: 0.5, degree: 0.2}}]
 """
     assert params(checked(tmp_path, text), "z_score")["weights"] == {"bm25": 0.5, "vector": 1.0}
-    opened = build(str(tmp_path / "p.yaml"), assembly.registry(), {"SPECKIT_DEGREE_BOOST": "true"})
+    opened = build(str(tmp_path / "p.yaml"), components.registry(), {"SPECKIT_DEGREE_BOOST": "true"})
     assert opened.fusion.fuser.params.model_dump()["weights"] == {"bm25": 0.5, "vector": 1.0, "degree": 0.2}
 
 
@@ -164,7 +165,7 @@ def test_a_call_sets_one_key_of_a_mapping_and_leaves_the_others(
 ) -> None:
     step, parameter, key = place
     before = params(SHIPPED, step)
-    changed = examine("default", assembly.registry(), {}, {path: value})
+    changed = examine("default", components.registry(), {}, {path: value})
     assert changed.problems == ()
     wanted: object = value if value.isalnum() and not value.isdigit() else float(value)
     assert params(changed, step) == before | {parameter: before[parameter] | {key: wanted}}
@@ -203,10 +204,10 @@ def test_a_mapping_is_laid_upon_the_components_own_values_too(
     environ = {"SPECKIT_COMPLEXITY_ROUTER": "true"}
     below = {
         entry.step.id: entry.registered.params().model_dump(by_alias=True)[parameter]
-        for entry in examine("catalogue", assembly.registry(), environ).bound
+        for entry in examine("catalogue", components.registry(), environ).bound
         if entry.step.id == step and entry.registered
     }[step]
-    changed = examine("catalogue", assembly.registry(), environ, {path: value})
+    changed = examine("catalogue", components.registry(), environ, {path: value})
     assert changed.problems == ()
     assert params(changed, step)[parameter] == below | {key: wanted}
 

@@ -10,7 +10,11 @@ import pytest
 
 from speckit_memory import pipeline
 
-FRAME = ("speckit_memory.pipeline.contracts", "speckit_memory.pipeline.model", "speckit_memory.pipeline.registry")
+FRAME = (
+    "speckit_memory.pipeline.roles.contracts",
+    "speckit_memory.pipeline.model.columns",
+    "speckit_memory.pipeline.roles.registry",
+)
 
 
 @pytest.mark.parametrize("name", pipeline.__all__)

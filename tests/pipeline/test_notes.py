@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.errors import StageInvariantError, Unfit
-from speckit_memory.pipeline.model import JSON, Notes
-from speckit_memory.pipeline.note_checks import _alike, _Copier, check_notes, check_sections
+from speckit_memory.pipeline.guards.note_checks import _alike, _Copier, check_notes, check_sections
+from speckit_memory.pipeline.model.columns import JSON, Notes
+from speckit_memory.pipeline.model.errors import StageInvariantError, Unfit
 
 IDS = range(1, 12)
 POOL: Any = SimpleNamespace(ids=np.array(IDS), candidates=SimpleNamespace(channels=("words",)))

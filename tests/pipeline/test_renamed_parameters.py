@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.renamed_parameters import RENAMED
-from speckit_memory.config.yaml_reader import Mapping, read
-from speckit_memory.engine import pipelines
-from speckit_memory.engine.assembly import registry
-from speckit_memory.pipeline.binding import validated
-from speckit_memory.pipeline.contracts import SLOT_ROLES
+from speckit_memory.config.pipelines.renamed_parameters import RENAMED
+from speckit_memory.config.yaml.reader import Mapping, read
+from speckit_memory.engine.components import registry
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.pipeline.configuration.binding import validated
+from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
 
 ENTRIES = [(component, old, new) for component, names in RENAMED.items() for old, new in names.items()]
 IDS = [f"{component}.{old}" for component, old, _ in ENTRIES]

@@ -25,11 +25,11 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.explain import explain
-from speckit_memory.pipeline.model import Grouped, Plan, Pool, Rescored, Selected
+from speckit_memory.pipeline.model.columns import Grouped, Plan, Pool, Rescored, Selected
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store, Unavailable
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.running.explain import explain
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:

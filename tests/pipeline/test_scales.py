@@ -14,15 +14,16 @@ from frame.hostile import attacked, component, registered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine import Memory, pipelines
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine import Memory
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import build, examine
-from speckit_memory.pipeline.composition import BoundStep, Pipeline
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Fused
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.configuration.builder import build, examine
+from speckit_memory.pipeline.model.columns import Fused
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P7")
 NOW = 1_800_000_000.0

@@ -9,8 +9,8 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types of its own
 import pytest
 import yaml
 
-from speckit_memory.config.settings import workspace_root
-from speckit_memory.engine import pipelines
+from speckit_memory.config.workspace.settings import workspace_root
+from speckit_memory.engine.pipelines import pipelines
 
 CONFIG = workspace_root(Path(__file__).parent) / "config"
 MISTAKES = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from speckit_memory.pipeline.sealing import Seal
+from speckit_memory.pipeline.guards.sealing import Seal
 from speckit_memory.pipeline.testing import FakeStore, Memory, pool_of
 
 pytestmark = pytest.mark.requirement("P3")

@@ -28,17 +28,17 @@ from storing.project import QUESTIONS, Asked
 from tiers import examples
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.components import registry
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import assemble, build, examined
-from speckit_memory.pipeline.composition import BoundStep, CandidateStage, Pipeline
-from speckit_memory.pipeline.loading import load
-from speckit_memory.pipeline.model import Notes, Plan, Query, Rescored
+from speckit_memory.pipeline.comparing.shadow import Beside, Run, Shadow, sampled, shuffled
+from speckit_memory.pipeline.configuration.builder import assemble, build, examined
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import with_values, without
+from speckit_memory.pipeline.model.columns import Notes, Plan, Query, Rescored
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Outcome, Runner
-from speckit_memory.pipeline.shadow import Beside, Run, Shadow, sampled, shuffled
-from speckit_memory.pipeline.variants import with_values, without
+from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage, Pipeline
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 NOW = 1_800_000_000.0
 STORE = cast("Store", SmallStore())

@@ -13,9 +13,9 @@ from isolated.distributions import installed
 from isolated.opened import hosting, isolating, trusting
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.contracts import Params, Role
-from speckit_memory.pipeline.hooks import ROLE_METHODS
-from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.roles.contracts import Params, Role
+from speckit_memory.pipeline.roles.hooks import ROLE_METHODS
+from speckit_memory.pipeline.roles.registry import Registry
 
 pytestmark = pytest.mark.requirement("P2")
 
@@ -169,7 +169,7 @@ def test_a_role_that_there_is_not_and_what_is_no_class_are_refused() -> None:
 
 
 EXTENSION = """\
-from speckit_memory.pipeline.contracts import About, Role
+from speckit_memory.pipeline.roles.contracts import About, Role
 
 
 class Marks:

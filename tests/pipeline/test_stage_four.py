@@ -11,11 +11,11 @@ from frame.doubles import FixedChannel, FunctionAnnotator, SmallStore, pipeline,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.errors import StageInvariantError
-from speckit_memory.pipeline.model import Notes
+from speckit_memory.pipeline.model.columns import Notes
+from speckit_memory.pipeline.model.errors import StageInvariantError
+from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P3")
 HITS = {1: 0.9, 2: 0.5, 3: 0.7, 4: 0.1}

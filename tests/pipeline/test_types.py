@@ -10,10 +10,10 @@ import pytest
 
 HEADER = """\
 import numpy as np
-from speckit_memory.pipeline.contracts import Annotator, Channel, Reranker, Signal
-from speckit_memory.pipeline.model import Fused, Hits, Notes, Pool, Query, Rescored
+from speckit_memory.pipeline.roles.contracts import Annotator, Channel, Reranker, Signal
+from speckit_memory.pipeline.model.columns import Fused, Hits, Notes, Pool, Query, Rescored
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.model.ranking import Ranking
 from typing import ClassVar, Literal
 """
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.yaml_reader import plain
-from speckit_memory.engine import assembly
+from speckit_memory.config.yaml.reader import plain
+from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import build, examined
-from speckit_memory.pipeline.effective import Effective
-from speckit_memory.pipeline.loading import load
-from speckit_memory.pipeline.variants import with_flag, with_values, without
+from speckit_memory.pipeline.configuration.builder import build, examined
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
 
 CONTROL = {
     "pipeline": "control",
@@ -43,7 +43,7 @@ def ids(whole: Effective) -> list[str]:
 
 
 def hash_of(whole: Effective) -> str:
-    checked = examined(whole, assembly.registry())
+    checked = examined(whole, components.registry())
     assert checked.problems == ()
     return checked.hash
 
@@ -81,10 +81,10 @@ def test_what_a_call_changed_stays_changed_when_a_flag_is_opened_after_it(contro
 def test_a_variant_without_a_step_lacks_it_and_nothing_else(control: Effective) -> None:
     variant = without(control, "fts5")
     assert ids(variant) == ["vector", "fuse"]
-    (problem,) = examined(variant, assembly.registry()).problems
+    (problem,) = examined(variant, components.registry()).problems
     assert "'fts5'" in problem.message  # its weight is left
     forgotten = without(control, "fts5", forgotten=True)
-    assert examined(forgotten, assembly.registry()).problems == ()
+    assert examined(forgotten, components.registry()).problems == ()
     assert plain(forgotten.slots["fusion"][0].params) == {"weights": {"vector": 0.3}}
 
 
@@ -105,4 +105,4 @@ def test_what_cannot_be_changed_joins_the_problems(control: Effective) -> None:
         ("E030", "SPECKIT_MMR is permanent and cannot be switched off"),
     }
     with pytest.raises(SpeckitError, match="no step 'fts' to leave out"):
-        build(variant, assembly.registry(), {})
+        build(variant, components.registry(), {})

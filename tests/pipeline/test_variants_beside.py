@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from files import write_file
 
-from speckit_memory.config.beside import MOST_BESIDE
-from speckit_memory.config.document import read_text
-from speckit_memory.engine import assembly, pipelines
+from speckit_memory.config.pipelines.beside import MOST_BESIDE
+from speckit_memory.config.pipelines.document import read_text
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.builder import examine
-from speckit_memory.pipeline.checked_variants import checked_variants
-from speckit_memory.pipeline.loading import load
-from speckit_memory.pipeline.variants import Variant, variants_of, with_flag
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.checked_variants import checked_variants
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import Variant, variants_of, with_flag
 
 RSF = "SPECKIT_RSF_FUSION"
 
@@ -37,7 +38,7 @@ def test_a_flag_makes_a_variant_that_is_the_control_with_the_flag_open(state: st
     assert variant.effective == with_flag(control, RSF)
     assert control.slots["fusion"][0].id == "rrf"
     assert variant.effective.slots["fusion"][0].id == "rsf"
-    assert examine(control, assembly.registry(), {}).hash == examine("catalogue", assembly.registry(), {}).hash
+    assert examine(control, components.registry(), {}).hash == examine("catalogue", components.registry(), {}).hash
 
 
 @pytest.mark.parametrize("state", ["off", "enabled"])
@@ -72,14 +73,14 @@ def test_what_runs_beside_is_inherited_key_by_key_and_no_part_of_the_hash(tmp_pa
     assert [one.name for one in variants("extends: below/base.yaml\n", heir)] == ["other", "rsf"]
     own = "extends: below/base.yaml\ndark_runs: []\n"
     assert [one.name for one in variants(own, heir)] == ["other"]
-    registry = assembly.registry()
+    registry = components.registry()
     hashes = {examine(source, registry, {}).hash for source in ("default", str(below), read_text(own, str(heir)))}
     assert len(hashes) == 1
 
 
 def test_a_variant_that_does_the_same_as_the_control_stays(tmp_path: Path) -> None:
-    control = examine(read_text("shadows: [default]\n", str(tmp_path / "here.yaml")), assembly.registry(), {})
-    (found,), _, wrong = checked_variants(control, assembly.registry(), {})
+    control = examine(read_text("shadows: [default]\n", str(tmp_path / "here.yaml")), components.registry(), {})
+    (found,), _, wrong = checked_variants(control, components.registry(), {})
     assert (found.checked.hash, wrong) == (control.hash, [])
     assert found.built().name == "default"
 
@@ -145,7 +146,7 @@ def test_what_is_shown_names_the_variants_and_can_be_read_from_anywhere(tmp_path
     (tmp_path / "other.yaml").write_text("pipeline: other\nextends: rrf\n", encoding="utf-8")
     file = write_file(tmp_path / "here.yaml", "pipeline: here\nshadows: [{use: other.yaml, sample: 0.25}]\n")
     shown = pipelines.show(str(file), {})
-    rrf = examine("rrf", assembly.registry(), {}).hash
+    rrf = examine("rrf", components.registry(), {}).hash
     assert f"\n# variant other ({rrf}): shadow listed at {file}:2:11\n" in shown
     again = variants(shown, tmp_path / "deep" / "below" / "again.yaml")
     assert [(one.name, one.sample, one.effective.file) for one in again] == [

@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 from frame.doubles import FixedChannel, FunctionReranker, FunctionUnderstander, SmallStore, pipeline, question, step
 
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.model import Plan, Pool, Query, Rescored
+from speckit_memory.pipeline.comparing.shadow import Beside, Shadow
+from speckit_memory.pipeline.model.columns import Plan, Pool, Query, Rescored
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.shadow import Beside, Shadow
-from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError
+from speckit_memory.pipeline.process.cancellation import Withdrawal, WithdrawnError
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Runner
 
 STORE = cast("Store", SmallStore())
 

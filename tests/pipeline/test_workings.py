@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.formulas import MOST_CHARACTERS, parsed
-from speckit_memory.pipeline.workings import Workings
+from speckit_memory.pipeline.model.formulas import MOST_CHARACTERS, parsed
+from speckit_memory.pipeline.model.workings import Workings
 
 NAMES = ("before", "a", "b_2", "λ")
 formulas = st.recursive(

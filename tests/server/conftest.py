@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from speckit_memory.engine import path_patterns, pattern_process
+from speckit_memory.engine.documents import path_patterns, pattern_process
 from tests.server.doors import Run, call
 
 

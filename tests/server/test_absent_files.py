@@ -14,7 +14,7 @@ from unicodedata import normalize
 import apsw
 import pytest
 
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

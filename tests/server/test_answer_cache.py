@@ -20,13 +20,13 @@ from speckit_memory.channels.vector import Vector
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.server.absent import reason_of_absence
-from speckit_memory.server.answer_cache import AnswerCache
-from speckit_memory.server.app import build
-from speckit_memory.server.envelope import Fitted, nothing
-from speckit_memory.server.tools import missing
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.calls import missing
+from speckit_memory.server.mcp_server.app import build
+from speckit_memory.server.replies.answer_cache import AnswerCache
+from speckit_memory.server.replies.envelope import Fitted, nothing
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.views.absent import reason_of_absence
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.doors import environment
 
 Ask = Callable[..., dict[str, Any]]

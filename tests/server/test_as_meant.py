@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.config.settings import settings
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.server.app import tools
-from speckit_memory.server.as_meant import TO_THE_LETTER, Parameters, told
-from speckit_memory.server.envelope import Reply, fitted
-from speckit_memory.server.tool import SpeckitTool
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.server.calls.lenient_arguments import TO_THE_LETTER, Parameters, told
+from speckit_memory.server.calls.tool import SpeckitTool
+from speckit_memory.server.mcp_server.app import tools
+from speckit_memory.server.replies.envelope import Reply, fitted
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.test_answer_cache import Ask, asking, served
 
 COUNT = StaticEmbedder().count_tokens

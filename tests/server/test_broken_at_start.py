@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
+from speckit_memory.config.workspace.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
 from tests.server.doors import call, with_client
 
 pytestmark = pytest.mark.requirement("P2.at_start")

@@ -19,11 +19,11 @@ from mcp import Client
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import IndexReport, Progress
-from speckit_memory.pipeline.withdrawal import WithdrawnError
-from speckit_memory.server.app import build, workspace_of
-from speckit_memory.server.http_hangups import CancelHungUp, HangUps
-from speckit_memory.server.options import Common
-from speckit_memory.server.worker_calls import LENGTHY, EqualCalls, ThreadLimits, WorkerCall
+from speckit_memory.pipeline.process.cancellation import WithdrawnError
+from speckit_memory.server.console.arguments.options import Common
+from speckit_memory.server.mcp_server.app import build, workspace_of
+from speckit_memory.server.replies.worker_calls import LENGTHY, EqualCalls, ThreadLimits, WorkerCall
+from speckit_memory.server.transport.http_hangups import CancelHungUp, HangUps
 from tests.server.doors import connected
 
 pytestmark = pytest.mark.requirement("T29.beside")

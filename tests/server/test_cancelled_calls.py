@@ -22,8 +22,8 @@ EXTENSION = """
 import time
 from pathlib import Path
 
-from speckit_memory.pipeline.contracts import About, NoParams, Role
-from speckit_memory.pipeline.model import Rescored
+from speckit_memory.pipeline.roles.contracts import About, NoParams, Role
+from speckit_memory.pipeline.model.columns import Rescored
 
 HERE = Path({root!r})
 

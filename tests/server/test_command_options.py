@@ -28,7 +28,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
-from speckit_memory.server.cli import ROOT, run
+from speckit_memory.server.commands.cli import ROOT, run
 from tests.server.doors import at, note_as_read
 
 WORK = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.memory.indexing.commit_times import CommitTimes, commit_times
+from speckit_memory.memory.scanning.commit_times import CommitTimes, commit_times
 from tests.server.doors import call
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -113,7 +113,7 @@ def test_a_git_that_cannot_be_asked_stops_no_indexing(
 
 
 def test_a_history_that_takes_too_long_is_told(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("speckit_memory.memory.indexing.commit_times.SECONDS", 0.0)
+    monkeypatch.setattr("speckit_memory.memory.scanning.commit_times.SECONDS", 0.0)
 
     _, problems = commit_times(history, ["docs/old ü.md"])
 

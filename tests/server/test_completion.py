@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.sources import presets
+from speckit_memory.config.pipelines.sources import presets
 from tests.server.doors import COMMAND, call, environment
 
 

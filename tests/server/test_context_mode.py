@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.server.context_mode import choose
+from speckit_memory.server.calls.context_mode import choose
 
 LONG = "please look at everything that touches the importer and its callers before we begin"
 

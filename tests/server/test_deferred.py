@@ -11,9 +11,9 @@ import pytest
 from raw_server import raw_server
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.server.fitting_actions import advice_for_client
+from speckit_memory.server.console.fitting_actions import advice_for_client
 from tests.server.doors import call
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import calls

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.datasets.dataset import read
 from tests.server.doors import call
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE, ENCODER_VARIABLE
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, ENCODER_VARIABLE
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE
 from tests.server.doors import DOCUMENTS, Ran, call
 

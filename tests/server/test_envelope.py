@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.server.envelope import Reply, failure, fitted
-from speckit_memory.server.markdown import about, one_line, quoted
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.server.console.markdown import about, one_line, quoted
+from speckit_memory.server.replies.envelope import Reply, failure, fitted
 
 COUNT = StaticEmbedder().count_tokens
 LONGER_FIGURES = 12

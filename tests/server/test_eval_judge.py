@@ -13,8 +13,8 @@ import apsw
 import judged_sets
 import pytest
 
-from speckit_memory.evaluation.flag_evidence import OfStored
-from speckit_memory.evaluation.trec_reading import read_qrels
+from speckit_memory.evaluation.datasets.trec_reading import read_qrels
+from speckit_memory.evaluation.experiments.flag_evidence import OfStored
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment
 from tests.server.terminals import Shown, typed

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.evaluation.dataset import DatasetQuery
-from speckit_memory.evaluation.recall_per_token import Sent, figures_of
-from speckit_memory.server.answers_sent import ThroughTheTool
-from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
+from speckit_memory.evaluation.tokens.recall_per_token import Sent, figures_of
+from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
+from speckit_memory.server.tools.answers_sent import ThroughTheTool
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_stdio import TOKENISER
 

@@ -14,7 +14,7 @@ import judged_sets
 import pytest
 import yaml
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from tests.server.doors import COMMAND, environment
 
 pytestmark = pytest.mark.usefixtures("processes")

@@ -14,11 +14,11 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.read_model import vector_space
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vector_space import SEARCHES_OF_FILE
+from speckit_memory.memory.store.read_model.vectors import vector_space
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.vector_space import SEARCHES_OF_FILE
 from speckit_memory.pipeline.ports import Ids, Vectors
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 
 WORDS = ("gateway", "retries", "payment", "cache", "index", "vector", "ranking", "storage", "deadline", "fusion")
 QUESTION = "why does the payment gateway retry?"

@@ -9,13 +9,13 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import TextContent
 
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.app import tools
-from speckit_memory.server.fitting_actions import TOOL, for_client, for_console
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.console.fitting_actions import TOOL, for_client, for_console
+from speckit_memory.server.mcp_server.app import tools
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_stdio import calls
 

@@ -12,11 +12,11 @@ import pytest
 from files import write_file
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.settings import FLAGS_FILE
-from speckit_memory.engine import assembly
-from speckit_memory.engine.flag_edits import decided
+from speckit_memory.config.workspace.settings import FLAGS_FILE
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines.flag_edits import decided
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.flag_steps import hashes
+from speckit_memory.evaluation.experiments.flag_steps import hashes
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
@@ -27,7 +27,7 @@ from speckit_memory.memory.store.evaluation.records import (
     VariantRecord,
     experiment_id,
 )
-from speckit_memory.pipeline.loading import load
+from speckit_memory.pipeline.configuration.loading import load
 from tests.server.doors import COMMAND, Ran, call, environment
 
 NAME = "SPECKIT_RSF_FUSION"
@@ -69,7 +69,7 @@ def lived(root: Path, pair: Sequence[str], queries: int) -> str:
 
 
 def pair_of(flag: str = NAME) -> tuple[str, str]:
-    return hashes(load("default", {}), flag, assembly.registry())
+    return hashes(load("default", {}), flag, components.registry())
 
 
 def flags(root: Path, text: str) -> Path:
@@ -420,7 +420,7 @@ def test_evidence_stays_good_when_another_flag_is_opened_after_it(tmp_path: Path
     other = "SPECKIT_CONFIDENCE_TRUNCATION"
     stored(tmp_path, "aaaaaaaaaaaa", pair_of(), [0.2] * 200)
     opened = load("default", {NAME: "true"})
-    stored(tmp_path, "bbbbbbbbbbbb", hashes(opened, other, assembly.registry()), [0.2] * 300)
+    stored(tmp_path, "bbbbbbbbbbbb", hashes(opened, other, components.registry()), [0.2] * 300)
     flags(tmp_path, f"""\
 flags:
   {NAME}: {{state: enabled, was: shadow, evidence: aaaaaaaaaaaa}}

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import workspace_root
-from speckit_memory.server import cli
-from speckit_memory.server.commands import flags_audit, flags_list
-from speckit_memory.server.flag_audit import audit
+from speckit_memory.config.workspace.settings import workspace_root
+from speckit_memory.server.commands import cli, flags_audit, flags_list
+from speckit_memory.server.flags.flag_audit import audit
 from tests.server.doors import Run
 
 TODAY = date(2026, 11, 22)

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from raw_server import RawServer, raw_server
 
-from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
+from speckit_memory.config.workspace.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
 from tests.server.doors import call
 from tests.server.test_mcp_http import serving
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.tables import selections
-from speckit_memory.server.idle_parameters import Idle, told_idle
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.server.calls.unused_parameters import Idle, told_idle
 from tests.server.doors import call
 from tests.server.test_answer_cache import Ask, asking, served
 

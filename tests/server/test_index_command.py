@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.memory.indexing import helpers
-from speckit_memory.server.cli import run
+from speckit_memory.server.commands.cli import run
 from tests.server.doors import COMMAND, DOCUMENTS, call, environment
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from files import write_file
 
-from speckit_memory.server.commands.watching import changes, until_told_to_end
+from speckit_memory.server.views.file_changes import changes, until_told_to_end
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_life import stored
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from files import write_file
 
-from speckit_memory.memory.store.file.store_file import IGNORED_BEFORE
+from speckit_memory.memory.store.file.guarding.store_file import IGNORED_BEFORE
 from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import selections
-from speckit_memory.memory.store.tables.selections import Selection
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.memory.store.tables.sessions.selections import Selection
 from tests.server.doors import call
 
 DAY = 86_400.0

@@ -15,9 +15,9 @@ import pytest
 from raw_server import raw_server
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS
+from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

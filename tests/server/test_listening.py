@@ -18,11 +18,11 @@ from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from raw_server import INITIALIZE, RawServer, raw_server
 
 from speckit_memory.memory.store.checkpoints import making
-from speckit_memory.server.app import build, workspace_of
-from speckit_memory.server.commands import watching
+from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.listening import follower
-from speckit_memory.server.options import Common
-from speckit_memory.server.worker_calls import ThreadLimits
+from speckit_memory.server.mcp_server.app import build, workspace_of
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.views import file_changes
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_http import serving
 
@@ -202,7 +202,7 @@ def test_without_its_library_a_server_that_shall_watch_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPECKIT_ROOT", str(tmp_path))
-    monkeypatch.setattr(watching, "find_spec", lambda _name: None)
+    monkeypatch.setattr(file_changes, "find_spec", lambda _name: None)
     from click.testing import CliRunner
 
     from speckit_memory.server.commands.serve import command

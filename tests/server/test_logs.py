@@ -19,7 +19,7 @@ from isolated.distributions import installed
 from raw_server import RawServer, call_of, raw_server
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.server import logs
+from speckit_memory.server.logging import logs
 from tests.server.doors import call
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -207,7 +207,7 @@ def test_a_store_that_was_replaced_is_logged_by_the_call_that_found_out(workspac
         found = logged.server.call(2, "memory_search", {"query": "fusion"})
 
     [told] = [line for line in logged.lines() if line["event"].startswith("the store was opened anew: its file ")]
-    assert (told["query_id"], told["logger"]) == (id_of(found), "speckit_memory.engine.following")
+    assert (told["query_id"], told["logger"]) == (id_of(found), "speckit_memory.engine.session.reopening")
 
 
 def test_what_could_not_be_noted_in_a_session_is_logged_by_its_call(workspace: Path, tmp_path: Path) -> None:

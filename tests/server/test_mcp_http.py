@@ -18,7 +18,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from speckit_memory.server.http import listen
+from speckit_memory.server.transport.http import listen
 from tests.server.doors import COMMAND, call, environment
 
 pytestmark = pytest.mark.usefixtures("processes")

@@ -16,9 +16,9 @@ import structlog
 from mcp import Client
 from raw_server import INITIALIZE, PATIENCE, RawServer, call_of, raw_server
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.token_estimate import estimated_tokens
-from speckit_memory.server import logs
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.token_estimate import estimated_tokens
+from speckit_memory.server.logging import logs
 from tests.server.doors import DOCUMENTS, with_client
 
 T = TypeVar("T")

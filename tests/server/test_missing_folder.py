@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.engine.empty_answers import EMPTY_STORE
+from speckit_memory.engine.answers.empty_answers import EMPTY_STORE
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

@@ -20,7 +20,7 @@ from embedding_service import Answer, Service, well
 from files import write_file
 from model_hub import MODEL, REVISION, Hub
 
-from speckit_memory.evaluation import spaces
+from speckit_memory.evaluation.tuning import spaces
 from tests.server.doors import COMMAND, DOCUMENTS, Ran, call, environment
 
 pytest.importorskip("fastembed")

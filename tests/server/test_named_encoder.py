@@ -12,11 +12,12 @@ from answered import present
 from raw_server import raw_server
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.settings import ENCODER_VARIABLE
-from speckit_memory.engine import Memory, maintenance
+from speckit_memory.config.workspace.settings import ENCODER_VARIABLE
+from speckit_memory.engine import Memory
+from speckit_memory.engine.upkeep import maintenance
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import encoder_vectors
-from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
 from tests.server.doors import DOCUMENTS, call
 from tests.server.test_life import stored
 

@@ -17,7 +17,7 @@ import anyio
 import pytest
 from raw_server import INITIALIZE, PATIENCE
 
-from speckit_memory.server import parent
+from speckit_memory.server.transport import parent
 from tests.server.doors import COMMAND, environment
 
 PARENT = """

@@ -13,8 +13,8 @@ from files import write_file
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.server.profiles import CORE
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.server.calls.profiles import CORE
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_http import serving
 from tests.server.test_mcp_stdio import TOOLS, calls

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.console.progress import ProgressReporter
 from tests.server.terminals import ERASE, on_terminal
 
 WIDTHS = (20, 25, 40, 61, 62, 80, 200)

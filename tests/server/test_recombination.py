@@ -3,9 +3,9 @@ from __future__ import annotations
 import click
 import pytest
 
-from speckit_memory.engine.results import Explanation
-from speckit_memory.pipeline.explain import StepExplanation
-from speckit_memory.server.recombination import arithmetic, recombined
+from speckit_memory.engine.answers.results import Explanation
+from speckit_memory.pipeline.running.explain import StepExplanation
+from speckit_memory.server.views.recombination import arithmetic, recombined
 
 
 def step(

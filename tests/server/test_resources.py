@@ -16,10 +16,10 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from speckit_memory import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.server.app import build, workspace_of
-from speckit_memory.server.options import Common
+from speckit_memory.server.console.arguments.options import Common
+from speckit_memory.server.mcp_server.app import build, workspace_of
+from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.resources import catalogue
-from speckit_memory.server.worker_calls import ThreadLimits
 from tests.server.doors import DOCUMENTS, call, connected, with_client
 from tests.server.test_mcp_http import serving
 

@@ -18,7 +18,7 @@ from mcp import Client
 from raw_server import raw_server
 from storing.segments import cut, flipped, overwrite
 
-from speckit_memory.memory.store.segments import mapping, shelf
+from speckit_memory.memory.store.segment_files import mapping, shelf
 from tests.server.doors import call, with_client
 
 COUNT = shelf.FEWEST

@@ -32,15 +32,15 @@ from mcp_types import (
 from pydantic import BaseModel, FileUrl
 from raw_server import INITIALIZE, call_of, raw_server
 
-from speckit_memory.config.settings import CONFIG_FILE, PIPELINE_FILE
+from speckit_memory.config.workspace.settings import CONFIG_FILE, PIPELINE_FILE
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.app import workspace_of
-from speckit_memory.server.chosen_workspace import ChosenWorkspace
-from speckit_memory.server.client_roots import folders
-from speckit_memory.server.idle_workspaces import close_idle
-from speckit_memory.server.options import Common
-from speckit_memory.server.served_roots import served_roots
+from speckit_memory.server.console.arguments.options import Common
+from speckit_memory.server.mcp_server.app import workspace_of
+from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
+from speckit_memory.server.workspace.client_roots import folders
+from speckit_memory.server.workspace.idle_workspaces import close_idle
+from speckit_memory.server.workspace.served_roots import served_roots
 from tests.attacks.test_tools import USUAL
 from tests.server.doors import COMMAND, call, environment, server_command
 

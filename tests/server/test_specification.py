@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from speckit_memory.config.settings import workspace_root
+from speckit_memory.config.workspace.settings import workspace_root
 from tests.server.test_tool_parameters import published
 
 RECORD = "docs/decisions/0076-what-one-search-may-want.md"

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from files import write_file
 
-from speckit_memory.engine import Memory, path_patterns
+from speckit_memory.engine import Memory
+from speckit_memory.engine.documents import path_patterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
-from speckit_memory.server import listed
-from speckit_memory.server.output import counted
+from speckit_memory.server.console.output import counted
+from speckit_memory.server.views import listed
 from tests.server.doors import call
 from tests.server.test_answer_cache import asking, served
 from tests.server.test_mcp_stdio import calls
@@ -78,7 +79,7 @@ def test_folders_that_match_a_pattern_are_left_out_and_counted(memory: Memory) -
 @pytest.mark.requirement("T6")
 def test_what_was_put_away_is_counted_apart(memory: Memory) -> None:
     with memory.database.write() as txn:
-        from speckit_memory.memory.store.tables import archivals
+        from speckit_memory.memory.store.tables.memories import archivals
 
         archivals.archive(txn, [memory.get("a/one.md").id], "unused", 1_700_000_000.0)
     found = memory.folders()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.server.fitting_actions import COMMAND
+from speckit_memory.server.console.fitting_actions import COMMAND
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

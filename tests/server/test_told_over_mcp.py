@@ -11,8 +11,8 @@ import pytest
 from mcp import Client
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.health import Check, HealthReport
-from speckit_memory.engine.latency import ENOUGH
+from speckit_memory.engine.diagnostics.health import Check, HealthReport
+from speckit_memory.engine.recording.latency import ENOUGH
 from speckit_memory.engine.shadowing.replays import epoch_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (

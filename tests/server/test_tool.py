@@ -5,9 +5,9 @@ from threading import get_ident
 import anyio
 import pytest
 
-from speckit_memory.memory.indexing.embedders import counted_tokens
-from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.memory.models.embedders import counted_tokens
+from speckit_memory.server.calls.tool import SpeckitTool
+from speckit_memory.server.replies.envelope import Reply
 
 
 @pytest.mark.requirement("T24")

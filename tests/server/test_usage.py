@@ -10,7 +10,7 @@ import pytest
 from isolated.distributions import installed
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.failures import by_interrupt
+from speckit_memory.server.console.failures import by_interrupt
 from tests.server.doors import COMMAND, Run, call, environment
 
 
@@ -132,8 +132,8 @@ def test_an_error_of_clearing_up_after_an_interrupt_counts_as_the_interrupt(by: 
 def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(indexed: Path, tmp_path: Path) -> None:
     # an extension that replaces a function of the product while it is registered is a defect nobody foresaw
     source = (
-        "import speckit_memory.config.document\n\n\ndef read(text, name):\n    raise KeyError('secret')\n\n\n"
-        "def register(registry):\n    speckit_memory.config.document.read_yaml = read\n"
+        "import speckit_memory.config.pipelines.document\n\n\ndef read(text, name):\n    raise KeyError('secret')\n\n\n"
+        "def register(registry):\n    speckit_memory.config.pipelines.document.read_yaml = read\n"
     )
     installed(tmp_path, "broken", source)
     ran = call(indexed, ["pipeline", "check", "default", "--json"], {"PYTHONPATH": str(tmp_path)})

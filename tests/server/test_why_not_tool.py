@@ -11,11 +11,11 @@ from mcp import Client
 from mcp_types import TextContent
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.adjusting import Adjustment
-from speckit_memory.server.app import build
-from speckit_memory.server.tools.missing import PARAMETERS, TOOL
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.server.calls.missing import PARAMETERS, TOOL
+from speckit_memory.server.mcp_server.app import build
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
 NOTES = 24
 QUERY = {"query": "quokka grazes", "tokenBudget": 50_000}

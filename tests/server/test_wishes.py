@@ -10,9 +10,9 @@ import pytest
 from answered import refused
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.adjusting import Adjustment
+from speckit_memory.engine.answers.search_options import Adjustment
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.model import INTENTS
+from speckit_memory.pipeline.model.columns import INTENTS
 from speckit_memory.stages.candidates.intent import SIGNS
 from tests.server.test_tool_parameters import DEEP, QUOKKA, SPEC, answers, indexed_files, memory, scores
 

@@ -11,7 +11,7 @@ import pytest
 from files import write_file
 from raw_server import raw_server
 
-from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
+from speckit_memory.config.workspace.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
 from tests.server.doors import Ran, call
 
 OURS = "pipeline: ours\nfusion:\n  - {use: z_score, weights: {graph: 0.3}}\n"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from files import write_file
 
-from speckit_memory.config.settings import Settings
-from speckit_memory.config.workspace_file import WorkspaceConfig, load_workspace_config
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.config.workspace.workspace_file import WorkspaceConfig, load_workspace_config
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from speckit_memory.pipeline.apply import signalled
-from speckit_memory.pipeline.contracts import Signal
-from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.model.columns import Pool
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.roles.contracts import Signal
+from speckit_memory.pipeline.running.apply import signalled
 from speckit_memory.pipeline.testing import DAY, NOW, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.confidence import Confidence, ConfidenceParams

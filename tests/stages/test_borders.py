@@ -7,9 +7,9 @@ import pytest
 from components.asking import query
 from components.pools import rerank, scores_of
 
-from speckit_memory.pipeline.lookup import coverage
-from speckit_memory.pipeline.model import Notes, Plan
+from speckit_memory.pipeline.model.columns import Notes, Plan
 from speckit_memory.pipeline.ports import FolderDescription
+from speckit_memory.pipeline.running.lookup import coverage
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of, ranking_of
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams

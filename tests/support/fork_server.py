@@ -34,7 +34,7 @@ UNFLUSHED = 120
 def _prepare(modules: list[str]) -> None:
     """Imports what runs share, without a thread: a copy of a process has only one of them."""
     from speckit_memory.server.entry import SINGLE_THREADED
-    from speckit_memory.server.logs import without_rich
+    from speckit_memory.server.logging.logs import without_rich
 
     before = dict(os.environ)
     for name in SINGLE_THREADED:  # as the console script has it before it imports anything

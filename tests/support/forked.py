@@ -26,11 +26,15 @@ import tiers
 from fork_server import WORD
 
 COMMON = (
-    *("speckit_memory.server.cli", "speckit_memory.server.commands.search", "speckit_memory.engine.memory"),
+    *(
+        "speckit_memory.server.commands.cli",
+        "speckit_memory.server.commands.search",
+        "speckit_memory.engine.api.memory",
+    ),
     *("apsw", "numpy", "pydantic", "Stemmer", "yaml"),
 )
 """Modules that nearly every command imports. What a command imports beyond them is imported in its own process."""
-SERVING = (*COMMON, "structlog", "speckit_memory.server.stdio", "speckit_memory.server.app")
+SERVING = (*COMMON, "structlog", "speckit_memory.server.transport.stdio", "speckit_memory.server.mcp_server.app")
 """The same of the server."""
 _SERVER, _CLIENT = (Path(__file__).with_name(name) for name in ("fork_server.py", "fork_client.py"))
 _AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "TZ", "NPY_", "OPENBLAS_", "OMP_", "MKL_", "TOKENIZERS_")

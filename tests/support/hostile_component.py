@@ -14,8 +14,8 @@ import sys
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.contracts import About, SignalParams
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, SignalParams
+from speckit_memory.pipeline.model.scales import Scale
 
 
 class Unspeakable(Exception):

@@ -19,7 +19,7 @@ from unittest import mock
 from mcp import Client
 
 if TYPE_CHECKING:
-    from speckit_memory.server.served import Served
+    from speckit_memory.server.transport.served import Served
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def run(
     arguments: Sequence[str | Path], environ: Mapping[str, str], folder: Path, stdin: bytes = b""
 ) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of a command line."""
-    from speckit_memory.server.cli import run as run_command
+    from speckit_memory.server.commands.cli import run as run_command
 
     with TemporaryFile() as out, TemporaryFile() as err, TemporaryFile() as given:
         given.write(stdin)
@@ -81,9 +81,9 @@ def run(
 @asynccontextmanager
 async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **client: Any) -> AsyncIterator[Client]:
     """A client of `serve` with these arguments, over streams in memory."""
-    from speckit_memory.server import stdio
-    from speckit_memory.server.cli import run as run_command
-    from speckit_memory.server.worker_calls import ThreadLimits
+    from speckit_memory.server.commands.cli import run as run_command
+    from speckit_memory.server.replies.worker_calls import ThreadLimits
+    from speckit_memory.server.transport import stdio
 
     wanted: list[Served] = []
 

@@ -7,8 +7,9 @@ from collections.abc import Collection
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.tables import changes, link_targets
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import link_targets
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.links import resolve_links

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.file.store_file import FOR_THE_OWNER
+from speckit_memory.memory.store.file.guarding.store_file import FOR_THE_OWNER
 
 if sys.platform != "win32":
     import fcntl

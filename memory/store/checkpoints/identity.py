@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.queries import value
 
 
 def store_id(connection: apsw.Connection) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 
 MEMORIES = "memories"
 CHUNKS = "chunks"

@@ -18,11 +18,11 @@ from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, F
 from speckit_memory.memory.store.checkpoints.identity import store_id
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, forms
 from speckit_memory.memory.store.checkpoints.opened import complete, reading
-from speckit_memory.memory.store.file import migrations
+from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.consistency import inconsistencies
-from speckit_memory.memory.store.file.failures import failure
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.failures import failure
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.schema import migrations
 from speckit_memory.memory.store.missing import EmptyFolderError
 
 PAGES = 2_000

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import apsw
 
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 
 def numbered(

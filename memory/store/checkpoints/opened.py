@@ -11,9 +11,9 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder, digest
-from speckit_memory.memory.store.file import migrations
-from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translated
 from speckit_memory.memory.store.file.opening import connected, harden, vector_extension
+from speckit_memory.memory.store.file.schema import migrations
 
 
 @contextmanager

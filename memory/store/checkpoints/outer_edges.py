@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows, table_exists
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, table_exists
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS outer_edges (

@@ -18,10 +18,11 @@ from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, F
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
 from speckit_memory.memory.store.checkpoints.numbering import numbered
 from speckit_memory.memory.store.checkpoints.opened import opened
+from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.consistency import inconsistencies
-from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.tables import absences, judgements, vectors
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.tables.memories import absences, judgements
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import Moving, move_memories
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, table_exists
-from speckit_memory.memory.store.tables import fulltext, surface, token_sets, vectors
+from speckit_memory.memory.store.file.guarding.queries import rows, table_exists
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
 
 BATCH = 2_000
 """Rows that are read before they are written."""

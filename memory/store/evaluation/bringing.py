@@ -13,7 +13,7 @@ import apsw
 
 from speckit_memory.memory.store.evaluation.packing import integers
 from speckit_memory.memory.store.evaluation.records import Sign, UseRecord
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 
 WITHIN_SECONDS = 1_800.0
 WITHIN_SESSION_SECONDS = 86_400.0

@@ -7,7 +7,7 @@ import hmac
 import apsw
 
 from speckit_memory.memory.store.evaluation.records import QueryRecord
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.queries import value
 
 _DIGITS = 16
 """Hexadecimal: of a million questions, no two are taken for one."""

@@ -12,9 +12,14 @@ import apsw
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
-from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.store_file import (
+    keep_out_of_git,
+    make_file,
+    require_file,
+    store_is_there,
+)
 from speckit_memory.memory.store.file.opening import harden, leave_wal, prepare, require_sqlite, start_of
-from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_file, require_file, store_is_there
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"

@@ -19,7 +19,7 @@ from speckit_memory.memory.store.evaluation.records import (
     StoredEvaluation,
     UseRecord,
 )
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 _EVALUATION = "SELECT id, kind, at, dataset, digest, document FROM evaluations"
 

@@ -7,7 +7,7 @@ import time
 import apsw
 
 from speckit_memory.memory.store.evaluation.records import Dropped
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 STEP = 500
 """So many queries are given up in one transaction, so that no writer waits long."""

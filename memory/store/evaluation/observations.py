@@ -27,7 +27,7 @@ from speckit_memory.memory.store.evaluation.records import (
     VariantRecord,
     experiment_id,
 )
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 Key = tuple[str, str, Mode, str]
 """Control, variant, mode and epoch of an experiment."""

@@ -12,8 +12,8 @@ Nothing here is content but `queries.question`, which is NULL once its words are
 
 from __future__ import annotations
 
-from speckit_memory.memory.store.file.migrations import Migration
 from speckit_memory.memory.store.file.opening import Kind
+from speckit_memory.memory.store.file.schema.migrations import Migration
 
 APPLICATION_ID = 0x53504B45
 """`SPKE`, written into the header of the file: tells it from a store and from any other SQLite database."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import apsw
 
 from speckit_memory.memory.store.evaluation.records import Use
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 
 _SELECTED = """
 SELECT u."query", u.memory, u."use", u.rank, u.at, q.question ->> 'text'

@@ -8,8 +8,8 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.queries import value
 
 
 class Commits:

@@ -14,10 +14,10 @@ from typing import Self
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file import store_file
-from speckit_memory.memory.store.file.consistency import inconsistencies
-from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.identity import Identity, ReplacedError
+from speckit_memory.memory.store.file.checking.consistency import inconsistencies
+from speckit_memory.memory.store.file.guarding import store_file
+from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
     connected,
     declare_words,
@@ -28,7 +28,7 @@ from speckit_memory.memory.store.file.opening import (
     start_of,
     vector_extension,
 )
-from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.process.clock import opening
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536

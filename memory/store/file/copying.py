@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from speckit_memory.memory.store.file.store_file import make_file
+from speckit_memory.memory.store.file.guarding.store_file import make_file
 
 
 def copy_into(connection: apsw.Connection, target: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file import migrations
 from speckit_memory.memory.store.file.file_system import file_system_of
-from speckit_memory.memory.store.file.schema import APPLICATION_ID
+from speckit_memory.memory.store.file.schema import migrations
+from speckit_memory.memory.store.file.schema.schema import APPLICATION_ID
 
 LOGGER = logging.getLogger(__name__)
 OLDEST_SQLITE = (3, 51, 3)

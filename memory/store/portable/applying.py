@@ -12,12 +12,12 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
 from speckit_memory.memory.store.checkpoints.numbering import draw
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.portable.records import GONE, Record, Row
 from speckit_memory.memory.store.portable.tables import EDGE, LIVED, PORTABLE, SAID, Portable
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.memory.store.tables import judgements
-from speckit_memory.memory.store.tables.promotions import PROMOTED_FROM
+from speckit_memory.memory.store.tables.memories import judgements
+from speckit_memory.memory.store.tables.memories.promotions import PROMOTED_FROM
 
 Key = str
 

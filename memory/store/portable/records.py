@@ -13,9 +13,9 @@ from typing import Any
 
 from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.portable.tables import EDGE, EDGES, LIVED, PORTABLE, SAID, Portable
-from speckit_memory.memory.store.tables.absences import PRESENT
+from speckit_memory.memory.store.tables.memories.absences import PRESENT
 
 Value = str | int | float | None
 Row = dict[str, Any]

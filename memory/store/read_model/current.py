@@ -9,12 +9,12 @@ from contextlib import contextmanager
 import apsw
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.beside import Beside
-from speckit_memory.memory.store.read_model.models import Models
-from speckit_memory.memory.store.read_model.moment import committed_read
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.models import Models
+from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.process.clock import opening
 
 MOST_CHANGES = 500
 """Beyond so many changes, it is looked whether something else is nearer to the state than the last snapshot."""

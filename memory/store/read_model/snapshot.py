@@ -9,24 +9,24 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.beside import Beside
-from speckit_memory.memory.store.read_model.columns import Columns
-from speckit_memory.memory.store.read_model.folders import Folders
-from speckit_memory.memory.store.read_model.lexicon import Lexicon
-from speckit_memory.memory.store.read_model.listed_matrix import LISTS, ListedMatrix
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.models import Models, Relevance
-from speckit_memory.memory.store.read_model.moment import CONTENT, EDGES, Moment
-from speckit_memory.memory.store.read_model.sessions import Sessions
+from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.facts.folders import Folders
+from speckit_memory.memory.store.read_model.facts.sessions import Sessions
+from speckit_memory.memory.store.read_model.facts.trigger_index import Entry, TriggerIndex
+from speckit_memory.memory.store.read_model.facts.trigger_table import TriggerTable
 from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, EncodedTexts, FullText, Passages
-from speckit_memory.memory.store.read_model.token_space import TokenSpace
-from speckit_memory.memory.store.read_model.token_table import TokenTable
-from speckit_memory.memory.store.read_model.trigger_index import Entry, TriggerIndex
-from speckit_memory.memory.store.read_model.trigger_table import TriggerTable
-from speckit_memory.memory.store.read_model.vector_space import VectorSpace
+from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.models import Models, Relevance
+from speckit_memory.memory.store.read_model.state.read_point import CONTENT, EDGES, Moment
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS, ListedMatrix
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.token_space import TokenSpace
+from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
+from speckit_memory.memory.store.read_model.vectors.vector_space import VectorSpace
+from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
 from speckit_memory.memory.store.reading import loading
-from speckit_memory.memory.store.segments import shelf
-from speckit_memory.memory.store.segments.container import Container
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind, Log
 from speckit_memory.pipeline.arithmetic import distinct

@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
-from speckit_memory.memory.store.read_model.matrix import DECIMALS
-from speckit_memory.memory.store.read_model.models import QueryEncoder
-from speckit_memory.memory.store.read_model.moment import Moment
-from speckit_memory.memory.store.read_model.scope import Restriction
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.facts.scope import Restriction
+from speckit_memory.memory.store.read_model.state.models import QueryEncoder
+from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.vectors.matrix import DECIMALS
 from speckit_memory.memory.store.reading import reader, traversal
-from speckit_memory.memory.store.tables import edges, encoder_vectors, fulltext, ranks, summaries, surface
-from speckit_memory.pipeline.clock import opening
+from speckit_memory.memory.store.tables.graph import edges, ranks
+from speckit_memory.memory.store.tables.vectors import encoder_vectors
+from speckit_memory.memory.store.tables.words import fulltext, summaries, surface
 from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage, Unavailable
 from speckit_memory.pipeline.ports.immutable import own
+from speckit_memory.pipeline.process.clock import opening
 
 ASKED_OF_FILE = 2
 """So many times the file is asked for the edges of a relation at a few memories; then all of them are read, which

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables.vectors import dimensions
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.tables.vectors.vectors import dimensions
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 _HOLDS = (

@@ -12,7 +12,7 @@ from typing import Literal
 
 import apsw
 
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 
 Band = Literal["empty", "sparse", "moderate", "dense"]
 

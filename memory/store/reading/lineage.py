@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.file.queries import rows, texts
+from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.memory.store.reading.traversal import MOST_HOPS
 from speckit_memory.memory.store.records import Relation
 

@@ -12,9 +12,9 @@ from typing import Any
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.facts import ATTRIBUTES
-from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Vectors
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.records import MENTION
 
 _WRITTEN = "SELECT DISTINCT memory_id FROM changes WHERE seq > ? AND kind = 'put' ORDER BY memory_id LIMIT ?"

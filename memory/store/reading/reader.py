@@ -11,14 +11,16 @@ from unicodedata import normalize
 import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, MENTION, UNKNOWN_TIME, MemoryRecord, Tier
-from speckit_memory.memory.store.tables import absences, surface, vectors
-from speckit_memory.memory.store.tables.absences import PRESENT
+from speckit_memory.memory.store.tables.memories import absences
+from speckit_memory.memory.store.tables.memories.absences import PRESENT
+from speckit_memory.memory.store.tables.memories.promotions import promotions
 from speckit_memory.memory.store.tables.meta import get_meta
-from speckit_memory.memory.store.tables.promotions import promotions
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import surface
 from speckit_memory.pipeline.ports import Ids, MemoryName, Passage
 
 

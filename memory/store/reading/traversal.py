@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours
 
 MOST_HOPS = 10

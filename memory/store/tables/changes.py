@@ -12,8 +12,8 @@ from typing import Literal
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.identity import KEPT
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.identity import KEPT
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
 Log = tuple[int, list[tuple[int, Kind]]]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 
 LEASE_SECONDS = 60.0
 """So long after it renewed the lease a holder that was killed keeps others out."""

@@ -14,11 +14,11 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Link, Relation
-from speckit_memory.memory.store.tables import edge_history, edges
-from speckit_memory.memory.store.tables.edge_history import Change, State
-from speckit_memory.memory.store.tables.link_targets import note_memories
+from speckit_memory.memory.store.tables.graph import edge_history, edges
+from speckit_memory.memory.store.tables.graph.edge_history import Change, State
+from speckit_memory.memory.store.tables.graph.link_targets import note_memories
 from speckit_memory.memory.store.writing.links import resolve_links
 
 

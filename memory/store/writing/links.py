@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.records import MENTION
-from speckit_memory.memory.store.tables import changes, edge_history
-from speckit_memory.memory.store.tables.edge_history import State
-from speckit_memory.memory.store.tables.edges import has_room
-from speckit_memory.memory.store.tables.link_targets import find_targets, note_memories
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import edge_history
+from speckit_memory.memory.store.tables.graph.edge_history import State
+from speckit_memory.memory.store.tables.graph.edges import has_room
+from speckit_memory.memory.store.tables.graph.link_targets import find_targets, note_memories
 
 Triple = tuple[int, int, str]
 

@@ -11,12 +11,14 @@ from functools import partial
 
 import apsw
 
+from speckit_memory.memory.store.file.checking.consistency import is_unit
+from speckit_memory.memory.store.file.checking.spaces_check import MISFITS, of_another_model
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.consistency import is_unit
-from speckit_memory.memory.store.file.queries import rows, table_exists, value
-from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
-from speckit_memory.memory.store.tables import changes, fulltext, surface, token_counts, vectors
+from speckit_memory.memory.store.file.guarding.queries import rows, table_exists, value
+from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import fulltext, surface, token_counts
 
 
 def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:

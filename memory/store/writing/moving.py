@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, texts
-from speckit_memory.memory.store.tables import changes, former_keys, link_targets
+from speckit_memory.memory.store.file.guarding.queries import rows, texts
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import link_targets
+from speckit_memory.memory.store.tables.memories import former_keys
 from speckit_memory.memory.store.writing import near_duplicates
 
 TO_BE_READ = -1

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import apsw
 
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.absences import PRESENT
+from speckit_memory.memory.store.tables.memories.absences import PRESENT
 
 _TEXT = (
     "title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "

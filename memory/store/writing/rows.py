@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import fulltext, surface, token_counts, token_sets, vectors
-from speckit_memory.memory.store.tables.phrases import normalised_phrase
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import fulltext, surface, token_counts, token_sets
+from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
 

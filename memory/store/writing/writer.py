@@ -17,23 +17,16 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
-from speckit_memory.memory.store.file.queries import integers, rows, texts
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts
+from speckit_memory.memory.store.file.schema.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.records import EXPIRES, UNKNOWN_TIME, Document, Tier
-from speckit_memory.memory.store.tables import (
-    absences,
-    archivals,
-    changes,
-    fulltext,
-    judgements,
-    link_targets,
-    restorations,
-    surface,
-    token_sets,
-    vectors,
-)
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import link_targets
+from speckit_memory.memory.store.tables.memories import absences, archivals, judgements, restorations
+from speckit_memory.memory.store.tables.memories.promotions import settle, tier_in_force
 from speckit_memory.memory.store.tables.meta import set_meta
-from speckit_memory.memory.store.tables.promotions import settle, tier_in_force
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
 from speckit_memory.pipeline.ports import Tokens, Vectors

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckit_memory.pipeline.ports import Column
+from speckit_memory.server.console.wording import counted, milliseconds, percent
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.svg import DOWN, INK, MUTED, UP, drawn
-from speckit_memory.server.wording import counted, milliseconds, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from typing import Any
 from raw_server import RawServer, raw_server
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.path_patterns import COMMAND
+from speckit_memory.engine.documents.path_patterns import COMMAND
 from speckit_memory.errors.codes import CODES
 from tests.attacks.fuzz.shared import NOTES, folder, with_notes
 

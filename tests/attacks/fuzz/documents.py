@@ -10,8 +10,8 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors.codes import CODES
-from speckit_memory.memory.indexing import anchors
-from speckit_memory.memory.indexing.chunks import split
+from speckit_memory.memory.parsing.markdown import anchors
+from speckit_memory.memory.parsing.markdown.chunks import split
 from tests.attacks.fuzz.shared import NOTES, damaged, folder, give_up_absent, opened
 from tests.attacks.fuzz.target import CORPUS, Target, same
 

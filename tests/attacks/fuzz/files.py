@@ -20,10 +20,10 @@ from hostile_files import Hostile, Outside, make
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.names import shown
-from speckit_memory.memory.indexing.analysis import Analyser
-from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES
 from speckit_memory.memory.indexing.making import Maker, Task
-from speckit_memory.memory.indexing.scanner import FoundFile
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES
+from speckit_memory.memory.scanning.scanner import FoundFile
 from tests.server.doors import COMMAND, Ran, environment
 
 WORD = "zyxomancanary"

@@ -20,7 +20,7 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.tables.judgements import Judgement
+from speckit_memory.memory.store.tables.memories.judgements import Judgement
 from tests.attacks.fuzz.living import EVENTS, KILLED, MODELS, QUESTIONS, Life, opened
 from tests.attacks.fuzz.made_anew import differences, indexes
 from tests.attacks.fuzz.shared import folder, give_up_absent, said_with_codes

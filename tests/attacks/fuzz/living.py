@@ -15,10 +15,10 @@ from crashing import crash_at
 from files import write_file
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.search.searcher import Searching
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.segments import shelf
-from speckit_memory.memory.store.tables import selections
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.tables.sessions import selections
 from speckit_memory.memory.store.writing import writer
 from tests.attacks.fuzz import second_model
 from tests.attacks.fuzz.shared import folder, model

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.query_syntax import read
+from speckit_memory.engine.answers.query_syntax import read
 from speckit_memory.errors import SpeckitError
 from tests.attacks.fuzz.shared import opened, said_with_codes, with_notes
 from tests.attacks.fuzz.target import Target

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.lifecycle import absence
+from speckit_memory.memory.models.embedders import StaticEmbedder
 
 NOTES = {
     "docs/fusion.md": (

@@ -23,9 +23,9 @@ from raw_server import RawServer, call_of, raw_server
 from tally import Tally
 
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.app import build
-from speckit_memory.server.worker_calls import ThreadLimits
-from speckit_memory.server.workspace import Workspace
+from speckit_memory.server.mcp_server.app import build
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 from tests.attacks.fuzz.shared import NOTES, folder, opened, with_notes
 from tests.attacks.fuzz.target import Target
 

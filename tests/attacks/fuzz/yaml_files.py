@@ -8,9 +8,10 @@ from pathlib import Path
 from hypothesis import strategies as st
 from tally import Tally
 
-from speckit_memory.config.flags import read_flags
-from speckit_memory.config.workspace_file import load_workspace_config
-from speckit_memory.engine import Memory, pipelines
+from speckit_memory.config.flags.flags import read_flags
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.engine import Memory
+from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.codes import CODES
 from tests.attacks.fuzz.shared import damaged, folder, opened, with_notes

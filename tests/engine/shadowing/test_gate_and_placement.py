@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from speckit_memory.engine.shadowing.gate import Gate
+from speckit_memory.engine.background.gate import Gate
 from speckit_memory.engine.shadowing.placement import ENOUGH, Placement
 
 

@@ -24,12 +24,12 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import Observation, Pair, Replay
-from speckit_memory.pipeline.composition import BoundStep, Pipeline
-from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.comparing.shadow import sampled
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Runner
-from speckit_memory.pipeline.shadow import sampled
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.roles.contracts import About, NoParams
+from speckit_memory.pipeline.running.runner import Runner
 
 QUERIES = [f"gateway retries {number}" for number in range(6)]
 SHADOWS = "extends: default\nshadows: [bm25, {use: rrf, name: ranks}]\n"
@@ -421,7 +421,7 @@ def test_a_dark_run_over_the_budget_leaves_the_request_path_and_stays_away_until
 def test_a_dark_run_that_has_not_ended_when_the_process_ends_is_counted(
     root: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("speckit_memory.engine.serving.LEAVING_SECONDS", 0.05)
+    monkeypatch.setattr("speckit_memory.engine.serving.serving.LEAVING_SECONDS", 0.05)
     going_on = threading.Event()
     odd = in_the_dark(memory, lambda _: going_on.wait(60))
     memory.search(QUERIES[0])

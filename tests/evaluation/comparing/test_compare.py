@@ -8,10 +8,10 @@ import pytest
 from answered import refused
 
 from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
-from speckit_memory.evaluation.grounds.ground import DatasetSource
-from speckit_memory.evaluation.measure import Progress
-from speckit_memory.evaluation.metrics import METRICS
-from speckit_memory.evaluation.trec_reading import read_runs
+from speckit_memory.evaluation.datasets.trec_reading import read_runs
+from speckit_memory.evaluation.ground_truth.ground import DatasetSource
+from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.statistics.metrics import METRICS
 
 ENVIRON: dict[str, str] = {}
 NOW = 1_790_000_000.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.sequential import largest_loss, queries_to_rule_out
+from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_to_rule_out
 from speckit_memory.pipeline.ports import Column
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.evaluation.comparing.overall import overall
-from speckit_memory.evaluation.comparison import Comparison, Values, compare
+from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
 
 QUERIES = 2_000
 

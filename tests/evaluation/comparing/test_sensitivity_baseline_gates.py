@@ -10,7 +10,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.baseline import PAUSE, PROCEED, RESAMPLES, Baseline, baseline, ratio_of
 from speckit_memory.evaluation.comparing.good_enough import good_enough
 from speckit_memory.evaluation.comparing.sensitivity import VALUES, sensitivity
-from speckit_memory.evaluation.grounds.ground import DatasetSource
+from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 
 ENVIRON: dict[str, str] = {}
 DAY = 86_400.0

@@ -6,17 +6,17 @@ import apsw
 import pytest
 from answered import refused
 
-from speckit_memory.config.settings import workspace_root
-from speckit_memory.engine.memory import Memory
+from speckit_memory.config.workspace.settings import workspace_root
+from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import compare_pipelines
 from speckit_memory.evaluation.comparing.gate import gate
-from speckit_memory.evaluation.documents import DatasetDocument
-from speckit_memory.evaluation.grounds.own import BY_USE, KNOWN_ITEM, OwnSource
-from speckit_memory.evaluation.grounds.own_documents import OwnDocument
-from speckit_memory.evaluation.grounds.own_queries import ENOUGH_QUERIES, FOREIGN, OwnQueries, own_queries
-from speckit_memory.evaluation.grounds.used_queries import judged_by_use
-from speckit_memory.evaluation.run import run
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
+from speckit_memory.evaluation.ground_truth.own import BY_USE, KNOWN_ITEM, OwnSource
+from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
+from speckit_memory.evaluation.ground_truth.own_queries import ENOUGH_QUERIES, FOREIGN, OwnQueries, own_queries
+from speckit_memory.evaluation.ground_truth.used_queries import judged_by_use
+from speckit_memory.evaluation.running.run import run
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Judgement, Observation, QueryRecord, UseRecord
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.collection import Collection
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.collection import Collection
 from tests.evaluation.made_queries.made import collection, made
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from answered import refused
 
-from speckit_memory.evaluation.documents import DatasetDocument
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.making import Maker
 
 DOCUMENTS = [

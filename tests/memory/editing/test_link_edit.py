@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.link_edit import relinked
-from speckit_memory.memory.indexing import front_matter
-from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Link, Relation
 
 OLD = Link(Relation.SUPERSEDES, "old.md", 1.0, "supersedes: old.md")

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.sections import edited, parts
-from speckit_memory.memory.indexing.front_matter import parse
-from speckit_memory.memory.indexing.title import plain_text
+from speckit_memory.memory.parsing.declarations.front_matter import parse
+from speckit_memory.memory.parsing.markdown.title import plain_text
 
 DOCS = sorted((Path(__file__).parents[3] / "docs").rglob("*.md"))
 _PARSER = MarkdownIt("commonmark").enable("table")

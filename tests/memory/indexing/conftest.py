@@ -9,7 +9,7 @@ import pytest
 from files import write_file
 
 from speckit_memory.memory.indexing import Analyser, Indexer
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 
 

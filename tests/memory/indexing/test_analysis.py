@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing import analysis
-from speckit_memory.memory.indexing.analysis import LONGEST_WORD, STOP_WORDS, Analyser, _Stretches
+from speckit_memory.memory.parsing import analysis
+from speckit_memory.memory.parsing.analysis import LONGEST_WORD, STOP_WORDS, Analyser, _Stretches
 
 WORDS = [
     "foo",

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import Where
-from speckit_memory.memory.indexing import anchors
+from speckit_memory.memory.parsing.markdown import anchors
 
 TAGS = st.lists(
     st.sampled_from(

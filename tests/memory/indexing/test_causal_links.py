@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.config.yaml_reader import read
+from speckit_memory.config.yaml.reader import read
 from speckit_memory.errors import Where
-from speckit_memory.memory.indexing import causal_links
+from speckit_memory.memory.parsing.declarations import causal_links
 from speckit_memory.memory.store.records import Link, Relation
 
 

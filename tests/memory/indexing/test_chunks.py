@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing import anchors
-from speckit_memory.memory.indexing.chunks import ChunkSizes, split
+from speckit_memory.memory.parsing.markdown import anchors
+from speckit_memory.memory.parsing.markdown.chunks import ChunkSizes, split
 from speckit_memory.memory.store.records import Chunk
 
 SMALL = ChunkSizes(whole_document=50, target=80, minimum=40, maximum=120, whole_block=300)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.indexing import classify
+from speckit_memory.memory.parsing import classify
 from speckit_memory.memory.store.records import Tier
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.indexing.contradictions import PATTERNS, contradiction
+from speckit_memory.memory.intake.contradictions import PATTERNS, contradiction
 
 OLD = "The cache of answers lives in Redis. Tokens expire after one hour."
 

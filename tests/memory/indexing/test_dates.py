@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from speckit_memory.memory.indexing import dates
+from speckit_memory.memory.parsing import dates
 
 
 def at(*moment: int) -> float:

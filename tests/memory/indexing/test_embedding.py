@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.vector_indexing import SHIPPED
-from speckit_memory.engine.models import QueryModels
-from speckit_memory.engine.serving_models import serving
+from speckit_memory.config.options.vector_indexing import SHIPPED
+from speckit_memory.engine.runtime.models import QueryModels
+from speckit_memory.engine.runtime.serving_models import serving
 from speckit_memory.memory.indexing import Analyser, Indexer
-from speckit_memory.memory.indexing.crossencoders import chosen
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.embedding import embedding_text, weighted_query
-from speckit_memory.memory.indexing.moves import Move
+from speckit_memory.memory.models.crossencoders import chosen
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.passage_vectors import embedding_text, weighted_query
+from speckit_memory.memory.scanning.moves import Move
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.tables import token_sets
+from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.ports import Vectors
 
 Write = Callable[[str, str], Path]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.encoding import decode
+from speckit_memory.memory.parsing.encoding import decode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff"))
 ENCODINGS = [

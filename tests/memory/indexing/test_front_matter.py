@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from speckit_memory.errors import Where
-from speckit_memory.memory.indexing.front_matter import FrontMatter, epoch_seconds, parse
-from speckit_memory.memory.indexing.metadata import Field
+from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter, epoch_seconds, parse
+from speckit_memory.memory.parsing.declarations.metadata import Field
 from speckit_memory.memory.store.records import Link, Relation, Tier
 
 

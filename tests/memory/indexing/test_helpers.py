@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Source, helpers, making
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.helpers import _Helper
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 
 Write = Callable[[str, str], Path]
@@ -318,7 +318,7 @@ def test_unchanged_files_are_not_opened_and_ask_the_store_nothing(
             return True
 
         with monkeypatch.context() as patched:
-            patched.setattr("speckit_memory.memory.indexing.inside.read", nobody_reads)
+            patched.setattr("speckit_memory.memory.scanning.inside.read", nobody_reads)
             connection.exec_trace = lambda _cursor, sql, _bindings: noted(sql)
             report = indexer.index([root / str(number)], now=2.0)
             connection.exec_trace = None

@@ -13,12 +13,12 @@ from storing.by_hand import list_edges, save_text
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.prediction_error import Verdict
+from speckit_memory.memory.intake.prediction_error import Verdict
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Relation, Tier
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
 Write = Callable[[str, str], Path]

@@ -11,7 +11,7 @@ from storing.by_hand import save_text
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, Source
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 

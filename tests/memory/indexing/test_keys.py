@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.keys import folder_of, with_folders, without_suffix
+from speckit_memory.memory.parsing.keys import folder_of, with_folders, without_suffix
 
 
 @pytest.mark.requirement("I4")

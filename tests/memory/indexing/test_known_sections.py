@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.indexing import known_sections
-from speckit_memory.memory.indexing.known_sections import VOCABULARY, named, slug, spellings
+from speckit_memory.memory.parsing.markdown import known_sections
+from speckit_memory.memory.parsing.markdown.known_sections import VOCABULARY, named, slug, spellings
 
 TEXT = """# Hand-over
 

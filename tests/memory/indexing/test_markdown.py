@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from tiers import examples
 
-from speckit_memory.memory.indexing.commonmark import leaves
-from speckit_memory.memory.indexing.markdown import blocks
+from speckit_memory.memory.parsing.markdown.commonmark import leaves
+from speckit_memory.memory.parsing.markdown.markdown import blocks
 
 _PARSER = MarkdownIt("commonmark", {"maxNesting": 200}).enable("table")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])

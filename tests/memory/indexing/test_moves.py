@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from speckit_memory.memory.indexing.moves import LEAST_TEXT, MOST_HOLDERS, Move, equal, similar
+from speckit_memory.memory.scanning.moves import LEAST_TEXT, MOST_HOLDERS, Move, equal, similar
 
 pytestmark = pytest.mark.requirement("I8")
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, pending
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Connection, Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables import embedding_cache
+from speckit_memory.memory.store.tables.vectors import embedding_cache
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Vectors
 

@@ -12,8 +12,8 @@ from storing.by_hand import list_edges, save_text
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer
-from speckit_memory.memory.indexing.contradictions import Contradiction
-from speckit_memory.memory.indexing.prediction_error import Verdict, band, decide, similarity_of
+from speckit_memory.memory.intake.contradictions import Contradiction
+from speckit_memory.memory.intake.prediction_error import Verdict, band, decide, similarity_of
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Relation

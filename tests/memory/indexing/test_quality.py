@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from storing.by_hand import save_text
 
-from speckit_memory.config.saving import SavingRules
+from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, Source
 from speckit_memory.memory.indexing.documents import build
-from speckit_memory.memory.indexing.intake import Intake
-from speckit_memory.memory.indexing.quality import PASS, WEIGHTS, assess, triggers_of_headings
+from speckit_memory.memory.intake.intake import Intake
+from speckit_memory.memory.intake.quality import PASS, WEIGHTS, assess, triggers_of_headings
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document
 

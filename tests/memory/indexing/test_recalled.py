@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.indexing.recalled import ALLOW, Recalled, leave_out
-from speckit_memory.server.tools.answer_form import Why
-from speckit_memory.server.tools.row_text import search_row_text
+from speckit_memory.memory.intake.recalled import ALLOW, Recalled, leave_out
+from speckit_memory.server.replies.answer_form import Why
+from speckit_memory.server.views.rows.row_text import search_row_text
 
 ROW = {"id": 17, "key": "docs/rrf.md", "title": "Rank fusion", "tier": "normal", "state": "HOT", "lines": [3, 9],
        "heading": "",

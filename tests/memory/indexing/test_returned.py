@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.workspace_file import SourcePatterns
-from speckit_memory.memory.indexing.ignore_files import IgnoreFiles
-from speckit_memory.memory.indexing.returned import Returned
-from speckit_memory.memory.indexing.scanner import Scan, decide
-from speckit_memory.memory.indexing.selection import Selection
+from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.memory.scanning.ignore_files import IgnoreFiles
+from speckit_memory.memory.scanning.returned import Returned
+from speckit_memory.memory.scanning.scanner import Scan, decide
+from speckit_memory.memory.scanning.selection import Selection
 from speckit_memory.memory.store.reading.reader import KnownFile
 
 Write = Callable[[str, str], Path]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import scanner
-from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
+from speckit_memory.memory.scanning import scanner
+from speckit_memory.memory.scanning.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.store.reading.reader import KnownFile
 
 Write = Callable[[str, str], Path]

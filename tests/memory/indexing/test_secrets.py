@@ -6,8 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from speckit_memory.memory.indexing import secrets
-from speckit_memory.memory.indexing.secrets import ALLOW, KINDS, Secret, examine, identifier, named, redact
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.intake.secrets import ALLOW, KINDS, Secret, examine, identifier, named, redact
 
 # Made up here and put together at run time, so that no scanner takes this file for a leak.
 _CHARACTERS = random.Random(7).choices(string.ascii_letters + string.digits, k=4000)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns
 from speckit_memory.errors import Where
-from speckit_memory.memory.indexing.scanner import Scan, scan
-from speckit_memory.memory.indexing.selection import refusal
+from speckit_memory.memory.scanning.scanner import Scan, scan
+from speckit_memory.memory.scanning.selection import refusal
 
 Write = Callable[[str, str], Path]
 

@@ -9,9 +9,9 @@ from answered import refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.embedders.protocol import TokenModel
-from speckit_memory.memory.indexing.embedders.static import BATCH
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders.protocol import TokenModel
+from speckit_memory.memory.models.embedders.static import BATCH
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=80), min_size=1, max_size=5)
 MODEL = StaticEmbedder()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.memory.indexing import Analyser
-from speckit_memory.memory.indexing.summarising import LONGEST, MOST_SENTENCES, ROOM, SHORTEST, sentences, summary
+from speckit_memory.memory.parsing.summarising import LONGEST, MOST_SENTENCES, ROOM, SHORTEST, sentences, summary
 
 TOKENS = Analyser().tokens
 TEXT = """# Why the cache is written behind

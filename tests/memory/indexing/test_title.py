@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing import title
+from speckit_memory.memory.parsing.markdown import title
 
 
 @pytest.mark.requirement("I1.title")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import StaticEmbedder, counted_tokens
-from speckit_memory.memory.indexing.token_estimate import estimated_tokens
+from speckit_memory.memory.models.embedders import StaticEmbedder, counted_tokens
+from speckit_memory.memory.models.token_estimate import estimated_tokens
 
 PROJECT = Path(__file__).parents[3]
 MODEL = StaticEmbedder()
@@ -24,7 +24,7 @@ ROWS = [
 TEXTS = {
     "prose": (PROJECT / "docs/decisions/0014-readings-of-the-catalogue.md").read_text(),
     "English": "The river had risen overnight, and nobody in the village could remember a spring like it. " * 20,
-    "code": (PROJECT / "memory/indexing/chunks.py").read_text(),
+    "code": (PROJECT / "memory/parsing/markdown/chunks.py").read_text(),
     "configuration": (PROJECT / "config/pipeline.yaml").read_text(),
     "JSON": json.dumps(ROWS, indent=2),
     "minified JSON": json.dumps(ROWS, separators=(",", ":")),

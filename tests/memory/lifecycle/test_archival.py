@@ -12,9 +12,9 @@ import pytest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document, Tier
-from speckit_memory.memory.store.tables.archivals import archived
+from speckit_memory.memory.store.tables.memories.archivals import archived
 from speckit_memory.memory.store.writing.writer import put_document, set_attribute
 
 DAY = 86_400.0

@@ -16,12 +16,12 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.reviews import USED, Review, review
 from speckit_memory.memory.lifecycle.validations import promote, undo, undo_all, validate
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS, migrate
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, migrate
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Tier
-from speckit_memory.memory.store.tables import judgements
-from speckit_memory.memory.store.tables.judgements import MOST_KEPT, Judgement, Regard
+from speckit_memory.memory.store.tables.memories import judgements
+from speckit_memory.memory.store.tables.memories.judgements import MOST_KEPT, Judgement, Regard
 from speckit_memory.memory.store.writing.writer import put_document
 
 NOW, DAY = 1_000_000.0, 86_400.0

@@ -21,10 +21,10 @@ from speckit_memory.memory.lifecycle.learned_triggers import (
 )
 from speckit_memory.memory.store.evaluation.selections import Selected
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import selections
-from speckit_memory.memory.store.tables.selections import Selection
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.memory.store.tables.sessions.selections import Selection
 from speckit_memory.memory.store.writing.writer import delete_memories, put_document
 
 DAY = 86_400.0

@@ -12,7 +12,7 @@ from speckit_memory.memory.lifecycle.reviews import Review, review
 from speckit_memory.memory.lifecycle.scheduler import Grade
 from speckit_memory.memory.lifecycle.validations import validate
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.writing.writer import put_document

@@ -12,10 +12,11 @@ from speckit_memory.memory.lifecycle import consolidation
 from speckit_memory.memory.lifecycle.consolidation import consolidate, waiting
 from speckit_memory.memory.lifecycle.staleness import stale
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Document, Relation, Tier
-from speckit_memory.memory.store.tables import edge_history, edges, working_memory
-from speckit_memory.memory.store.tables.edge_uses import note_used
+from speckit_memory.memory.store.tables.graph import edge_history, edges
+from speckit_memory.memory.store.tables.graph.edge_uses import note_used
+from speckit_memory.memory.store.tables.sessions import working_memory
 from speckit_memory.memory.store.writing import link_changes, writer
 from speckit_memory.memory.store.writing.writer import set_attribute
 

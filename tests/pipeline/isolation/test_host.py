@@ -14,11 +14,11 @@ import pytest
 from isolated.distributions import installed
 from isolated.opened import MEMORY_MB, hosting, isolating
 
-from speckit_memory.pipeline.clock import query_ns
-from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation import process
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
 from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.process.clock import query_ns
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -159,7 +159,7 @@ def test_an_extension_whose_name_is_taken_is_refused_and_the_others_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host
 ) -> None:
     source = (
-        "from speckit_memory.channels.bm25 import Bm25\nfrom speckit_memory.pipeline.contracts import Role\n\n\n"
+        "from speckit_memory.channels.bm25 import Bm25\nfrom speckit_memory.pipeline.roles.contracts import Role\n\n\n"
         "def register(registry):\n    registry.add(Role.CHANNEL, Bm25, 'more')\n    registry.add(Role.CHANNEL, Bm25)\n"
     )
     monkeypatch.syspath_prepend(str(installed(tmp_path / "other", "taking_extension", source)))

@@ -11,11 +11,11 @@ import pytest
 from answered import present
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle, packed, unpacked
 from speckit_memory.pipeline.isolation.store_client import Line, made
 from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.process.clock import query_ns
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(

@@ -11,9 +11,9 @@ from answered import present
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.model import Notes
+from speckit_memory.pipeline.model.columns import Notes
 from speckit_memory.pipeline.ports import Filter, Ids, Passage
+from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakePassages, FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
 from speckit_memory.stages.annotate.attribution import Attribution

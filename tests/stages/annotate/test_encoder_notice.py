@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.store.tables.encoder_vectors import REST
-from speckit_memory.pipeline.model import Notes
+from speckit_memory.memory.store.tables.vectors.encoder_vectors import REST
+from speckit_memory.pipeline.model.columns import Notes
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE, EncoderNotice, EncoderNoticeParams
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.acronyms import long_form
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.memory.parsing.acronyms import long_form
+from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.acronyms import Acronyms, AcronymsParams
 

@@ -9,10 +9,10 @@ import pytest
 from answered import present
 from components.asking import query
 
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.model.columns import Plan
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, FolderDescription, Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
 from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams

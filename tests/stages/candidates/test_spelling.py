@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.spelling import Spelling, SpellingParams
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from components.asking import query
 
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.times import Times, TimesParams
 

@@ -10,9 +10,9 @@ from components.asking import query
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.model import INTENTS, Mode, Plan
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import INTENTS, Mode, Plan
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
 from speckit_memory.stages.candidates.intent import Intent

@@ -10,9 +10,9 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Candidates
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import Candidates
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 from speckit_memory.stages.fusion.rsf import Rsf, RsfParams
 from speckit_memory.stages.fusion.single import Single, SingleParams
 from speckit_memory.stages.fusion.z_score import ZScore, ZScoreParams

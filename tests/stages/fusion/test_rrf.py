@@ -8,10 +8,10 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Candidates
+from speckit_memory.pipeline.model.columns import Candidates
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import PipelineContext
 from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
 
 TWO = candidates({"vector": {1: 0.9, 2: 0.5}, "bm25": {2: 8.0, 3: 2.0}})

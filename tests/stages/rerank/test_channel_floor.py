@@ -5,7 +5,7 @@ from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.model.columns import Pool
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
 

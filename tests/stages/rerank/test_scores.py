@@ -12,8 +12,8 @@ from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank._places import by_place
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams

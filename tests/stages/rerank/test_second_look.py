@@ -11,9 +11,9 @@ from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.model.columns import Pool
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
 from speckit_memory.stages.rerank.encoder import Encoder, EncoderParams

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from speckit_memory.pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.model.columns import Hits, Plan, Query
 from speckit_memory.pipeline.testing import DAY, words
 
 NOW = 400 * DAY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.flags import load_flags
+from speckit_memory.config.flags.flags import load_flags
 
 EXCLUSIVE = {
     "rsf": "SPECKIT_RSF_FUSION",

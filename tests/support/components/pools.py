@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 from answered import present
 
-from speckit_memory.pipeline.apply import reranked, signalled
-from speckit_memory.pipeline.contracts import About, Reranker, Signal, SignalParams
-from speckit_memory.pipeline.model import Pool, Query, total_order
+from speckit_memory.pipeline.model.columns import Pool, Query, total_order
 from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.roles.contracts import About, Reranker, Signal, SignalParams
+from speckit_memory.pipeline.running.apply import reranked, signalled
 from speckit_memory.pipeline.testing import FakeStore
 
 

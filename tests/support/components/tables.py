@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.apply import fused
-from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Plan, Query
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Plan, Query
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.running.apply import fused
 
 NOW = 1_000 * 86_400.0
 DAY = 86_400.0

@@ -16,11 +16,11 @@ from frame.hostile import PLAIN, attacked, component, without
 from storing.project import live, project, write
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.answers.request import Question
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 NOW = 1_800_000_000.0
 TEXT = "how does the payment gateway retry"

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
+from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import Role
 
 Asked = tuple[Any, ...]
 """What a component is called with."""

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
-from speckit_memory.pipeline.contracts import About, ChannelParams, NoParams, Params, SignalParams
-from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
+from speckit_memory.pipeline.model.ranking import Ranking
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Filter, Ids, Scope, Store, Unavailable
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage, FusionStage, Pipeline
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, NoParams, Params, SignalParams
 
 
 class Attributes:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from speckit_memory.engine.assembly import COMPONENTS
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.contracts import About, ChannelParams, NoParams, Role, SignalParams
-from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.engine.components import COMPONENTS
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, NoParams, Role, SignalParams
+from speckit_memory.pipeline.roles.registry import Registry
 
 SLOTS = {
     Role.UNDERSTANDER: "understand",

@@ -11,13 +11,13 @@ from components.flags import OPEN, opened
 from storing.project import QUESTIONS
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.results import SearchResult
-from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Serving
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.components import registry
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.runner import Runner
 
 NOW = 1_800_000_000.0
 ASKED = (0, 1, 3, 8, 9, 14, 16, 20, 21, 26, 27, 28, 30)

@@ -19,13 +19,13 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline import runner
-from speckit_memory.pipeline.contracts import About, ChannelParams, Combine, Params, Role, SignalParams
-from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
+from speckit_memory.pipeline.model.ranking import Ranking
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Store
-from speckit_memory.pipeline.ranking import Ranking
-from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Combine, Params, Role, SignalParams
+from speckit_memory.pipeline.roles.registry import Registry
+from speckit_memory.pipeline.running import runner
 
 PIPE: list[int] = []
 """Held open for as long as this process, or one that it forked, lives."""
@@ -85,8 +85,8 @@ def rewrite() -> None:
     np.lexsort = np.isfinite = np.zeros = lambda *_, **__: np.array([])  # type: ignore[assignment, misc]
     runner.Runner.run = lambda *_: None  # type: ignore[method-assign, assignment]
     Ranking.__len__ = lambda _: 0  # type: ignore[attr-defined]
-    sys.modules.pop("speckit_memory.pipeline.apply", None)
-    sys.modules["speckit_memory.pipeline.checks"] = None  # type: ignore[assignment]
+    sys.modules.pop("speckit_memory.pipeline.running.apply", None)
+    sys.modules["speckit_memory.pipeline.guards.checks"] = None  # type: ignore[assignment]
 
 
 def hunt() -> None:

@@ -8,21 +8,21 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from speckit_memory.config.settings import settings
-from speckit_memory.engine import Memory, assembly
-from speckit_memory.engine.following import Following
-from speckit_memory.engine.open_store import OpenStore
-from speckit_memory.engine.recording import Recorder
-from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Serving
-from speckit_memory.engine.sharing import Share
-from speckit_memory.engine.text_models import TextModels
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import Memory, components
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.runtime.text_models import TextModels
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.shared_store import Share
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
 from speckit_memory.pipeline.isolation.host import Host
-from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.roles.registry import Registry
+from speckit_memory.pipeline.running.runner import Runner
 
 MEMORY_MB = 512
 """Enough for what the tests do, and soon used up."""
@@ -31,7 +31,7 @@ MEMORY_MB = 512
 def isolating(host: Host) -> Registry:
     """The product's components, with those of installed extensions in the host's process."""
     registry = Registry()
-    for role, component in assembly.COMPONENTS:
+    for role, component in components.COMPONENTS:
         registry.admit(role, component)
     registry.add_elsewhere(IsolatedExtensions(host))
     return registry
@@ -40,7 +40,7 @@ def isolating(host: Host) -> Registry:
 def trusting() -> Registry:
     """The same with the extensions in this process."""
     registry = Registry()
-    for role, component in assembly.COMPONENTS:
+    for role, component in components.COMPONENTS:
         registry.admit(role, component)
     registry.add_entry_points()
     return registry

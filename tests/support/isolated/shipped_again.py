@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.roles.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    from speckit_memory.engine.assembly import COMPONENTS
+    from speckit_memory.engine.components import COMPONENTS
 
     for role, component in COMPONENTS:
         registry.admit(role, component, "again_" + component.__module__.rpartition(".")[2])

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import About, Combine, Role, SignalParams
-from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store
-from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.roles.contracts import About, Combine, Role, SignalParams
+from speckit_memory.pipeline.roles.registry import Registry
 
 MEETING = Barrier(2, timeout=60)
 LOGGER = logging.getLogger("talking")

@@ -8,10 +8,11 @@ from typing import Any
 import apsw
 
 from speckit_memory.memory.indexing.indexer import Indexer
-from speckit_memory.memory.indexing.sources import Saved
+from speckit_memory.memory.intake.index_report import Saved
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.records import Edge, Relation
-from speckit_memory.memory.store.tables import changes, link_targets
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import link_targets
 
 
 def list_edges(connection: apsw.Connection, memory_id: int | None = None) -> list[Edge]:

@@ -17,10 +17,10 @@ from typing import Any
 
 import anyio
 
-from speckit_memory.server.app import tools, workspace_of
-from speckit_memory.server.cli import run
-from speckit_memory.server.options import Common
-from speckit_memory.server.worker_calls import ThreadLimits
+from speckit_memory.server.commands.cli import run
+from speckit_memory.server.console.arguments.options import Common
+from speckit_memory.server.mcp_server.app import tools, workspace_of
+from speckit_memory.server.replies.worker_calls import ThreadLimits
 
 COMMANDS = {
     "doctor": ("doctor", "--json"),

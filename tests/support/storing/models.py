@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from speckit_memory.config.vector_indexing import SHIPPED
-from speckit_memory.memory.store.read_model.models import Rarity, Relevance
+from speckit_memory.config.options.vector_indexing import SHIPPED
+from speckit_memory.memory.store.read_model.state.models import Rarity, Relevance
 from speckit_memory.pipeline.ports import Ids, Tokens, Unavailable, Vectors
 
 WORDS = ("alpha", "beta", "gamma", "delta")

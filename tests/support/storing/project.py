@@ -17,30 +17,30 @@ from typing import Any
 import numpy as np
 from storing.by_hand import focus
 
-from speckit_memory.config.settings import settings
+from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import Memory
-from speckit_memory.engine.assembly import registry
-from speckit_memory.engine.following import Following
-from speckit_memory.engine.models import QueryModels
-from speckit_memory.engine.open_store import OpenStore
-from speckit_memory.engine.recording import Recorder
-from speckit_memory.engine.results import SearchResult
-from speckit_memory.engine.searching import Searching
-from speckit_memory.engine.serving import Serving
-from speckit_memory.engine.sharing import Share
-from speckit_memory.engine.text_models import TextModels
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.components import registry
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.runtime.models import QueryModels
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.runtime.text_models import TextModels
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.shared_store import Share
 from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing import encoder_vectors
-from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
+from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.reading.reader import body
-from speckit_memory.memory.store.tables import ranks
+from speckit_memory.memory.store.tables.graph import ranks
 from speckit_memory.memory.store.writing.writer import set_attribute
-from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.running.runner import Runner
 
 DAY = 86_400.0
 SESSION = "conversation"

@@ -10,11 +10,11 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.segments import shelf
-from speckit_memory.memory.store.segments.container import Writer
-from speckit_memory.memory.store.segments.vouched import last_change
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.trusted_segment import last_change
 from speckit_memory.memory.store.writing import writer
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
-from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, chosen
+from speckit_memory.config.workspace.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder, chosen
 from speckit_memory.pipeline.ports import Unavailable
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from answered import present
 
-from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
-from speckit_memory.memory.indexing.crossencoders.guarded import BATCH, FAILURES, PAUSE_NS
+from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
+from speckit_memory.memory.models.crossencoders.guarded import BATCH, FAILURES, PAUSE_NS
 from speckit_memory.pipeline.ports import Column, Unavailable
 
 TEXTS = [f"text {number}" for number in range(20)]

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from speckit_memory.memory.indexing.crossencoders import chosen
-from speckit_memory.memory.indexing.crossencoders.onnx import LONGEST
+from speckit_memory.memory.models.crossencoders import chosen
+from speckit_memory.memory.models.crossencoders.onnx import LONGEST
 from speckit_memory.pipeline.ports import Column, Unavailable
 
 pytest.importorskip("onnxruntime")

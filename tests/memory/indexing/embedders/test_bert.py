@@ -16,10 +16,10 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import chosen
-from speckit_memory.memory.indexing.embedders.bert import BertEncoder, read_tensors
+from speckit_memory.memory.models.embedders import chosen
+from speckit_memory.memory.models.embedders.bert import BertEncoder, read_tensors
 
 CONFIG = {
     "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": 1, "num_attention_heads": 1,

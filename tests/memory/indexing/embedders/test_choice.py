@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import StaticEmbedder, chosen
-from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
-from speckit_memory.memory.indexing.embedders.model_folder import Prompts
+from speckit_memory.memory.models.embedders import StaticEmbedder, chosen
+from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
+from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.pipeline.ports import Vectors
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders.pulled import fetching
-from speckit_memory.memory.indexing.embedders.pulled.shelf import Manifest, manifest_of, place_of, write_manifest
+from speckit_memory.memory.models.embedders.pulled import fetching
+from speckit_memory.memory.models.embedders.pulled.shelf import Manifest, manifest_of, place_of, write_manifest
 
 pytestmark = pytest.mark.requirement("I6.fetched")
 

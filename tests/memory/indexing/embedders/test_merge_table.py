@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tiers import examples
 from tokenizers import Tokenizer
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.embedders.merge_table import LONGEST_PIECE, LONGEST_TEXT, MergeTable
-from speckit_memory.memory.indexing.embedders.static import _TOKENIZER
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders.merge_table import LONGEST_PIECE, LONGEST_TEXT, MergeTable
+from speckit_memory.memory.models.embedders.static import _TOKENIZER
 
 ADDED = ("<s>", "</s>", "<unk>")
 PARTS = [*ADDED, "a", "the", "ing", "er", " ", "  ", "\n", "\t", "\r", "▁", "é", "日本", "\U0001f600", "<0x0A>", "."]

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder, model_facts, user_cache
-from speckit_memory.memory.indexing.embedders.model_facts import ModelFacts, facts_of
-from speckit_memory.memory.indexing.embedders.static import _TOKENIZER
+from speckit_memory.memory.models.embedders import StaticEmbedder, model_facts, user_cache
+from speckit_memory.memory.models.embedders.model_facts import ModelFacts, facts_of
+from speckit_memory.memory.models.embedders.static import _TOKENIZER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and modes are those of POSIX")
 TEXT = "why are scores added?"
 DAY_AGO = time.time() - 86_400
 IN_ANOTHER_PROCESS = f"""
 import sys
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders import StaticEmbedder
 print(StaticEmbedder().model_id, StaticEmbedder().tokenise([{TEXT!r}])[0].tolist(), "tokenizers" in sys.modules)
 """
 

@@ -12,10 +12,10 @@ import pytest
 from answered import refused
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from speckit_memory.config.workspace.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import StaticEmbedder, TokenModel, chosen
-from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.models.embedders import StaticEmbedder, TokenModel, chosen
+from speckit_memory.memory.models.embedders.protocol import Embedder
 
 TABLE = {UNKNOWN: (0.0, 0.0, 5.0), "north": (4.0, 0.0, 0.0), "east": (0.0, 2.0, 0.0), "query": (0.0, 0.0, 9.0)}
 PROMPTS = {"prompts": {"query": "query ", "passage": "east "}}

@@ -7,8 +7,8 @@ from tiers import examples
 from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.embedders.pieces import LONGEST_PIECE, Pieces, divisible
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders.pieces import LONGEST_PIECE, Pieces, divisible
 
 PARTS = [
     "a",

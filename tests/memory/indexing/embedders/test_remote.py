@@ -14,16 +14,16 @@ import pytest
 from embedding_service import Answer, Service, vector, well
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.indexing.embedders.choice import of_setting
-from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.indexing.embedders.remote import client as client_module
-from speckit_memory.memory.indexing.embedders.remote import embedder as embedder_module
-from speckit_memory.memory.indexing.embedders.remote import reply
-from speckit_memory.memory.indexing.embedders.remote.client import Client
-from speckit_memory.memory.indexing.embedders.remote.embedder import RemoteEmbedder
-from speckit_memory.memory.indexing.embedders.remote.endpoint import endpoint
-from speckit_memory.memory.indexing.embedders.remote.pace import Pace
+from speckit_memory.memory.models.embedders import StaticEmbedder
+from speckit_memory.memory.models.embedders.choice import of_setting
+from speckit_memory.memory.models.embedders.model_folder import Prompts
+from speckit_memory.memory.models.embedders.remote import client as client_module
+from speckit_memory.memory.models.embedders.remote import embedder as embedder_module
+from speckit_memory.memory.models.embedders.remote import reply
+from speckit_memory.memory.models.embedders.remote.client import Client
+from speckit_memory.memory.models.embedders.remote.embedder import RemoteEmbedder
+from speckit_memory.memory.models.embedders.remote.endpoint import endpoint
+from speckit_memory.memory.models.embedders.remote.pace import Pace
 
 KEY = "sk-a-key-that-nobody-may-see"
 BUNDLED = StaticEmbedder()

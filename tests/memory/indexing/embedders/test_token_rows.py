@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.embedders.token_rows import TokenRows
+from speckit_memory.memory.models.embedders.token_rows import TokenRows
 
 STORED = np.random.default_rng(7).normal(size=(50, 16)).astype(np.float16)
 STORED[3] = 0

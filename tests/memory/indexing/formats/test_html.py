@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from speckit_memory.memory.indexing import anchors
-from speckit_memory.memory.indexing.formats import html
-from speckit_memory.memory.indexing.limits import MOST_MARKUP
-from speckit_memory.memory.indexing.markdown import blocks
+from speckit_memory.memory.parsing.formats import html
+from speckit_memory.memory.parsing.limits import MOST_MARKUP
+from speckit_memory.memory.parsing.markdown import anchors
+from speckit_memory.memory.parsing.markdown.markdown import blocks
 
 PAGE = dedent(
     """\

@@ -6,12 +6,12 @@ from textwrap import dedent
 
 import pytest
 
-from speckit_memory.memory.indexing import anchors
-from speckit_memory.memory.indexing.chunks import ChunkSizes, split
-from speckit_memory.memory.indexing.formats import restructuredtext
-from speckit_memory.memory.indexing.limits import LONGEST_OUTLINED
-from speckit_memory.memory.indexing.markdown import blocks
-from speckit_memory.memory.indexing.title import choose
+from speckit_memory.memory.parsing.formats import restructuredtext
+from speckit_memory.memory.parsing.limits import LONGEST_OUTLINED
+from speckit_memory.memory.parsing.markdown import anchors
+from speckit_memory.memory.parsing.markdown.chunks import ChunkSizes, split
+from speckit_memory.memory.parsing.markdown.markdown import blocks
+from speckit_memory.memory.parsing.markdown.title import choose
 
 SMALL = ChunkSizes(whole_document=1, target=100, minimum=10, maximum=200, whole_block=300)
 PAGE = dedent(

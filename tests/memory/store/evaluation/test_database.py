@@ -30,7 +30,7 @@ from speckit_memory.memory.store.evaluation.records import (
     UseRecord,
     experiment_id,
 )
-from speckit_memory.memory.store.file.migrations import Migration
+from speckit_memory.memory.store.file.schema.migrations import Migration
 
 SHADOW = experiment_id("c" * 12, "v" * 12, "shadow")
 

@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[4]
 WORKER = """
 import itertools, sys, time
 from pathlib import Path
-from speckit_memory.config.recording_modes import Recording
-from speckit_memory.engine.recording import Recorder
+from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord
 from speckit_memory.memory.store.evaluation.records import StepCost, VariantRecord
 

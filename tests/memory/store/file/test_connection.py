@@ -12,8 +12,8 @@ from answered import refused
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.opening import require_sqlite
-from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.reading import loading, reader
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta

@@ -16,9 +16,9 @@ from storing.contents import contents
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.checkpoints.kinds import KEPT
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS, applied, migrate
 from speckit_memory.memory.store.file.opening import vector_extension
-from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied, migrate
+from speckit_memory.memory.store.tables.words import fulltext
 
 RELEASED = {
     "0001_first_schema": "698b76c820db431e", "0002_sessions": "60a8223069c06eb1",

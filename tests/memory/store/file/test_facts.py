@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.facts import FACTS, KEPT_FACTS, KEY, LABELS, NUMBERS
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.file.schema.facts import FACTS, KEPT_FACTS, KEY, LABELS, NUMBERS
 from speckit_memory.pipeline.ports import Attributes
 
 OF_FILES = {"fingerprint", "embedding_status"}

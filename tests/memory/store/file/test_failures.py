@@ -7,7 +7,7 @@ import pytest
 from answered import refused
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translated
 
 
 @pytest.mark.parametrize(

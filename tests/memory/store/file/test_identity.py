@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.identity import KEPT, ReplacedError
+from speckit_memory.memory.store.file.guarding.identity import KEPT, ReplacedError
 from speckit_memory.memory.store.tables import changes
 
 

@@ -11,9 +11,9 @@ import pytest
 from answered import refused
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from speckit_memory.memory.store.tables.memories.source_paths import forget, other_sources, remember, source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
-from speckit_memory.memory.store.tables.source_paths import forget, other_sources, remember, source_paths
 
 SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT INTO meta VALUES ('second', 'yes')")
 BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")
@@ -98,7 +98,7 @@ OPENING = """
 import sys
 from pathlib import Path
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 
 print("ready", flush=True)
 sys.stdin.readline()

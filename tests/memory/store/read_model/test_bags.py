@@ -13,7 +13,7 @@ from storing.models import WORDS, WordModels
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.lexicon import MOST_BAGS
+from speckit_memory.memory.store.read_model.words.lexicon import MOST_BAGS
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Level

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.store.file.facts import ATTRIBUTES, LABELS, NUMBERS
-from speckit_memory.memory.store.read_model.columns import TEMPORARY_LIFE, Columns
+from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES, LABELS, NUMBERS
+from speckit_memory.memory.store.read_model.facts.columns import TEMPORARY_LIFE, Columns
 from speckit_memory.pipeline.ports import Filter, Ids
 
 NOW = 1_000_000.0

@@ -14,15 +14,15 @@ from storing.indexes import index_in_memory
 from storing.models import WordModels
 from tiers import examples
 
-from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import file_words, lexicon, stored_tokens
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.file_words import FileIndex
-from speckit_memory.memory.store.read_model.postings import TermIndex
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.read_model.words import fts_index, lexicon, stored_tokens
+from speckit_memory.memory.store.read_model.words.fts_index import FileIndex
+from speckit_memory.memory.store.read_model.words.term_index import TermIndex
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.tables import fulltext, token_counts
+from speckit_memory.memory.store.tables.words import fulltext, token_counts
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.arithmetic.bags import Part
 from speckit_memory.pipeline.ports import FIELDS, Column
@@ -185,7 +185,7 @@ def test_words_are_read_once_and_given_up_when_there_are_too_many(
         return original(connection, token)
 
     monkeypatch.setattr(fulltext, "places", places)
-    monkeypatch.setattr(file_words, "MOST_KEPT", 12)
+    monkeypatch.setattr(fts_index, "MOST_KEPT", 12)
     with new_database() as database:
         perform(database, 1, (["alpha"], [], [], [["alpha", "beta", "beta"], ["gamma", "beta", "beta"]]))
         with ReadModel(database, WordModels()).reading() as snapshot:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.folders import LONGEST_SENTENCE, MOST_KEYWORDS, first_sentence
+from speckit_memory.memory.store.read_model.facts.folders import LONGEST_SENTENCE, MOST_KEYWORDS, first_sentence
 from speckit_memory.memory.store.records import Document, Tier
-from speckit_memory.memory.store.tables import promotions
+from speckit_memory.memory.store.tables.memories import promotions
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.ports import FolderDescription

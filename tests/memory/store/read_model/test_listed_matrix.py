@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.read_model import like_rows, listed_matrix
-from speckit_memory.memory.store.read_model.like_rows import LikeRows
-from speckit_memory.memory.store.read_model.listed_matrix import ListedMatrix, answered_by_lists
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors import ivf_lists, ivf_matrix
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import LikeRows
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Level, Vectors
 
 pytest.importorskip("faiss")
@@ -65,7 +65,7 @@ QUESTIONS = texts(60)
 @pytest.fixture(scope="module")
 def stored() -> NDArray[np.uint8]:
     with TemporaryFile() as file:
-        like_rows.write(VECTORS, file)
+        ivf_lists.write(VECTORS, file)
         return np.array(np.memmap(file, np.uint8, "r"))
 
 
@@ -107,14 +107,14 @@ def test_nearly_all_of_the_nearest_are_found_with_their_exact_similarities(
 
 def test_fewer_lists_are_read_than_there_are(listed: ListedMatrix) -> None:
     near, _ = listed._lists.near(QUESTIONS[0].astype(np.float64), ROWS)
-    assert like_rows.list_count(ROWS) == 286
+    assert ivf_lists.list_count(ROWS) == 286
     assert 0.5 * ROWS < len(near) < ROWS
 
 
 def test_no_row_of_the_lists_that_was_left_out_is_nearer(
     listed: ListedMatrix, monkeypatch: pytest.MonkeyPatch, stored: NDArray[np.uint8]
 ) -> None:
-    monkeypatch.setattr(like_rows, "PROBES", 1e9)
+    monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
     lists = LikeRows(stored, ROWS)
     for question in QUESTIONS:
         rows, rest = lists.near(question.astype(np.float64), 300)
@@ -125,7 +125,7 @@ def test_no_row_of_the_lists_that_was_left_out_is_nearer(
 def test_all_lists_together_answer_exactly(
     exact: VectorMatrix, stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(like_rows, "PROBES", 1e9)
+    monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
     listed = ListedMatrix(exact, LikeRows(stored, ROWS))
     for question in QUESTIONS:
         assert same(listed.nearest(question, 50, EVERY, "memory"), exact.nearest(question, 50, EVERY, "memory"))
@@ -156,7 +156,7 @@ def test_what_a_wide_filter_leaves_out_is_not_found(exact: VectorMatrix, listed:
 def test_changed_and_removed_memories_are_answered_as_they_are_now(
     exact: VectorMatrix, listed: ListedMatrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(like_rows, "PROBES", 1e9)
+    monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
     for question in QUESTIONS[:20]:
         nearest, _, _ = exact.nearest(question, 9, EVERY, "memory")
         gone, turned = nearest[:3], nearest[3:6]
@@ -194,7 +194,7 @@ def test_a_state_whose_rows_were_numbered_anew_has_no_lists(exact: VectorMatrix,
 def test_where_the_lists_run_dry_all_rows_are_compared(
     exact: VectorMatrix, stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(like_rows, "PROBES", 0.01)
+    monkeypatch.setattr(ivf_lists, "PROBES", 0.01)
     listed = ListedMatrix(exact, LikeRows(stored, ROWS))
     before = answered_by_lists()
     assert same(listed.nearest(QUESTIONS[0], 900, EVERY, "memory"), exact.nearest(QUESTIONS[0], 900, EVERY, "memory"))
@@ -204,8 +204,8 @@ def test_where_the_lists_run_dry_all_rows_are_compared(
 def test_more_rows_are_fetched_until_so_many_memories_are_there(
     stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(like_rows, "PROBES", 1e9)
-    monkeypatch.setattr(listed_matrix, "LEAST_FETCHED", 1)
+    monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
+    monkeypatch.setattr(ivf_matrix, "LEAST_FETCHED", 1)
     alike = np.zeros(ROWS, np.int64)
     alike[::4] = 1 + np.arange(ROWS // 4)  # one memory has three quarters of all passages
     exact = VectorMatrix(CHUNKS, alike, VECTORS)
@@ -240,6 +240,6 @@ def test_what_no_version_of_the_library_reads_is_passed_over(exact: VectorMatrix
 def test_few_rows_have_lists_too(tmp_path: Path) -> None:
     for count in (1, 2, 40):
         with (tmp_path / "lists").open("w+b") as file:
-            like_rows.write(VECTORS[:count], file)
+            ivf_lists.write(VECTORS[:count], file)
         lists = LikeRows(np.memmap(tmp_path / "lists", np.uint8, "r"), count)
         assert sorted(lists.near(VECTORS[0].astype(np.float64), 100)[0].tolist()) == list(range(count))

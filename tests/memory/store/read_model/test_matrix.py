@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 

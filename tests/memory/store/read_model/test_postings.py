@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.store.read_model.late_entries import MOST_TOGETHER, LateTexts
-from speckit_memory.memory.store.read_model.numbered import TOGETHER, NumberedTexts
-from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, TermIndex
+from speckit_memory.memory.store.read_model.words.late_entries import MOST_TOGETHER, LateTexts
+from speckit_memory.memory.store.read_model.words.numbered import TOGETHER, NumberedTexts
+from speckit_memory.memory.store.read_model.words.term_index import ADDITIONS, HOLE, TermIndex
 from speckit_memory.pipeline.ports import Postings
 
 WORDS = ("a", "b", "c", "日本", "c++", "")

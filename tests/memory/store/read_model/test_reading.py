@@ -19,7 +19,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document, Relation
-from speckit_memory.memory.store.tables import edges
+from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

@@ -7,8 +7,8 @@ import pytest
 from storing.by_hand import focus
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing import writer

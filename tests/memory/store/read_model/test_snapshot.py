@@ -17,13 +17,16 @@ from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.identity import KEPT
-from speckit_memory.memory.store.read_model import sessions
+from speckit_memory.memory.store.file.guarding.identity import KEPT
 from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
+from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Relation, Tier
-from speckit_memory.memory.store.tables import changes, edges, promotions, vectors
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import edges
+from speckit_memory.memory.store.tables.memories import promotions
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.ports import Filter, Passage, Vectors

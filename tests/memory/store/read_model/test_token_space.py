@@ -10,8 +10,8 @@ from storing.models import WordModels, token_sets
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import token_sets as on_disk
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.tables.words import token_sets as on_disk
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Column, Tokens, Unavailable, Vectors
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.store.read_model.token_table import TokenTable
+from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
 from speckit_memory.pipeline.ports import Tokens
 
 Sets = dict[int, list[int]]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.store.read_model.trigger_index import Entry, TriggerIndex
+from speckit_memory.memory.store.read_model.facts.trigger_index import Entry, TriggerIndex
 
 PHRASES = ("rank fusion", "straße".casefold(), "über", "x")
 entries = st.lists(st.tuples(st.integers(1, 5), st.sampled_from(PHRASES)), unique=True, max_size=12)

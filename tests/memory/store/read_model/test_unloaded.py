@@ -14,14 +14,14 @@ from storing.models import WordModels
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import unloaded, vector_space
-from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vector_space import ROWS_OF_FILE, SEARCHES_OF_FILE
+from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors, vector_space
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.vector_space import ROWS_OF_FILE, SEARCHES_OF_FILE
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables.vectors import LENGTH_ERROR
+from speckit_memory.memory.store.tables.vectors.vectors import LENGTH_ERROR
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Column, Filter, Ids, Level, Vectors
 
@@ -95,7 +95,7 @@ def test_the_file_answers_as_the_matrix_does(
     some = columns.ids[random.random(columns.count) < share]
     scope = columns.scope(Filter() if share == 1.0 else Filter(memories=tuple(some.tolist())), NOW)
 
-    answer = unloaded.nearest(database.reader(), columns, query, limit, scope, level)
+    answer = sqlite_vectors.nearest(database.reader(), columns, query, limit, scope, level)
 
     if answer is not None:
         assert bits(answer) == bits(matrix.nearest(query, limit, scope, level))
@@ -112,7 +112,7 @@ def test_vectors_from_the_file_are_those_of_the_matrix(
     known = np.concatenate([columns.ids, columns.chunks, [-1, 0, 10**7]])
     ids = np.random.default_rng(seed).choice(known, count)
 
-    found = unloaded.vectors(database.reader(), columns, ids, unloaded.chunks_behind(columns, ids))
+    found = sqlite_vectors.vectors(database.reader(), columns, ids, sqlite_vectors.chunks_behind(columns, ids))
 
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found.view(np.int32), matrix.vectors(ids).view(np.int32))
@@ -212,9 +212,9 @@ def test_whoever_wants_many_rows_or_has_the_time_gets_all_of_them_loaded(
 
     snapshot = ReadModel(database, WordModels()).current()
     everything = snapshot.attributes.scope(Filter(), NOW)
-    snapshot.vectors.nearest(unit(1)[0], unloaded.MOST_NEAREST, everything, "memory")
+    snapshot.vectors.nearest(unit(1)[0], sqlite_vectors.MOST_NEAREST, everything, "memory")
     assert built == [1]
-    snapshot.vectors.nearest(unit(1)[0], unloaded.MOST_NEAREST + 1, everything, "memory")
+    snapshot.vectors.nearest(unit(1)[0], sqlite_vectors.MOST_NEAREST + 1, everything, "memory")
     assert built == [1, 1]
 
     model = ReadModel(database, WordModels())

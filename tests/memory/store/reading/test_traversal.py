@@ -13,7 +13,7 @@ from tiers import examples
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import traversal
 from speckit_memory.memory.store.records import Document, Relation
-from speckit_memory.memory.store.tables.edges import add_edge
+from speckit_memory.memory.store.tables.graph.edges import add_edge
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

@@ -14,14 +14,17 @@ from storing.models import WORDS, WordModels, token_sets
 from tiers import examples
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.facts import LABELS, NUMBERS
-from speckit_memory.memory.store.read_model.beside import Beside
+from speckit_memory.memory.store.file.schema.facts import LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.read_model.state.background_builder import Beside
 from speckit_memory.memory.store.records import Document, Relation, Tier
-from speckit_memory.memory.store.segments import building, runs, shelf, writing
-from speckit_memory.memory.store.segments.failures import GivenUpError
-from speckit_memory.memory.store.tables import changes, edges, vectors
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_writing import building, runs, writing
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.graph import edges
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import FIELDS, Filter
 

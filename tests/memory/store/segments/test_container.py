@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from storing.segments import overwrite
 
-from speckit_memory.memory.store.segments.container import ALIGNMENT, Container, TornError, Writer
+from speckit_memory.memory.store.segment_files.container import ALIGNMENT, Container, TornError, Writer
 
 
 def written(path: Path) -> tuple[str, int]:

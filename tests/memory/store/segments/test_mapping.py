@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.store.file import file_system
-from speckit_memory.memory.store.segments import mapping
-from speckit_memory.memory.store.segments.container import Container, TornError, Writer
+from speckit_memory.memory.store.segment_files import mapping
+from speckit_memory.memory.store.segment_files.container import Container, TornError, Writer
 
 COUNT = 100_000
 """Numbers of the file: some hundred pages."""

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.read_model.vocabulary import Vocabulary
-from speckit_memory.memory.store.segments import near_terms
-from speckit_memory.memory.store.segments.near_terms import LONGEST, NearTerms
+from speckit_memory.memory.store.read_model.words.vocabulary import Vocabulary
+from speckit_memory.memory.store.segment_files import near_terms
+from speckit_memory.memory.store.segment_files.near_terms import LONGEST, NearTerms
 
 LETTERS = "abzAB019_-é日🦀\u0301\ud800"
 words = st.text(LETTERS, max_size=7) | st.text(max_size=4)

@@ -9,10 +9,11 @@ import pytest
 from storing.segments import cut, filled, flipped, overwrite, segment_of, small_build
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import shelf, stamp, vouched, writing
-from speckit_memory.memory.store.segments.container import Container
-from speckit_memory.memory.store.segments.finding import Finding
-from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.segment_files import shelf, stamp, trusted_segment
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.finding import Finding
+from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.memory.store.segment_writing.diagnosis import findings
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.writing.writer import Use, count_uses
@@ -134,15 +135,15 @@ def test_a_file_of_another_store_is_not_used_under_the_name_of_the_own(store: Da
 
 def test_one_of_another_version_is_not_opened(store: Database) -> None:
     with store.snapshot_read() as connection:
-        trusted = vouched.read(connection)
+        trusted = trusted_segment.read(connection)
     assert trusted is not None
     with store.write() as txn:
-        assert vouched.vouch(txn, vouched.Vouched(*trusted_values(trusted), version="0"))
+        assert trusted_segment.vouch(txn, trusted_segment.Vouched(*trusted_values(trusted), version="0"))
 
     assert (usable(store), kinds(store)) == (None, ["version"])
 
 
-def trusted_values(trusted: vouched.Vouched) -> tuple[str, str, int, int, int]:
+def trusted_values(trusted: trusted_segment.Vouched) -> tuple[str, str, int, int, int]:
     return trusted.name, trusted.digest, trusted.bytes, trusted.sequence, trusted.token
 
 
@@ -233,7 +234,7 @@ def test_twenty_changes_of_links_make_it_as_due_as_one_document(
 
 def test_it_is_written_anew_long_before_the_log_forgets() -> None:
     assert [shelf.most_behind(size) for size in (100, 10_000, 30_000, 10**6)] == [1_000, 1_000, 3_000, 5_000]
-    assert 2 * vouched.LINKS_OF_A_DOCUMENT * shelf.most_behind(10**9) <= changes.MOST_KEPT
+    assert 2 * trusted_segment.LINKS_OF_A_DOCUMENT * shelf.most_behind(10**9) <= changes.MOST_KEPT
 
 
 def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(

@@ -9,10 +9,10 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from speckit_memory.memory.store.segments.container import Container, Writer
-from speckit_memory.memory.store.segments.runs import Runs
-from speckit_memory.memory.store.segments.spill import Spill
-from speckit_memory.memory.store.segments.term_table import MOST_ASKED, TermTable
+from speckit_memory.memory.store.segment_files.container import Container, Writer
+from speckit_memory.memory.store.segment_files.term_table import MOST_ASKED, TermTable
+from speckit_memory.memory.store.segment_writing.runs import Runs
+from speckit_memory.memory.store.segment_writing.spill import Spill
 
 pytestmark = pytest.mark.requirement("P10")
 

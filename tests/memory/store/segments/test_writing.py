@@ -20,11 +20,12 @@ from storing.segments import Built, filled, segment_of, small_build
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import shelf, writing
-from speckit_memory.memory.store.segments.container import Writer
-from speckit_memory.memory.store.segments.failures import GivenUpError
-from speckit_memory.memory.store.segments.findings import findings
-from speckit_memory.memory.store.segments.vouched import last_change
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.trusted_segment import last_change
+from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.memory.store.segment_writing.diagnosis import findings
 from speckit_memory.memory.store.writing import writer
 
 ROOT = Path(__file__).parents[4]
@@ -277,7 +278,7 @@ import sys, time
 from pathlib import Path
 from storing.segments import filled, small_build
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import writing
+from speckit_memory.memory.store.segment_files import writing
 store, name, until = Path(sys.argv[1]), sys.argv[2], time.monotonic() + float(sys.argv[3])
 print("ready", flush=True)
 with Database.open(store) as database:
@@ -292,7 +293,7 @@ READER = """
 import sys, time
 from pathlib import Path
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.tables import changes
 store, until = Path(sys.argv[1]), time.monotonic() + float(sys.argv[2])
 found = missed = 0
@@ -347,7 +348,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.segment_files import shelf
 store = Path(sys.argv[1])
 with Database.open(store) as database:
     with database.snapshot_read() as connection:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document, Relation
-from speckit_memory.memory.store.segments.vouched import Vouched
+from speckit_memory.memory.store.segment_files.trusted_segment import Vouched
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.edges import add_edge
+from speckit_memory.memory.store.tables.graph.edges import add_edge
 from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.writing import writer
 

@@ -14,9 +14,9 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Edge, Link, Relation
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables import edges as edges_module
-from speckit_memory.memory.store.tables.edges import add_edge, degree, edge_count
-from speckit_memory.memory.store.tables.link_targets import note_keys, note_memories
+from speckit_memory.memory.store.tables.graph import edges as edges_module
+from speckit_memory.memory.store.tables.graph.edges import add_edge, degree, edge_count
+from speckit_memory.memory.store.tables.graph.link_targets import note_keys, note_memories
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.tables import embedding_cache
+from speckit_memory.memory.store.tables.vectors import embedding_cache
 
 Unit = Callable[..., np.ndarray]
 

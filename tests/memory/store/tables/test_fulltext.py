@@ -11,7 +11,7 @@ from tiers import examples
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.memory.store.writing import writer
 
 EVEN = (1.0, 1.0, 1.0, 1.0)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import value
-from speckit_memory.memory.store.file.schema import LAST_PART
-from speckit_memory.memory.store.tables.link_targets import last_part, meant
+from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.schema.schema import LAST_PART
+from speckit_memory.memory.store.tables.graph.link_targets import last_part, meant
 
 KEYS = {"docs/a.md", "docs/x/b.md", "b.md.txt", "one/plan.md", "two/plan.md", "docs/new.md", "d/docs/x/deep.md"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import fulltext
-from speckit_memory.memory.store.tables.stale_words import among, compared
+from speckit_memory.memory.store.tables.words import fulltext
+from speckit_memory.memory.store.tables.words.stale_words import among, compared
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

@@ -9,8 +9,8 @@ import pytest
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import surface
-from speckit_memory.memory.store.tables.stale_words import compared
+from speckit_memory.memory.store.tables.words import surface
+from speckit_memory.memory.store.tables.words.stale_words import compared
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

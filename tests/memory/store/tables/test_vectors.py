@@ -12,7 +12,7 @@ from tiers import examples
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import loading, reader
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

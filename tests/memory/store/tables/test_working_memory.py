@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables.working_memory import attended, note_event
+from speckit_memory.memory.store.tables.sessions.working_memory import attended, note_event
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]

@@ -9,8 +9,8 @@ import pytest
 
 from speckit_memory.memory.lifecycle.interference import recount
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.migrations import MIGRATIONS, migrate
 from speckit_memory.memory.store.file.opening import vector_extension
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, migrate
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.writing import near_duplicates, writer

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.memory.store.file import facts
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.schema import facts
 from speckit_memory.memory.store.reading import loading, reader
 from speckit_memory.memory.store.records import Chunk, Document, Link, MemoryRecord, Relation, Tier
-from speckit_memory.memory.store.tables import edges, fulltext
+from speckit_memory.memory.store.tables.graph import edges
+from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 from speckit_memory.memory.store.writing.writer import Put

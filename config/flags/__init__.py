@@ -1,0 +1,1 @@
+"""Feature flags: what they declare, the files they stand in, their states and limits."""

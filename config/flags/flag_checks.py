@@ -1,0 +1,122 @@
+"""What may be wrong with one entry of a flag file, by itself and beside what lies below it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.flags.criterion import criterion_of
+from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
+from speckit_memory.config.flags.flag_states import ON, STATES
+from speckit_memory.config.workspace.settings import VARIABLES
+from speckit_memory.config.yaml.reader import Entry, locate, plain
+from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.errors import Problem, nearest
+
+if TYPE_CHECKING:
+    from speckit_memory.config.flags.flag import Flag
+
+STATE = "state"
+FACTS = ("group", "owner", "since", "expires", "evidence", "criterion")
+"""What a declaration says of a flag beside its state."""
+OF_STATE = ("was", "since", "evidence", "percent", "reason")
+"""What whoever decides on a state may say of it: the state before it, its first day, what it rests on, its share, and
+what the flag is for where no figure shows that."""
+KEYS = tuple(dict.fromkeys((STATE, *FACTS, *OF_STATE)))
+SEE = ("see `speckit-memory flags list`, and docs/flags.md for what an entry may say",)
+"""What to do about an entry of another shape: the schema of pipelines has no word of flags."""
+UNDECLARED = "E120"
+"""The code of a name that no flag has."""
+
+
+def said(item: Entry) -> Mapping[str, object]:
+    """What an entry says, nothing when it is no mapping."""
+    value = plain(item.value)
+    return value if isinstance(value, dict) else {}
+
+
+def well_named(item: Entry) -> bool:
+    """Whether a flag can have this name."""
+    return item.key.startswith(PREFIX) and item.key not in VARIABLES
+
+
+def misnamed(item: Entry) -> Iterator[Problem]:
+    """Why no flag can have the name of an entry."""
+    if not item.key.startswith(PREFIX):
+        yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
+    elif item.key in VARIABLES:
+        yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
+
+
+def misstated(item: Entry) -> Iterator[Problem]:
+    """What is wrong with the state of an entry."""
+    if not isinstance(item.value, YamlMapping):
+        message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
+        yield Problem("E114", message, actions=SEE, where=item.value.where)
+    elif item.value.get(STATE) is None:
+        unknown = list(_unknown(item))
+        yield from unknown
+        if not unknown:
+            message = f"'{item.key}' says no state; accepted: {', '.join(STATES)}"
+            yield Problem("E114", message, actions=SEE, where=item.value.where)
+    elif (state := said(item)[STATE]) not in STATES:
+        close = nearest(state, STATES) if isinstance(state, str) else f"accepted: {', '.join(STATES)}"
+        message = f"the state of '{item.key}' is {state!r}; {close}"
+        yield Problem("E114", message, actions=SEE, where=locate(item.value, (STATE,)))
+
+
+def misvalued(item: Entry) -> Iterator[Problem]:
+    """What is wrong with the other values of an entry."""
+    if not isinstance(item.value, YamlMapping):
+        return
+    if (was := item.value.get("was")) and plain(was.value) not in STATES:
+        message = f"'was' of '{item.key}' is {plain(was.value)!r}; {nearest(str(plain(was.value)), STATES)}"
+        yield Problem("E114", message, actions=SEE, where=was.value.where)
+    if percent := item.value.get("percent"):
+        share = plain(percent.value)
+        if isinstance(share, bool) or not isinstance(share, int) or not 0 <= share <= 100:
+            message = f"'percent' of '{item.key}' must be a whole number from 0 to 100; found {share!r}"
+            yield Problem("E114", message, actions=SEE, where=percent.value.where)
+    if (reason := item.value.get("reason")) and not (isinstance(why := plain(reason.value), str) and why.strip()):
+        message = f"'reason' of '{item.key}' must be a sentence that says what the flag is for; found {why!r}"
+        yield Problem("E114", message, actions=SEE, where=reason.value.where)
+    if criterion := item.value.get("criterion"):
+        yield from (replace(problem, actions=SEE) for problem in criterion_of(criterion.value)[1])
+
+
+def _unknown(item: Entry, accepted: Collection[str] = KEYS) -> Iterator[Problem]:
+    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
+        if entry.key not in accepted:
+            message = f"a flag has no key '{entry.key}'; {nearest(entry.key, accepted)}"
+            yield Problem("E115", message, where=entry.where)
+
+
+def taken(item: Entry, below: Flag) -> Problem:
+    """That an extension declares a flag that somebody else has declared."""
+    message = f"two flags are called '{item.key}': {below.where} declares one, and {item.where} another"
+    hint = "An extension names its flags after itself: SPECKIT_, its own name, what is switched."
+    return Problem("E124", message, hint, ("rename the flag of the extension",), item.where)
+
+
+def beyond(item: Entry, below: Flag) -> Iterator[Problem]:
+    """What a workspace may not say of a flag that it does not declare: all but its state and what that rests on."""
+    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
+        if entry.key not in (STATE, *OF_STATE):
+            message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
+            yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
+    if below.state == "permanent" and said(item)[STATE] != "permanent":
+        message = f"{item.key} is permanent and cannot be switched off"
+        hint = f"What is permanent is decided where the flag is declared: {below.where}."
+        yield Problem("E124", message, hint, ("remove the entry",), locate(item.value, (STATE,)))
+
+
+def undeclared(item: Entry, flags: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with a flag that a workspace adds. Without any facts it is a misspelt one."""
+    if not said(item).keys() & (set(FACTS) - set(OF_STATE)):
+        message = f"no flag is called '{item.key}'; {nearest_flag(item.key, flags)}"
+        facts = [fact for fact in FACTS if fact != "evidence" or said(item)[STATE] in ON]
+        hint = f"To declare a flag of your own, give it {', '.join(facts)}."
+        yield Problem(UNDECLARED, message, hint=hint, where=item.where)
+        return
+    yield from _unknown(item)

@@ -1,0 +1,100 @@
+"""Who declares feature flags: the file of the package, installed extensions, and `.speckit/flags.yaml` of a workspace.
+
+What they say is read to entries here; what these mean together is `config.flags.flags`.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from speckit_memory.config.flags.flag_names import PREFIX
+from speckit_memory.config.workspace.settings import FLAGS_FILE
+from speckit_memory.config.workspace.workspace_text import workspace_text
+from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, read
+from speckit_memory.errors import Problem, Where, nearest
+
+SHIPPED_FILE = "config/flags.yaml"
+"""How positions name the file of the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFile:
+    """The entries of one file, and whether they are those of a workspace.
+
+    What an `extension` declares in its code is a file too, whose entries stand where the code does; "" for all others.
+    """
+
+    file: str
+    entries: tuple[Entry, ...]
+    of_workspace: bool = False
+    extension: str = ""
+
+
+def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> Entry:
+    """A flag that an extension declares, as a file would."""
+    said = tuple(Entry(key, where, Scalar(value, where)) for key, value in facts.items())
+    return Entry(name, where, Mapping(said, where))
+
+
+def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:
+    """The file of the package, or a text in its place, and everything that is wrong with its form."""
+    if text is None:
+        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
+    node, problems = _read(text, file)
+    entry = node.get("flags") if isinstance(node, Mapping) else None
+    if entry is None or not isinstance(entry.value, Mapping):
+        missing = Problem("E114", "the file must hold a mapping under 'flags'", where=Where(file, 1, 1))
+        return FlagFile(file, ()), [*problems, missing]
+    return FlagFile(file, entry.value.entries), problems
+
+
+def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
+    """The file of a workspace, empty when there is none, and everything that is wrong with its form."""
+    file = root / FLAGS_FILE
+    text, unread = workspace_text(file)
+    nothing = FlagFile(str(file), (), of_workspace=True)
+    if text is None:
+        return nothing, unread
+    node, problems = _read(text, str(file))
+    if node is None or _empty(node):
+        return nothing, problems
+    if not isinstance(node, Mapping):
+        return nothing, [*problems, _form(node.where, "the file must be a mapping with the key 'flags'")]
+    for other in (entry for entry in node.entries if entry.key != "flags"):
+        message = f"the file has no key '{other.key}'; {nearest(other.key, ('flags',))}"
+        if isinstance(other.value, Mapping) and other.key.startswith(PREFIX):
+            message = f"'{other.key}' is a flag; write it, indented, below a line 'flags:'"
+        problems.append(Problem("E115", message, where=other.where))
+    entry = node.get("flags")
+    if entry is None or _empty(entry.value):
+        return nothing, problems
+    if not isinstance(entry.value, Mapping):
+        return nothing, [*problems, _form(entry.value.where, "'flags' must be a mapping of names to flags")]
+    return FlagFile(str(file), entry.value.entries, of_workspace=True), problems
+
+
+def _read(text: str, file: str) -> tuple[Node | None, list[Problem]]:
+    """What a text says. The state `off` needs no quotes: here it cannot be meant as anything else."""
+    node, problems = read(text, file)
+    entry = node.get("flags") if isinstance(node, Mapping) else None
+    flags = [one.value for one in entry.value.entries] if entry and isinstance(entry.value, Mapping) else []
+    states = {
+        said.value.where
+        for flag in flags
+        if isinstance(flag, Mapping)
+        for said in flag.entries
+        if said.key in ("state", "was") and isinstance(said.value, Scalar) and said.value.value == "off"
+    }
+    return node, [problem for problem in problems if problem.code != "E113" or problem.where not in states]
+
+
+def _empty(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+def _form(where: Where, message: str) -> Problem:
+    hint = "For example: flags: {SPECKIT_NOVELTY_BOOST: {state: enabled}}"
+    return Problem("E114", message, hint, ("see docs/workspace.md",), where)

@@ -1,0 +1,220 @@
+"""Feature flags: what files declare, laid upon one another, and the environment. Read once, by the builder (P4, P11).
+
+shipped < extensions < workspace < environment. An extension declares flags of its own alone; a workspace switches those
+of the product and of extensions on and off, and declares flags of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.flags.criterion import criterion_of
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flag_checks import (
+    FACTS,
+    OF_STATE,
+    STATE,
+    UNDECLARED,
+    beyond,
+    misnamed,
+    misstated,
+    misvalued,
+    said,
+    taken,
+    undeclared,
+    well_named,
+)
+from speckit_memory.config.flags.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
+from speckit_memory.config.flags.flag_names import PREFIX, meant
+from speckit_memory.config.flags.flag_states import ON, STATES, WORDS
+from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
+from speckit_memory.config.yaml.reader import Entry
+from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.errors import Problem, SpeckitError, nearest
+
+Offered = Callable[[], Sequence[FlagFile]]
+"""Loads extensions, if that has not been done, and tells their flags."""
+
+
+def nothing_offered() -> Sequence[FlagFile]:
+    """The flags of no extension."""
+    return ()
+
+
+def load_flags(
+    environ: Mapping[str, str],
+    text: str | None = None,
+    file: str = SHIPPED_FILE,
+    extensions: Sequence[FlagFile] = (),
+) -> dict[str, Flag]:
+    """The flags in force, as `read_flags` has them. Raises with all problems."""
+    flags, problems = read_flags(environ, text, file, extensions)
+    if problems:
+        raise SpeckitError.of(problems)
+    return flags
+
+
+def read_flags(
+    environ: Mapping[str, str],
+    text: str | None = None,
+    file: str = SHIPPED_FILE,
+    extensions: Sequence[FlagFile] = (),
+) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags, and everything wrong with the files and with the environment.
+
+    The workspace is the one that this environment and the working folder name; a `text` stands in the place of all
+    files. A flag to which a layer gives no usable state keeps the one below.
+    """
+    flags, problems = declared_flags(environ, text, file, extensions)
+    return {name: _overridden(flag, environ, problems) for name, flag in flags.items()}, problems
+
+
+def flags_for(
+    environ: Mapping[str, str], named: Collection[str], offered: Offered
+) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags as `read_flags` has them, with those of extensions where somebody names a flag that is none of ours.
+
+    `named` are the flags that steps wait for. Extensions are `offered` to be loaded, which costs time, if need be.
+    """
+    flags, problems = read_flags(environ)
+    strange = not flags.keys() >= set(named)
+    if any(problem.code == UNDECLARED for problem in problems):
+        strange |= not flags.keys() >= _switched(environ)
+    extensions = offered() if strange else ()
+    return read_flags(environ, extensions=extensions) if extensions else (flags, problems)
+
+
+def refused(others: Sequence[FlagFile], new: FlagFile) -> list[Problem]:
+    """What is wrong with the flags of an extension beside those of the package and of other extensions."""
+    problems: list[Problem] = []
+    layered([shipped_flags()[0], *others, new], problems)
+    return problems
+
+
+def declared_flags(
+    environ: Mapping[str, str],
+    text: str | None = None,
+    file: str = SHIPPED_FILE,
+    extensions: Sequence[FlagFile] = (),
+) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags as their files have them, whatever the environment switches, and everything wrong with the files."""
+    shipped, problems = _shipped() if text is None else _lowest(text, file)
+    files = list(extensions)
+    if text is None:
+        workspace, unusable = workspace_flags(resolved(root_named_in(environ)))
+        files.append(workspace)
+        problems = [*problems, *unusable]
+    return layered(files, problems, upon=shipped), problems
+
+
+def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags of the package, or of a text in their place, and what is wrong with them."""
+    read, problems = shipped_flags(text, file)
+    return layered([read], problems), problems
+
+
+@cache
+def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
+    return _lowest(None, SHIPPED_FILE)
+
+
+def layered(
+    files: Sequence[FlagFile], problems: list[Problem], upon: Mapping[str, Flag] | None = None
+) -> dict[str, Flag]:
+    """The flags of files laid upon one another, the lowest first, and all of them `upon` other flags. What cannot be
+    used joins the `problems`."""
+    flags = dict(upon or {})
+    for file in files:
+        for item in file.entries:
+            below = flags.get(item.key)
+            named = list(misnamed(item))
+            found = named or [*misstated(item), *misvalued(item)]
+            if file.of_workspace and not named and STATE in said(item):
+                found += beyond(item, below) if below else undeclared(item, flags)
+            if not found and file.extension and below:
+                found = [taken(item, below)]
+            problems += found
+            if not found:
+                flags[item.key] = _flag(item, file, below)
+    return flags
+
+
+def _flag(item: Entry, file: FlagFile, below: Flag | None) -> Flag:
+    """A flag as an entry without problems has it."""
+    says = said(item)
+    state, decision = str(says[STATE]), {key: says[key] for key in OF_STATE if key in says}
+    if below:
+        return replace(below, state=state, decided=item.where, decision=decision, before=below.state)
+    written = item.value.get("criterion") if isinstance(item.value, YamlMapping) else None
+    return Flag(
+        item.key,
+        state,
+        item.where,
+        item.where,
+        {name: says[name] for name in FACTS if name in says},
+        file.of_workspace,
+        file.extension,
+        criterion_of(written.value)[0] if written else (),
+        decision,
+    )
+
+
+def _switched(environ: Mapping[str, str]) -> set[str]:
+    """What the workspace says something about and a flag can be called."""
+    entries = workspace_flags(resolved(root_named_in(environ)))[0].entries
+    return {item.key for item in entries if well_named(item)}
+
+
+def unknown_variables(
+    environ: Mapping[str, str],
+    others: Collection[str] = (),
+    offered: Offered = nothing_offered,
+) -> list[str]:
+    """A remark on each variable of the environment that begins as ours do and is neither flag nor setting.
+
+    `others` are further names that mean something to the caller; extensions are `offered` when a name is none of ours.
+    Never a failure: another version of the product, or another product, may know the name.
+    """
+    flags, _ = declared_flags(environ)
+    return [remark for _, remark in _strange(environ, {*flags, *others}, offered)]
+
+
+def misspelt_variables(
+    environ: Mapping[str, str], flags: Collection[str], offered: Offered = nothing_offered
+) -> tuple[str, ...]:
+    """The same, but only on variables that most likely mean one of the `flags` or a setting: for every answer."""
+    return tuple(remark for close, remark in _strange(environ, flags, offered) if close)
+
+
+def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offered) -> list[tuple[str, str]]:
+    """What each variable without effect most likely means, "" for nothing, and a remark on it."""
+    known = {*flags, *VARIABLES}
+    strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    if strange:
+        known |= {entry.key for file in offered() for entry in file.entries}
+    found = []
+    for name in (name for name in strange if name not in known):
+        close = meant(name, known)
+        perhaps = f"; did you mean '{close}'?" if close else ": no flag or setting is called so"
+        found.append((close, f"the environment variable {name} has no effect{perhaps}"))
+    return found
+
+
+def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem]) -> Flag:
+    value = environ.get(flag.name)
+    if not value or not value.strip():  # as a shell writes what is not set
+        return flag
+    word = value.strip().lower()
+    wanted = WORDS.get(word, word)
+    if wanted not in STATES:
+        message = f"the environment variable {flag.name} is {value!r}; {nearest(word, (*WORDS, *STATES))}"
+        problems.append(Problem("E030", message))
+        return flag
+    if flag.state == "permanent":
+        if wanted not in ON:
+            problems.append(Problem("E030", f"{flag.name} is permanent and cannot be switched off"))
+        return flag
+    return replace(flag, state=wanted, decided=None, decision={}, before=flag.state)

@@ -1,0 +1,1 @@
+"""The options of a workspace: what each accepts, and its default."""

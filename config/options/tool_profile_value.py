@@ -1,0 +1,20 @@
+"""The key `profile` of `config.yaml`."""
+
+from __future__ import annotations
+
+from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.options.workspace_values import empty, form
+from speckit_memory.config.yaml.reader import Entry, Scalar
+from speckit_memory.errors import Problem
+
+
+def tool_profile_of(entry: Entry | None, problems: list[Problem]) -> ToolProfile:
+    """What is written under `profile`; what is wrong with it is added to the problems and counts as not written."""
+    if entry is None or empty(entry.value):
+        return "full"
+    written = entry.value.value if isinstance(entry.value, Scalar) else None
+    for accepted in TOOL_PROFILES:
+        if written == accepted:
+            return accepted
+    problems.append(form(entry.value, "'profile'", " or ".join(f'"{each}"' for each in TOOL_PROFILES)))
+    return "full"

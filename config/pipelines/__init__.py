@@ -1,0 +1,1 @@
+"""Pipeline files: found, read, layered and merged."""

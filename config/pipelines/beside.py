@@ -1,0 +1,106 @@
+"""The keys `shadows` and `dark_runs` of a pipeline file: whole pipelines that run beside it (features P4, P5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.errors import Problem, Where, nearest
+from speckit_memory.errors.echo import abridged
+
+BesideMode = Literal["dark_run", "shadow"]
+
+MODES: dict[str, BesideMode] = {"shadows": "shadow", "dark_runs": "dark_run"}
+"""The keys, and how the pipelines that they list run."""
+
+MOST_BESIDE = 8
+"""Variants of one pipeline, those of flags included. Each one answers the query once more."""
+
+DARK_SHARE = 0.05
+"""The share of the queries that a dark run sees unless its entry says otherwise: what it costs under load is told by a
+sample, and each one costs the server as much as a search."""
+LONGEST_NAME = 60
+"""Characters of the name that an entry gives itself."""
+
+SHARES: dict[BesideMode, float] = {"shadow": 1.0, "dark_run": DARK_SHARE}
+"""The share of the queries that a pipeline sees unless its entry says otherwise."""
+KEYS = {"shadow": ("use", "sample", "interleave", "name"), "dark_run": ("use", "sample", "name")}
+"""What an entry may say. Whose result is discarded cannot be mixed into an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One entry: the preset or file `use`, and the share of queries that it sees, (0, 1].
+
+    `interleave` has its answers mixed with those of the control; `name` is "" when it is called as its file says.
+    """
+
+    mode: BesideMode
+    use: str
+    where: Where
+    name: str = ""
+    sample: float = 1.0
+    interleave: bool = False
+
+
+def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] | None:
+    """The entries of a key, None when it is not written. What is wrong joins the `problems`, and is left out."""
+    if entry is None:
+        return None
+    mode = MODES[entry.key]
+    if isinstance(entry.value, Scalar) and entry.value.value is None:
+        return ()
+    if not isinstance(entry.value, Sequence):
+        example = f"{entry.key}: [rrf, {{use: other.yaml, sample: 0.2}}]"
+        message = f"'{entry.key}' must be a list of presets and files; for example {example}"
+        problems.append(Problem("E114", message, where=entry.value.where))
+        return ()
+    if len(entry.value.items) > MOST_BESIDE:
+        message = f"'{entry.key}' lists {len(entry.value.items):,} pipelines; at most {MOST_BESIDE} run beside one"
+        problems.append(Problem("E114", message, where=entry.value.items[MOST_BESIDE].where))
+    return tuple(_entries(entry.value.items[:MOST_BESIDE], mode, entry.key, problems))
+
+
+def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list[Problem]) -> Iterator[Beside]:
+    for item in items:
+        if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
+            yield Beside(mode, item.value, item.where, sample=SHARES[mode])
+        elif isinstance(item, Mapping):
+            found = _entry(item, mode, key, problems)
+            if found is not None:
+                yield found
+        else:
+            message = f"an entry of '{key}' must be a preset, a file, or a mapping with 'use'; found {plain(item)!r}"
+            problems.append(Problem("E114", message, where=item.where))
+
+
+def _entry(node: Mapping, mode: BesideMode, key: str, problems: list[Problem]) -> Beside | None:
+    before = len(problems)
+    for entry in node.entries:
+        if entry.key not in KEYS[mode]:
+            message = f"an entry of '{key}' has no key '{abridged(entry.key)}'; {nearest(entry.key, KEYS[mode])}"
+            problems.append(Problem("E115", message, where=entry.where))
+    value = {entry.key: plain(entry.value) for entry in node.entries}
+    use, name, sample = value.get("use"), value.get("name", ""), value.get("sample", SHARES[mode])
+    if not isinstance(use, str) or not use:
+        message = f"an entry of '{key}' needs the key 'use', a preset or a file"
+        problems.append(Problem("E114", message, where=_place(node, "use")))
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or ("name" in value and not name.strip()):
+        message = f"the name of an entry of '{key}' must be a text of 1 to {LONGEST_NAME} characters; found {name!r}"
+        problems.append(Problem("E114", message, where=_place(node, "name")))
+    if isinstance(sample, bool) or not isinstance(sample, int | float) or not 0 < sample <= 1:
+        message = f"'sample' must be a share of queries above 0 and at most 1; found {sample!r}"
+        problems.append(Problem("E114", message, where=_place(node, "sample")))
+    if not isinstance(value.get("interleave", False), bool):
+        message = f"'interleave' must be true or false; found {value['interleave']!r}"
+        problems.append(Problem("E114", message, where=_place(node, "interleave")))
+    if len(problems) > before:
+        return None
+    return Beside(mode, str(use), node.where, str(name), float(str(sample)), bool(value.get("interleave")))
+
+
+def _place(node: Mapping, key: str) -> Where:
+    entry = node.get(key)
+    return entry.value.where if entry else node.where

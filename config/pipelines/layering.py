@@ -1,0 +1,82 @@
+"""How what a file says is laid upon what it inherits (feature P2).
+
+What a file does not name keeps its inherited value. A slot that it lists has the steps of that list; one that it edits
+(`config.pipelines.slot_edits`) has the inherited steps but for what is added, changed and removed.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from dataclasses import replace
+
+from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
+from speckit_memory.config.pipelines.slot_edits import edited
+from speckit_memory.config.yaml.reader import Mapping, Node, Sequence
+from speckit_memory.errors import Problem, Where
+
+
+def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict[str, tuple[Step, ...]]:
+    """The steps of a file and of those it extends, the nearest first. What cannot be edited joins the `problems`.
+
+    The nearest file that lists a slot decides which steps stand there, in which order and behind which flags; nearer
+    ones may edit them. A step that the file below has as well, under the same id and component, says only what differs.
+    """
+    slots: dict[str, tuple[Step, ...]] = dict.fromkeys(SLOTS, ())
+    for file in reversed(files):
+        for slot, steps in file.slots.items():
+            if steps is not None:
+                slots[slot] = tuple(_heir(step, slots[slot]) for step in steps)
+        for slot, edits in file.edits.items():
+            slots[slot] = edited(slots[slot], edits, slot, problems)
+    return slots
+
+
+def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
+    """The step with what it leaves to the step that it restates."""
+    below = next((other for other in inherited if (other.id, other.use) == (step.id, step.use)), None)
+    if below is None:
+        return step
+    return replace(
+        step,
+        params=merged(below.params, step.params),
+        optional=step.optional if "optional" in step.places else below.optional,
+        places={key: at for key, at in below.places.items() if key not in NEVER_INHERITED} | step.places,
+    )
+
+
+def holds(node: Node | Step, where: Where) -> bool:
+    """Whether a value that was written at this place is part of a value, or of the parameters of a step."""
+    match node:
+        case Step(params=params):
+            return holds(params, where)
+        case Mapping(entries=entries):
+            return any(where in (entry.where, entry.value.where) or holds(entry.value, where) for entry in entries)
+        case Sequence(items=items):
+            return any(item.where == where or holds(item, where) for item in items)
+    return False
+
+
+def without(mapping: Mapping, path: tuple[str | int, ...]) -> Mapping:
+    """The mapping without the entry or the member of a list at `path`."""
+    found = _without(mapping, path)
+    return found if isinstance(found, Mapping) else mapping
+
+
+def _without(node: Node, path: tuple[str | int, ...]) -> Node:
+    first, rest = path[0], path[1:]
+    if isinstance(node, Mapping):
+        kept = (
+            replace(entry, value=_without(entry.value, rest)) if entry.key == first else entry
+            for entry in node.entries
+            if rest or entry.key != first
+        )
+        return replace(node, entries=tuple(kept))
+    if isinstance(node, Sequence):
+        members = (
+            _without(item, rest) if place == first else item
+            for place, item in enumerate(node.items)
+            if rest or place != first
+        )
+        return replace(node, items=tuple(members))
+    return node

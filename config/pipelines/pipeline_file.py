@@ -1,0 +1,364 @@
+"""Pass 2: positioned values to the shape of a pipeline file (features P1, P2).
+
+This pass knows the four stages and the keys that every step has. It knows no component: parameters stay positioned
+values until the pipeline package binds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from speckit_memory.config.pipelines.beside import MODES, Beside, beside
+from speckit_memory.config.pipelines.sources import DEFAULT
+from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.errors import Problem, Where, nearest
+from speckit_memory.errors.echo import LISTED, abridged, listed
+
+SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
+"""Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
+
+CANDIDATE_SLOTS = SLOTS[:3]
+
+NEVER_INHERITED = ("flag", "replaces")
+"""Keys that decide whether a listed step takes part: that is said by the list it stands in."""
+
+LONGEST_BUDGET = 86_400_000
+"""Milliseconds: a day."""
+BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
+"""Latency budgets per complexity (feature P10)."""
+
+MOST_STEPS = 200
+"""Steps of one list. Every one is checked against every other, and the shipped pipelines have up to twenty."""
+
+_STAGES = ("candidates", "fusion", "rerank", "annotate")
+_TOP_KEYS = ("pipeline", "description", "extends", *MODES, "budgets_ms", *_STAGES)
+STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
+"""What the frame understands of a step; all other keys are the component's."""
+PLACEMENT_KEYS = ("before", "after")
+"""Further keys of a step that is added or changed: the step beside which it goes."""
+INSTRUCTIONS = ("add", "change", "remove")
+"""What a slot may say in the place of a list of steps."""
+_HOW = {
+    "change: [{id: ID, before: OTHER}] moves a step": ("move", "reorder", "order", "place", "before", "after"),
+    "change: [{id: ID, PARAM: VALUE}] changes a step": ("replace", "override", "set", "update", "edit", "modify"),
+    "add: [{use: NAME, before: OTHER}] adds a step": ("insert", "append", "prepend"),
+    "remove: [ID] leaves a step out": ("disable", "disabled", "drop", "delete", "skip", "exclude", "without"),
+}
+"""What to write in the place of words that other tools have for the same."""
+_SWITCHES = ("enabled", "enable", "active", "disabled", "disable", "skip", "on", "off")
+LEAVE_OUT = "leave out the key to inherit the steps"
+"""What to do about a part behind which nothing stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as written. `params` are the keys that belong to the component.
+
+    With `flags` the step takes part while one of them is on.
+    """
+
+    slot: str
+    use: str
+    id: str
+    where: Where
+    params: Mapping
+    flags: tuple[str, ...] = ()
+    optional: bool = False
+    replaces: str = ""
+    places: dict[str, Where] = field(default_factory=dict)
+    """The place of each key that the frame understands."""
+    before: str = ""
+    after: str = ""
+    """Ids of the steps beside which an added or changed one goes; "" in lists."""
+
+    @property
+    def waits_for(self) -> str:
+        """Its flags, for people; "none" without."""
+        return " or ".join(self.flags) or "none"
+
+    def place(self, key: str) -> Where:
+        """Where a key of the frame stands; the step itself when it was not written."""
+        return self.places.get(key, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What a file changes of the steps that it inherits, in one slot. Of `change` only the id need be said."""
+
+    add: tuple[Step, ...] = ()
+    change: tuple[Step, ...] = ()
+    remove: tuple[tuple[str, Where], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFile:
+    """One pipeline file as written; None marks a slot of which the file lists no steps."""
+
+    file: str
+    name: str
+    description: str
+    extends: str
+    extends_where: Where
+    budgets_ms: dict[str, float]
+    """Those that the file mentions."""
+    slots: dict[str, tuple[Step, ...] | None]
+    places: dict[str, Where]
+    """Where each slot stands, the file itself for those it does not mention; and each budget that it mentions."""
+    edits: dict[str, Edits] = field(default_factory=dict)
+    """What it changes of the slots of which it lists no steps."""
+    beside: dict[str, tuple[Beside, ...] | None] = field(default_factory=dict)
+    """What runs beside it, by the key that says so; None for a key that it does not write."""
+
+    def mentions(self, slot: str) -> bool:
+        """Whether the file says anything about a slot."""
+        return self.slots[slot] is not None or slot in self.edits
+
+    def written(self) -> Iterator[Step]:
+        """Every step of which the file says something."""
+        for slot in SLOTS:
+            yield from self.steps(slot)
+            if slot in self.edits:
+                yield from self.edits[slot].change
+
+    def steps(self, slot: str) -> tuple[Step, ...]:
+        """The steps that the file brings into a slot."""
+        return self.edits[slot].add if slot in self.edits else self.slots[slot] or ()
+
+
+def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
+    """The shape of a pipeline file and everything that is wrong with it. A broken part counts as not written."""
+    problems: list[Problem] = []
+    start = Where(file, 1, 1)
+    if node is None:
+        node = Mapping((), start)
+    if not isinstance(node, Mapping):
+        problems.append(_form(node.where, "a pipeline file", "a mapping of stages", node))
+        node = Mapping((), start)
+    _report_unknown(node.entries, _TOP_KEYS, "a pipeline file", problems)
+    candidates = _candidates(node.get("candidates"), problems)
+    sources = {
+        slot: (candidates.get(slot) if candidates else None) if slot in CANDIDATE_SLOTS else node.get(slot)
+        for slot in SLOTS
+    }
+    edits = {
+        slot: _edits(slot, entry.value, problems)
+        for slot, entry in sources.items()
+        if entry is not None and isinstance(entry.value, Mapping) and not entry.value.get("use")
+    }
+    slots = {slot: None if slot in edits else _steps(slot, entry, problems) for slot, entry in sources.items()}
+    budgets = _budgets(node.get("budgets_ms"), problems)
+    return (
+        PipelineFile(
+            file=file,
+            name=_text(node.get("pipeline"), "", problems),
+            description=_text(node.get("description"), "", problems),
+            extends=_text(node.get("extends"), DEFAULT, problems),
+            extends_where=extends.value.where if (extends := node.get("extends")) else node.where,
+            budgets_ms={name: value for name, (value, _) in budgets.items()},
+            slots=slots,
+            places={slot: entry.where if entry else node.where for slot, entry in sources.items()}
+            | {name: where for name, (_, where) in budgets.items()},
+            edits=edits,
+            beside={key: beside(node.get(key), problems) for key in MODES},
+        ),
+        problems,
+    )
+
+
+def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
+    return Problem("E114", f"{what} must be {expected}; found {_found(found)}", where=where)
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, Scalar):
+        return "nothing" if node.value is None else abridged(repr(node.value))
+    return "a list" if isinstance(node, Sequence) else "a mapping"
+
+
+def _how(key: str) -> str:
+    return next((how for how, words in _HOW.items() if key in words), "")
+
+
+def instead_of_switch(key: str, step: Step) -> str:
+    """What switches a step on or off, where a key says so that is none; "" for any other key."""
+    if key.lower() not in _SWITCHES:
+        return ""
+    edit = f"{step.slot}: {{remove: [{step.id}]}}"
+    edit = f"candidates: {{{edit}}}" if step.slot in CANDIDATE_SLOTS else edit
+    return f"a step that stands in the file takes part, and {edit} leaves an inherited one out"
+
+
+def _report_unknown(
+    entries: Iterable[Entry],
+    accepted: Iterable[str],
+    owner: str,
+    problems: list[Problem],
+    how: Callable[[str], str] = lambda _: "",
+) -> None:
+    names = tuple(accepted)
+    unknown = [entry for entry in entries if entry.key not in names]
+    for entry in unknown[:LISTED]:
+        message = f"{owner} has no key '{abridged(entry.key)}'; {how(entry.key) or nearest(entry.key, names)}"
+        problems.append(Problem("E115", message, where=entry.where))
+    if further := unknown[LISTED:]:
+        message = f"{owner} does not have {len(further):,} more of the keys that follow"
+        problems.append(Problem("E115", message, where=further[0].where))
+
+
+def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
+    if entry is None:
+        return default
+    if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
+        return entry.value.value
+    problems.append(_form(entry.value.where, f"'{entry.key}'", "a text", entry.value))
+    return default
+
+
+def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, tuple[float, Where]]:
+    budgets: dict[str, tuple[float, Where]] = {}
+    if entry is None:
+        return budgets
+    if not isinstance(entry.value, Mapping):
+        problems.append(
+            _form(entry.value.where, "'budgets_ms'", "a mapping of complexity to milliseconds", entry.value)
+        )
+        return budgets
+    _report_unknown(entry.value.entries, BUDGETS_MS, "'budgets_ms'", problems)
+    for item in entry.value.entries:
+        value = plain(item.value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_BUDGET:
+            accepted = f"a number of milliseconds above 0, up to {LONGEST_BUDGET:,}"
+            message = f"the budget '{item.key}' must be {accepted}; found {abridged(repr(value))}"
+            problems.append(Problem("E114", message, where=item.value.where))
+        elif item.key in BUDGETS_MS:
+            budgets[item.key] = float(value), item.value.where
+    return budgets
+
+
+def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
+    if entry is None:
+        return None
+    if not isinstance(entry.value, Mapping):
+        expected = "a mapping with 'understand', 'channels' and 'recover'"
+        problems.append(_form(entry.value.where, "'candidates'", expected, entry.value))
+        return None
+    _report_unknown(entry.value.entries, CANDIDATE_SLOTS, "'candidates'", problems)
+    return entry.value
+
+
+def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Step, ...] | None:
+    if entry is None:
+        return None
+    if not isinstance(entry.value, Sequence):
+        expected = f"a list of steps, or a mapping with {listed(INSTRUCTIONS)}"
+        wrong = _form(entry.value.where, f"'{slot}'", expected, entry.value)
+        nothing = isinstance(entry.value, Scalar) and entry.value.value is None
+        problems.append(replace(wrong, actions=(f"write {slot}: [] for no steps", LEAVE_OUT)) if nothing else wrong)
+        return None
+    if len(entry.value.items) > MOST_STEPS:
+        message = f"'{slot}' lists {len(entry.value.items):,} steps; at most {MOST_STEPS} are accepted"
+        problems.append(Problem("E114", message, where=entry.value.items[MOST_STEPS].where))
+        return None
+    return tuple(_each_step(slot, entry.value, problems))
+
+
+def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
+    _report_unknown(node.entries, INSTRUCTIONS, f"'{slot}'", problems, _how)
+    said: dict[str, tuple[Node, ...]] = {}
+    for name in INSTRUCTIONS:
+        entry = node.get(name)
+        items = entry.value.items if entry and isinstance(entry.value, Sequence) else ()
+        if entry and not isinstance(entry.value, Sequence) and plain(entry.value) is not None:
+            problems.append(_form(entry.value.where, f"'{name}' of '{slot}'", "a list", entry.value))
+        if len(items) > MOST_STEPS:
+            message = f"'{name}' of '{slot}' lists {len(items):,} steps; at most {MOST_STEPS} are accepted"
+            problems.append(Problem("E114", message, where=items[MOST_STEPS].where))
+            items = ()
+        said[name] = items
+    removed: list[tuple[str, Where]] = []
+    for item in said["remove"]:
+        if isinstance(item, Scalar) and isinstance(item.value, str):
+            removed.append((item.value, item.where))
+        else:
+            problems.append(_form(item.where, f"'remove' of '{slot}'", "a list of ids", item))
+    return Edits(
+        add=tuple(_each_step(slot, Sequence(said["add"], node.where), problems, "add")),
+        change=tuple(_each_step(slot, Sequence(said["change"], node.where), problems, "change")),
+        remove=tuple(removed),
+    )
+
+
+def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instruction: str = "") -> Iterator[Step]:
+    """The steps of a list, of the whole slot or of one instruction."""
+    keys = (*STEP_KEYS, *PLACEMENT_KEYS) if instruction else STEP_KEYS
+    naming = ("id", "use") if instruction == "change" else ("use",)
+    for item in sequence.items:
+        if isinstance(item, Scalar) and isinstance(item.value, str) and instruction != "change":
+            item = Mapping((Entry("use", item.where, item),), item.where)  # noqa: PLW2901 - shorthand: `- mmr`
+        if not isinstance(item, Mapping):
+            problems.append(_form(item.where, f"a step of '{slot}'", f"a mapping with the key '{naming[0]}'", item))
+            continue
+        if not any(item.get(key) for key in naming):
+            found = listed([entry.key for entry in item.entries]) or "nothing"
+            message = f"a step of '{slot}' needs the key '{naming[0]}'; found {found}"
+            problems.append(Problem("E114", message, where=item.where))
+            continue
+        read = _StepKeys(item, problems)
+        name = read.text("use", "")
+        yield Step(
+            slot=slot,
+            use=name,
+            id=read.text("id", name),
+            where=item.where,
+            params=Mapping(tuple(e for e in item.entries if e.key not in keys), item.where),
+            flags=read.names("flag"),
+            optional=read.switch("optional"),
+            replaces=read.name("replaces"),
+            places={e.key: e.value.where for e in item.entries if e.key in keys},
+            before=read.name("before") if instruction else "",
+            after=read.name("after") if instruction else "",
+        )
+
+
+class _StepKeys:
+    """Reads the keys of the frame from a step, reporting values of a wrong type."""
+
+    def __init__(self, step: Mapping, problems: list[Problem]) -> None:
+        self.step = step
+        self.problems = problems
+
+    def text(self, key: str, default: str) -> str:
+        """A text key."""
+        return _text(self.step.get(key), default, self.problems)
+
+    def name(self, key: str) -> str:
+        """A key with the name of a flag or a step, "" when absent. An empty one is refused: it does nothing."""
+        name = self.text(key, "")
+        if (entry := self.step.get(key)) and plain(entry.value) == "":
+            self.problems.append(_form(entry.value.where, f"'{key}'", "a name", entry.value))
+        return name
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """A key with one name or a list of them."""
+        entry = self.step.get(key)
+        if entry is None or not isinstance(entry.value, Sequence):
+            name = self.name(key)
+            return (name,) if name else ()
+        names = [plain(item) for item in entry.value.items]
+        if names and len(set(map(str, names))) == len(names) and all(isinstance(name, str) and name for name in names):
+            return tuple(map(str, names))
+        message = f"'{key}' must be a name or a list of different names; found {names!r}"
+        self.problems.append(Problem("E114", message, where=entry.value.where))
+        return ()
+
+    def switch(self, key: str) -> bool:
+        """A true/false key, false when absent."""
+        entry = self.step.get(key)
+        if entry is None:
+            return False
+        value = plain(entry.value)
+        if not isinstance(value, bool):
+            self.problems.append(_form(entry.value.where, f"'{key}'", "true or false", entry.value))
+            return False
+        return value

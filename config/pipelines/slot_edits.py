@@ -1,0 +1,133 @@
+"""What a file adds to, changes in and removes from the steps that it inherits (feature P2).
+
+Steps that are changed stay in their places unless they say another. Then those that are added or moved go where they
+say, in the order in which they are written, or to the end; so `before` and `after` may name each other's steps, and
+those that are removed, which leave last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.pipeline_file import Edits, Step
+from speckit_memory.errors import Problem, nearest
+
+
+def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Problem]) -> tuple[Step, ...]:
+    """The steps of a slot after the edits. An instruction that cannot be followed joins the `problems`, and is not."""
+    ids = [step.id for step in below]
+    problems += _contradictions(ids, edits, slot)
+    changes: dict[str, Step] = {}
+    for step in edits.change:
+        problems += _useless_change(step, below)
+        changes.setdefault(step.id, step)
+    added: dict[str, Step] = {}
+    for step in edits.add:
+        if step.id not in ids:
+            added.setdefault(step.id, step)
+    steps = [_changed(step, changes[step.id]) if step.id in changes else step for step in below]
+    placed = [changes[step.id] for step in below if step.id in changes and _beside(changes[step.id])]
+    for step in (*placed, *added.values()):
+        problems += _misplaced(step, [*ids, *added], slot)
+    order = _order(ids, [*placed, *added.values()], problems)
+    removed = {name for name, _ in edits.remove}
+    # what waits for a flag to take a place that is gone goes with it
+    removed |= {step.id for step in below if step.flags and step.replaces in removed and step.id not in changes}
+    present = {step.id: step for step in reversed(steps)} | added
+    repeated = [
+        step for place, step in enumerate(steps) if step.id in ids[:place] and step.id not in removed
+    ]  # refused by the rules of pipelines
+    return (*(present[name] for name in order if name not in removed), *repeated)
+
+
+def _beside(step: Step) -> str:
+    return step.before or step.after
+
+
+def _order(ids: Sequence[str], placed: Sequence[Step], problems: list[Problem]) -> list[str]:
+    """The ids after every placed step has gone beside the one that it names; several behind one keep their order."""
+    known = {*ids, *(step.id for step in placed)}
+    order = [name for name in dict.fromkeys(ids) if name not in {step.id for step in placed}]
+    behind: dict[str, list[str]] = {}
+    waiting = list(placed)
+    while waiting:
+        step = next((one for one in waiting if not _beside(one) or _beside(one) in order), None)
+        if step is None:
+            if all(_beside(one) in known and _beside(one) != one.id for one in waiting):  # else it has been told
+                names = ", ".join(f"'{one.id}'" for one in waiting)
+                message = f"{names} go beside one another alone; let one of them name a step that stays where it is"
+                problems.append(Problem("E119", message, where=waiting[0].where))
+            return [*order, *(one.id for one in waiting)]
+        waiting.remove(step)
+        if step.before:
+            order.insert(order.index(step.before), step.id)
+        elif step.after:
+            last = behind.setdefault(step.after, [step.after])
+            order.insert(order.index(last[-1]) + 1, step.id)
+            last.append(step.id)
+        else:
+            order.append(step.id)
+    return order
+
+
+def _changed(below: Step, step: Step) -> Step:
+    """An inherited step with what a change says of it; its component and what the change does not name stay."""
+    return replace(
+        below,
+        where=step.where,
+        params=merged(below.params, step.params),
+        flags=step.flags or below.flags,
+        optional=step.optional if "optional" in step.places else below.optional,
+        replaces=step.replaces or below.replaces,
+        places=below.places | step.places,
+    )
+
+
+def _contradictions(ids: Collection[str], edits: Edits, slot: str) -> Iterator[Problem]:
+    added: set[str] = set()
+    for step in edits.add:
+        if step.id in ids:
+            message = f"'{slot}' has a step '{step.id}' already; change it, or give the new one another 'id'"
+            yield Problem("E119", message, where=step.place("id" if "id" in step.places else "use"))
+        elif step.id in added:
+            yield Problem("E119", f"'{step.id}' is added twice; give one another 'id'", where=step.where)
+        added.add(step.id)
+    removed: set[str] = set()
+    changed: set[str] = set()
+    for name, where in edits.remove:
+        if name not in ids:
+            message = f"there is no step '{name}' to remove from '{slot}'; {nearest(name, ids)}"
+            yield Problem("E119", message, where=where)
+        elif name in removed:
+            yield Problem("E119", f"'{name}' is removed twice; once is enough", where=where)
+        removed.add(name)
+    for step in edits.change:
+        if step.id not in ids:
+            message = f"there is no step '{step.id}' to change in '{slot}'; {nearest(step.id, ids)}"
+            yield Problem("E119", message, where=step.place("id" if "id" in step.places else "use"))
+        elif step.id in removed:
+            yield Problem("E119", f"'{step.id}' is changed and removed; keep one of the two", where=step.where)
+        elif step.id in changed:
+            yield Problem("E119", f"'{step.id}' is changed twice; say it all in one entry", where=step.where)
+        changed.add(step.id)
+
+
+def _useless_change(step: Step, below: Sequence[Step]) -> Iterator[Problem]:
+    uses = {other.use for other in below if other.id == step.id}
+    if step.use and uses and step.use not in uses:
+        message = f"'{step.id}' is a step '{min(uses)}', and no change makes it '{step.use}'"
+        hint = f"Add the new step with 'before: {step.id}', and remove '{step.id}'."
+        yield Problem("E119", message, hint=hint, where=step.place("use"))
+
+
+def _misplaced(step: Step, ids: Collection[str], slot: str) -> Iterator[Problem]:
+    if step.before and step.after:
+        message = f"'{step.id}' goes before '{step.before}' and after '{step.after}'; name one of the two"
+        yield Problem("E119", message, where=step.place("after"))
+    elif (beside := _beside(step)) and (beside not in ids or beside == step.id):
+        key = "before" if step.before else "after"
+        others = [name for name in ids if name != step.id]
+        message = f"'{slot}' has no other step '{beside}' for '{step.id}' to go {key}; {nearest(beside, others)}"
+        yield Problem("E119", message, where=step.place(key))

@@ -1,0 +1,1 @@
+"""The settings of a workspace, and the value of each that is in force."""

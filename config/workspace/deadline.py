@@ -1,0 +1,37 @@
+"""After how long a search leaves out what is costly or optional (feature P9)."""
+
+from __future__ import annotations
+
+import math
+
+from speckit_memory.config.workspace.settings import DEADLINE_MS, DEADLINE_VARIABLE, Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError
+
+LONGEST_MS = 1e9
+"""Eleven days; whoever writes more means no deadline, and clocks count in nanoseconds."""
+
+
+def deadline_in_force(config: Settings) -> float | None:
+    """The deadline of searches in milliseconds, None for none: environment, then the workspace's file, then default.
+
+    Raises SpeckitError for what the environment or the file says wrongly.
+    """
+    written = config.environ.get(DEADLINE_VARIABLE)
+    in_file = load_workspace_config(config.root).deadline_ms
+    return deadline_of(written, DEADLINE_VARIABLE) if written else min(in_file or DEADLINE_MS, LONGEST_MS)
+
+
+def deadline_of(value: float | str, name: str) -> float | None:
+    """A deadline in milliseconds as somebody wrote it under `name`, None for none. Raises E030."""
+    try:
+        milliseconds = float(value)
+    except ValueError:
+        milliseconds = math.nan
+    if not 0 <= milliseconds < math.inf:
+        raise SpeckitError(
+            "E030",
+            f"{name} is '{value}'; accepted: a number of milliseconds, 0 for no deadline",
+            actions=(f"set {name} to a number such as {DEADLINE_MS:g}",),
+        )
+    return min(milliseconds, LONGEST_MS) or None

@@ -1,0 +1,64 @@
+"""How installed extensions run: environment, then the workspace's file, then in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.config.workspace.extension_modes import ACCEPTED_MEMORY, MEMORY_MB, MODES, Mode, enough
+from speckit_memory.config.workspace.settings import EXTENSIONS_MEMORY_VARIABLE, EXTENSIONS_VARIABLE, Settings, settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionSettings:
+    """Where extensions run, and the address space in megabytes of a process of their own; 0 is no limit."""
+
+    mode: Mode = "trusted"
+    memory_mb: int = MEMORY_MB
+
+
+def extensions_in_force(environ: Mapping[str, str] | None = None, root: Path | None = None) -> ExtensionSettings:
+    """What holds for the stores of `root` in this process, which has a workspace of its own: the stricter of the two.
+
+    So whoever evaluates or demonstrates in a folder elsewhere runs no extension that the workspace keeps apart. Raises
+    SpeckitError for what the environment or a file says wrongly.
+    """
+    here = settings(environ=environ)
+    there = here if root is None else settings(root=root, environ=environ)
+    found = [_said(config) for config in ((there,) if there.root == here.root else (there, here))]
+    return max(found, key=lambda one: MODES.index(one.mode))
+
+
+def _said(config: Settings) -> ExtensionSettings:
+    in_file = load_workspace_config(config.root)
+    written = config.environ.get(EXTENSIONS_VARIABLE, "").strip().lower()
+    memory = config.environ.get(EXTENSIONS_MEMORY_VARIABLE, "").strip()
+    memory_in_file = MEMORY_MB if in_file.extensions_memory_mb is None else in_file.extensions_memory_mb
+    return ExtensionSettings(
+        mode=_mode(written) if written else in_file.extensions or "trusted",
+        memory_mb=_megabytes(memory) if memory else memory_in_file,
+    )
+
+
+def _mode(written: str) -> Mode:
+    for mode in MODES:
+        if mode == written:
+            return mode
+    raise SpeckitError(
+        "E030",
+        f"{EXTENSIONS_VARIABLE} is '{written}'; {nearest(written, MODES)}",
+        actions=(f"set {EXTENSIONS_VARIABLE} to one of {', '.join(MODES)}",),
+    )
+
+
+def _megabytes(written: str) -> int:
+    if not (written.isascii() and written.isdigit() and len(written) < 10 and enough(int(written))):
+        raise SpeckitError(
+            "E030",
+            f"{EXTENSIONS_MEMORY_VARIABLE} is '{written}'; accepted: {ACCEPTED_MEMORY}",
+            actions=(f"set {EXTENSIONS_MEMORY_VARIABLE} to a number such as {MEMORY_MB}",),
+        )
+    return int(written)

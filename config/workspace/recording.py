@@ -1,0 +1,26 @@
+"""What is noted beside answers: environment, then the workspace's file, then what is shipped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from speckit_memory.config.options.recording_modes import RECORDED, Recording
+from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE, Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError, nearest
+
+
+def recording_in_force(config: Settings) -> Recording:
+    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    in_file = load_workspace_config(config.root).evaluation
+    written = config.environ.get(EVALUATION_VARIABLE, "").strip().lower()
+    if not written:
+        return in_file
+    for recorded in RECORDED:
+        if recorded == written:
+            return replace(in_file, record=recorded)
+    raise SpeckitError(
+        "E030",
+        f"{EVALUATION_VARIABLE} is '{written}'; {nearest(written, RECORDED)}",
+        actions=(f"set {EVALUATION_VARIABLE} to one of {', '.join(RECORDED)}",),
+    )

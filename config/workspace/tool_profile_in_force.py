@@ -1,0 +1,25 @@
+"""Who decides which tools are offered: the call, environment, then the workspace's file, then what is shipped."""
+
+from __future__ import annotations
+
+from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError, nearest
+
+
+def tool_profile_in_force(config: Settings, called: ToolProfile | None = None) -> ToolProfile:
+    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    if called is not None:
+        return called
+    written = config.environ.get(PROFILE_VARIABLE, "").strip().lower()
+    if not written:
+        return load_workspace_config(config.root).profile
+    for accepted in TOOL_PROFILES:
+        if accepted == written:
+            return accepted
+    raise SpeckitError(
+        "E030",
+        f"{PROFILE_VARIABLE} is '{written}'; {nearest(written, TOOL_PROFILES)}",
+        actions=(f"set {PROFILE_VARIABLE} to one of {', '.join(TOOL_PROFILES)}",),
+    )

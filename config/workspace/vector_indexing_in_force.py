@@ -1,0 +1,24 @@
+"""Who decides on the index of vectors: environment, then the workspace's file, then what is shipped."""
+
+from __future__ import annotations
+
+from speckit_memory.config.options.vector_indexing import ACCEPTED, LEAST_PASSAGES, VectorIndexing, understood
+from speckit_memory.config.workspace.settings import VECTOR_INDEX_VARIABLE, Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError
+
+
+def vector_indexing_in_force(config: Settings) -> VectorIndexing:
+    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    in_file = load_workspace_config(config.root).vector_index
+    written = config.environ.get(VECTOR_INDEX_VARIABLE, "").strip().lower()
+    if not written:
+        return in_file
+    is_number = written.isascii() and written.isdigit() and len(written) <= 10
+    if found := understood(int(written) if is_number else written):
+        return found
+    raise SpeckitError(
+        "E030",
+        f"{VECTOR_INDEX_VARIABLE} is '{written}'; accepted: {ACCEPTED}",
+        actions=(f"set {VECTOR_INDEX_VARIABLE} to a number such as {LEAST_PASSAGES}",),
+    )

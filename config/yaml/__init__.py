@@ -1,0 +1,1 @@
+"""YAML read as plain values with positions."""

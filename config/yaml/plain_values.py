@@ -1,0 +1,77 @@
+"""Plain Python data to the values that a YAML text is read as: the same form, with paths of keys for positions."""
+
+from __future__ import annotations
+
+from collections import abc
+from math import isfinite
+
+from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, Entry, Mapping, Node, Plain, Scalar, Sequence
+from speckit_memory.errors import Problem, Where
+from speckit_memory.errors.echo import abridged
+
+
+def from_plain(value: object, file: str) -> tuple[Node, list[Problem]]:
+    """The value and everything in it that no YAML text could say, which counts as null.
+
+    Nothing of what was given is kept: changing it later changes nothing here. `file` names it in problems.
+    """
+    reader = _Reader(file)
+    node = reader.convert(value, "", 0)
+    if reader.values > MOST_VALUES:
+        message = f"more than {MOST_VALUES:,} keys and values"
+        return node, [Problem("E114", message, where=Where(file, 1, 0, ""))]
+    return node, reader.problems
+
+
+class _Reader:
+    """Converts values, counting them and collecting problems on the way."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.values = 0
+        self.problems: list[Problem] = []
+
+    def convert(self, value: object, path: str, depth: int) -> Node:
+        self.values += 1
+        where = Where(self.file, self.values, 0, path)
+        if self.values > MOST_VALUES:
+            return Scalar(None, where)
+        if isinstance(value, abc.Mapping | list | tuple):
+            if depth == MAX_DEPTH:
+                self.problems.append(Problem("E114", f"nested deeper than {MAX_DEPTH} levels", where=where))
+                return Scalar(None, where)
+            if isinstance(value, abc.Mapping):
+                return Mapping(tuple(self._entries(value, where, depth)), where)
+            items = (self.convert(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(value))
+            return Sequence(tuple(items), where)
+        return Scalar(self._single(value, where), where)
+
+    def _entries(self, value: abc.Mapping[object, object], where: Where, depth: int) -> abc.Iterator[Entry]:
+        for key, item in value.items():
+            if not isinstance(key, str):
+                self.problems.append(Problem("E114", f"a key must be a text; found {_shown(key)}", where=where))
+                continue
+            inside = self.convert(item, f"{where.path}.{key}" if where.path else key, depth + 1)
+            yield Entry(str(key), inside.where, inside)
+
+    def _single(self, value: object, where: Where) -> Plain:
+        """The value as the plain type that it is or derives from, such as the word of an enumeration."""
+        match value:
+            case None | bool():
+                return value
+            case int():
+                return int(value)
+            case float() if isfinite(value):
+                return float(value)
+            case float():
+                self.problems.append(Problem("E114", f"{value!r} is not a finite number", where=where))
+            case str():
+                return str.__str__(value)
+            case _:
+                accepted = "accepted: texts, numbers, true, false, None, lists and mappings"
+                self.problems.append(Problem("E114", f"found {_shown(value)}; {accepted}", where=where))
+        return None
+
+
+def _shown(value: object) -> str:
+    return f"{abridged(repr(value))}, of the type {type(value).__name__}"

@@ -1,0 +1,1 @@
+"""What is asked and what is answered: request, options, rows, excerpts, hints."""

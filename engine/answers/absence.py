@@ -1,0 +1,93 @@
+"""How far a memory got in a search: the step that lost it, as a value (feature P8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter_ns
+from typing import Literal
+
+import numpy as np
+
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.gathering import channel_limit
+from speckit_memory.pipeline.running.gathering import found as found_by
+from speckit_memory.pipeline.running.journal import Journal
+
+DEEP_LIMIT = 1000
+"""How far down each channel is searched for a lost memory."""
+
+Where = Literal["scope", "candidates", "step", "limit", "served"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Where a memory was lost: outside the scope, found by no channel, taken out by a `step`, or below the limit.
+
+    `rank` is its place in the order, from 1, where it has one: in the answer or below the limit.
+    """
+
+    where: Where
+    step: str = ""
+    rank: int = 0
+
+    def progress(self, steps: tuple[str, ...]) -> tuple[int, int]:
+        """The more, the farther it got: comparable between runs of pipelines with these steps, in running order."""
+        within = steps.index(self.step) if self.step in steps else 0
+        return ("scope", "candidates", "step", "limit", "served").index(self.where), within - self.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What one channel knows of a memory: its `rank` from 1, 0 when it does not match, and the limit it kept to.
+
+    `remark` says why the channel cannot tell, "" when it can.
+    """
+
+    channel: str
+    limit: int = 0
+    rank: int = 0
+    remark: str = ""
+
+
+def absence(result: SearchResult, memory: int, store: Store) -> Absence:
+    """Where an answer lost a memory, or at which place it has it."""
+    place = next((at for at, row in enumerate(result.results, start=1) if row.id == memory), 0)
+    if place:
+        return Absence("served", rank=place)
+    query = result.outcome.query
+    if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory]))[0]:
+        return Absence("scope")
+    for loss in result.outcome.trace.losses:
+        lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory)
+        if len(lost) and loss.step == "limit":
+            return Absence("limit", rank=query.limit + int(lost[0]) + 1)
+        if len(lost):
+            return Absence("step", loss.step)
+    return Absence("candidates")
+
+
+def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Store) -> Iterator[Sighting]:
+    """How far down each channel has a memory, whether or not the query asked for the channel."""
+    query = result.outcome.query
+    asked = query.plan.channels
+    for step in pipeline.candidates.channels:
+        if asked is not None and step.id not in asked:
+            yield Sighting(step.id, remark=f"was not asked for a {query.plan.complexity} query")
+            continue
+        limit = channel_limit(step, query)
+        wanted = query.wanted.of_the_tier if step.about.unconditional else query.wanted
+        scope = store.attributes.scope(wanted, query.now)
+        with Journal(perf_counter_ns, None, strict=False) as journal:
+            work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
+            hits = journal.call("candidates", step, 0, work, "")
+        if hits is None:  # as in the search itself: a channel that fails is named
+            [record] = journal.records
+            state = "failed" if record.state == "failed" else "is unavailable"
+            yield Sighting(step.id, limit, remark=f"{state} ({record.reason})")
+            continue
+        found = np.flatnonzero(store.attributes.parents(hits.ids) == memory)
+        yield Sighting(step.id, limit, int(found[0]) + 1 if len(found) else 0)

@@ -1,0 +1,88 @@
+"""Why an answer holds nothing, where other words would not help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from speckit_memory.errors.echo import abridged, listed
+from speckit_memory.memory.parsing.markdown.anchors import find
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.ports import Filter, Passage, Store
+from speckit_memory.pipeline.running.demands import demanded
+from speckit_memory.pipeline.running.runner import Outcome
+
+EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
+MAX_SECTIONS = 12
+"""How many sections are named where none of those asked for was there."""
+
+
+def no_memory_in(folder: str, known: Iterable[str]) -> str:
+    """That no memory lies in a folder or below it, as every door says it; `known` are the folders with memories."""
+    from speckit_memory.engine.answers.near_folders import (
+        near_folder,  # a search that finds something has no use for it
+    )
+
+    meant = near_folder(folder, known)
+    perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"
+    return (
+        f"no memory lies in a folder '{abridged(folder)}'; {perhaps} are named from the workspace root, as in the keys"
+    )
+
+
+def nothing_to_find(query: Query, store: Store) -> str:
+    """What keeps every query like this one from finding anything; empty when there is no such thing."""
+    if not store.attributes.count:
+        return EMPTY_STORE
+    wanted = replace(query.wanted, folders=(), memories=None)
+    if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
+        paths = store.lexicon.index("path")
+        return no_memory_in(wanted.folder, store.attributes.label("folder", paths.ids[paths.lengths > 0]).tolist())
+    if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
+        asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
+        return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)
+    if query.plan.memories == ():
+        if demands := demanded(query.required, query.excluded):
+            others = query.concepts or query.wanted.folder or query.wanted.tier or query.wanted.context_type
+            return f"there is no memory {demands}" + (" that the other conditions admit" if others else "")
+        return "no memory is about all of " + ", ".join(f"'{concept}'" for concept in query.concepts)
+    return ""
+
+
+def only_unconditional(outcome: Outcome, store: Store) -> bool:
+    """Whether an answer holds nothing but what stands in every answer: no row, or constitutional ones not asked for."""
+    tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
+    return not len(tiers) or (not outcome.query.wanted.tier and bool(np.all(tiers == Tier.CONSTITUTIONAL)))
+
+
+def missing_sections(outcome: Outcome, store: Store) -> str:
+    """That none of the memories found has a section that was asked for, and which they have; empty when one has."""
+    steps = {step for step, notes in outcome.notes.items() if "anchors" in notes.overall}
+    lost = [loss.ids for loss in outcome.trace.losses if loss.step in steps]
+    if not lost or any("sections" in note for step in steps for note in outcome.notes[step].by_id.values()):
+        return ""
+    memories = dict.fromkeys(store.attributes.parents(np.concatenate(lost)).tolist())
+    there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))
+    there = there or list(dict.fromkeys(name for memory in memories for name in _headings(memory, store)))
+    asked = " or ".join(f"'{anchor}'" for anchor in outcome.query.anchors)
+    which = f"they have {listed(there, MAX_SECTIONS)}" if there else "they have no named sections at all"
+    return f"no memory found ({len(memories)} in all) has a section {asked}; {which}"
+
+
+def _sections(passages: list[Passage]) -> list[str]:
+    """The names of all sections of a memory; a short one is a single passage that holds its sections."""
+    return [
+        name
+        for passage in passages
+        for name in ([passage.anchor] if passage.anchor else [section.id for section in find(passage.text, file="")[0]])
+    ]
+
+
+def _headings(memory: int, store: Store) -> list[str]:
+    """Its headings below the first level, by which its sections may be asked for where it has no tags."""
+    from speckit_memory.memory.parsing.markdown import known_sections  # most searches name no sections
+
+    return [one.heading for one in known_sections.headed(store.passages.body(memory)) if one.level > 1]

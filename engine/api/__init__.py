@@ -1,0 +1,1 @@
+"""The facade `Memory` and the groups of operations it is made of."""

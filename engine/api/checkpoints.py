@@ -1,0 +1,232 @@
+"""What a memory keeps of its states, and brings back (feature M14)."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.engine.answers.request import normalised_folder
+from speckit_memory.engine.recording.screening import storable
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.session.reopening import Following
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.intake import secrets
+from speckit_memory.pipeline.process.cancellation import require_wanted
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.restored_files import Disagreements
+    from speckit_memory.memory.store.checkpoints.folder import Checkpoint
+    from speckit_memory.memory.store.checkpoints.making import Made
+    from speckit_memory.memory.store.checkpoints.restoring import Restored
+    from speckit_memory.memory.store.file.connection import Transaction
+
+
+_NAMED = 10
+"""So many faults are told with the checkpoint that is made before a repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """What a restore did, and the checkpoint that was made before it, "" for none.
+
+    `parted` tells where the files say something else, and the store holds until they change; `aside` are the names of
+    deletions that hold files without which memories came back.
+    """
+
+    restored: Restored
+    before: str
+    parted: Disagreements
+    aside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """`mended` says what was put right, `left` what still is wrong, `before` is the checkpoint that was made first, ""
+    for none, as nothing was wrong."""
+
+    mended: tuple[str, ...]
+    left: tuple[str, ...]
+    before: str
+
+
+class Checkpointing(ABC):
+    """The operations that keep states of the open store."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    def checkpoint_create(
+        self,
+        name: str,
+        *,
+        folder: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Made:
+        """Keeps all memories as they are now, or those of a folder, under a new name; drops the oldest beyond the
+        limits of the workspace. `metadata` is JSON of at most 10,000 characters that is told with it; `progress` is
+        told how many pages of the store are copied, of how many.
+
+        Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
+        """
+        _require_short(metadata)
+        if kind := secrets.named(name):
+            message = f"the name of the checkpoint holds a secret ({kind}); nothing was made"
+            raise SpeckitError("E030", message, actions=("choose another name",))
+        kept = storable(dict(metadata or {}), self.settings.root)
+        return self._made(name, normalised_folder(folder), kept, (), progress)
+
+    def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
+        """The checkpoints of the store, the latest first; of a `folder`, those of it, below it and of all."""
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        below = normalised_folder(folder)
+        found = [
+            one
+            for one in Folder(self._followed.current.database.path).all()
+            if not below or not one.folder or one.folder == below or one.folder.startswith(f"{below}/")
+        ]
+        return found[:limit]
+
+    def checkpoint_restore(
+        self, name: str, *, replace: bool = False, foreign: bool = False, keep_before: bool = True
+    ) -> BroughtBack:
+        """Brings the memories of a checkpoint back as they were. Those it does not have stay, or go with `replace`: in
+        its folder, or in all of the store; `keep_before` makes a checkpoint of the store first then.
+
+        Files stay as they are. Where one says something else, or is not there, the store holds until it changes.
+        `foreign` allows one of another store. Other processes go on with what came back. Raises E060, E061 and E062;
+        the store is as it was then.
+        """
+        from speckit_memory.memory.editing.absent_files import kept_by
+        from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
+        from speckit_memory.memory.lifecycle import interference
+        from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
+        from speckit_memory.memory.store.checkpoints import restoring
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        def restore(opened: OpenStore) -> tuple[Restored, Disagreements]:
+            opened.usage.write()  # what was counted belongs to the state that goes
+            parted = Disagreements()
+
+            def compare(txn: Transaction, back: Collection[int], gone: Collection[str]) -> None:
+                nonlocal parted
+                elsewhere = WorkspaceSources(opened.database, root).elsewhere(txn.connection)
+                parted = note_disagreements(txn, root, elsewhere, back, gone)
+
+            result = restoring.restore(
+                opened.database, chosen, replace=replace, now=time.time(), foreign=foreign, compare=compare
+            )
+            interference.recount(opened.database)
+            return result, parted
+
+        root = self.settings.root
+        chosen = Folder(self._followed.current.database.path).get(name)
+        before = ""
+        if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
+            before = timed("before-restore")
+            self._made(before, "", {"before": f"restore of {name}"}, (name,))
+            require_wanted()  # from here on it is one transaction
+        restored, parted = self._followed.run(restore, writes=True)
+        self._followed.upkeep.indexed()
+        missing = parted.without_file
+        aside = kept_by(self._followed.current.database.path, missing) if missing else ()
+        return BroughtBack(restored, before, parted, aside)
+
+    def repair(self) -> Repaired:
+        """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a
+        checkpoint. Raises E062 where that cannot be made, and E024; the store is as it was then.
+        """
+        from speckit_memory.engine.runtime.store_check import checked
+        from speckit_memory.memory.store.file.checking.consistency import inconsistencies
+        from speckit_memory.memory.store.writing import mending
+
+        def mend(opened: OpenStore) -> list[str]:
+            with opened.database.write() as txn:
+                done = mending.mend(txn, found.stale)
+                if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
+                    raise SpeckitError("E024", f"mending would break the store: {new[0]}; nothing was changed")
+                return done
+
+        found = self._followed.run(lambda opened: checked(opened.database, every_word=True))
+        if not found.wrong:
+            return Repaired((), (), "")
+        before = timed("before-repair")
+        self._made(before, "", {"before": "repair", "wrong": found.wrong[:_NAMED]}, ())
+        done = self._followed.run(mend, writes=True)
+        self._followed.upkeep.indexed()
+        left = self._followed.run(lambda opened: checked(opened.database, only=found.stale).wrong)
+        return Repaired(tuple(done), left, before)
+
+    def checkpoint_delete(self, name: str) -> Checkpoint:
+        """Removes a checkpoint for good. Raises E060 and E062."""
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        folder = Folder(self._followed.current.database.path)
+        chosen = folder.get(name)
+        with folder.changing():
+            folder.remove(chosen)
+        return chosen
+
+    def _made(
+        self,
+        name: str,
+        folder: str,
+        metadata: Mapping[str, Any] | None,
+        spared: tuple[str, ...],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Made:
+        from speckit_memory.memory.store.checkpoints import making
+
+        limits = load_workspace_config(self.settings.root).checkpoints
+
+        def copied(done: int, total: int) -> None:
+            require_wanted()
+            if progress:
+                progress(done, total)
+
+        def make(opened: OpenStore) -> Made:
+            if not opened.database.only_read:
+                opened.usage.write()
+            return making.make(
+                opened.database,
+                name,
+                now=time.time(),
+                limits=making.Limits(limits.keep, limits.days),
+                folder=folder,
+                metadata=metadata,
+                spared=spared,
+                progress=copied,
+            )
+
+        return self._followed.run(make, repeatable=False)
+
+
+def timed(what: str) -> str:
+    """A name for a checkpoint that is made before something, with the time, which no other has."""
+    return f"{what}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
+
+
+def _require_short(metadata: Mapping[str, Any] | None) -> None:
+    from speckit_memory.memory.store.checkpoints.folder import LONGEST_METADATA
+
+    try:
+        text = json.dumps(metadata or {}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpeckitError("E030", f"the metadata of a checkpoint is no JSON: {error}") from error
+    if len(text) > LONGEST_METADATA:
+        message = f"the metadata of a checkpoint has {len(text):,} characters as JSON, accepted: {LONGEST_METADATA:,}"
+        raise SpeckitError("E032", message)

@@ -1,0 +1,271 @@
+"""Memories that are written, edited and read as documents: the file is the truth, and is what is changed."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from speckit_memory.config.workspace.formats import FORMATS, PLAIN
+from speckit_memory.engine.recording.screening import screened, storable
+from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.usage_events import note_read
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.reading import reader
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.documents.saved_links import LinkedMemories
+    from speckit_memory.engine.search.reading import Reading
+    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.store.records import MemoryRecord
+
+Edit = Literal["append", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A memory before and after an update of what its document declares. `pending` tells that vectors are missing."""
+
+    before: MemoryRecord
+    after: MemoryRecord
+    pending: bool
+
+
+class Editing(ABC):
+    """The operations that write documents. Each writes a file of the workspace and indexes that."""
+
+    settings: Any
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    @abstractmethod
+    def get(self, name: int | str) -> MemoryRecord:
+        """A memory by id or key."""
+
+    @abstractmethod
+    def save_file(
+        self,
+        path: str | Path,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        skip_preflight: bool = False,
+        defer_embedding: bool = False,
+        session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
+    ) -> Saved:
+        """Saves one file."""
+
+    def update(
+        self,
+        name: int | str,
+        *,
+        title: str | None = None,
+        triggers: Sequence[str] | None = None,
+        tier: str | None = None,
+        weight: float | None = None,
+        allow_partial: bool = False,
+    ) -> Updated:
+        """Changes what the document of a memory, by id or key, declares: its front matter is edited, and nothing else
+        of the file (feature T8).
+
+        `weight` is in [0, 1]. Where the model cannot embed the memory anew, the file gets back what it held, unless
+        `allow_partial` is set: then words find it, and vectors follow. Raises E080 for an unknown memory, E030 to E032
+        for values, E100 when the file has changed since it was indexed, E101 when it cannot be edited and E022 when
+        another change of documents does not end.
+        """
+        from speckit_memory.memory.editing import front_matter_edit
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+        from speckit_memory.memory.editing.update_values import checked
+
+        root: Path = self.settings.root
+        said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
+        values = checked(said, phrases, tier, weight)
+        with one_at_a_time(self._followed.current.database.path):
+            before = self.get(name)
+            if PurePosixPath(before.key).suffix.lower() not in PLAIN:
+                message = (
+                    f"{before.key} is no Markdown: front matter would stand in it as text for whoever else reads it"
+                )
+                raise SpeckitError("E101", message)
+            pending = self._rewritten(
+                before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
+            ).pending
+            return Updated(before, self.get(before.key), pending)
+
+    def write(
+        self,
+        content: str,
+        *,
+        title: str = "",
+        folder: str | None = None,
+        path: str = "",
+        tier: str = "",
+        triggers: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        skip_preflight: bool = False,
+        defer_embedding: bool = False,
+        session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
+    ) -> Saved:
+        """Writes a text into a new Markdown file of the workspace and saves that (feature T4).
+
+        The file is `path`, or one in `folder` ("memories" unless given) that is named for the title and has a name
+        that nothing has. It is never written over another. Its front matter declares what it `supersedes` and
+        `relates_to`, memories by id or key; where the same text was written before, they are added to that file. A dry
+        run writes nothing, and tells key and verdict. What the checks refuse leaves no file. Raises E101 when the file
+        cannot be made, E014 when it would lie where nothing is indexed, and whatever `save_file` raises.
+        """
+        from speckit_memory.engine.documents import new_documents, saved_links
+        from speckit_memory.memory.intake.index_report import SavedLink
+
+        links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to)
+        draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
+        if links and (known := new_documents.written_before(self.settings.root, draft)):
+            return self.save_file(
+                self.settings.root / known,
+                force=force,
+                dry_run=dry_run,
+                skip_preflight=skip_preflight,
+                defer_embedding=defer_embedding,
+                session=session,
+                supersedes=supersedes,
+                relates_to=relates_to,
+            )
+        draft = replace(draft, text=saved_links.declared(draft.text, links))
+        if dry_run:
+            saved = self._followed.run(
+                lambda opened: opened.indexer.preview(
+                    draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
+                )
+            )
+            return saved.without(left_out)
+        file = new_documents.placed(self.settings.root, draft)
+        try:
+            saved = self.save_file(
+                file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
+            )
+        except SpeckitError:
+            new_documents.taken_back(file)
+            raise
+        settled = saved_links.settled(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
+        return settled.without(left_out)
+
+    def edit(
+        self,
+        name: int | str,
+        content: str,
+        *,
+        how: Edit = "append",
+        section: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        skip_preflight: bool = False,
+        session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
+    ) -> Saved:
+        """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
+
+        A section is named by its ANCHOR id or its heading. Links to what it `supersedes` and `relates_to` are made as
+        by `link_one`. Raises E104 for one that is not there, E031 for a
+        replacement without one, E022, E100 and E101 as `update`.
+        """
+        from speckit_memory.engine.documents import saved_links
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+        from speckit_memory.memory.editing.sections import edited
+
+        if how == "replace" and not section:
+            raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
+        root: Path = self.settings.root
+        before = self._editable(name)
+        links = saved_links.wanted(cast("LinkedMemories", self), root, root / before.key, supersedes, relates_to)
+        content, left_out = screened(content, root)
+        if dry_run:
+            from speckit_memory.memory.editing import document_file
+
+            old = document_file.opened(root, before.key, before.content_hash)
+            text = edited(old.text, before.key, how, section, content)
+            saved = self._followed.run(
+                lambda opened: opened.indexer.preview(
+                    before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
+                )
+            )
+            return saved.without(left_out)
+        with one_at_a_time(self._followed.current.database.path):
+            memory = self._editable(name)
+            saved = self._rewritten(
+                memory,
+                lambda text: edited(text, memory.key, how, section, content),
+                allow_partial=True,
+                force=force,
+                skip_preflight=skip_preflight,
+                session=session,
+            )
+        return saved_links.made(cast("LinkedMemories", self), saved, links).without(left_out)
+
+    def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
+        """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a
+        line on (feature A7). Lines are those of the document.
+
+        Raises E080, E104 for a section that is not there and E032 for a line behind the end.
+        """
+        from speckit_memory.engine.search.reading import read
+
+        return self._followed.run(lambda opened: read(opened, name, section, first_line))
+
+    def was_read(self, reading: Reading, *, session: str = "") -> None:
+        """Notes that a reading has reached its reader, who has opened the memory by that (features M2 and T28): it is
+        better kept, and if an answer had brought it, the reader chose it there. The session attends to it (feature M4)
+        and was sent the text of the reading (feature A2). Whoever shows a reading calls this, with the text that it
+        shows.
+
+        Uses are written a little later.
+        """
+        if self._followed.current.name == reading.origin:  # else its id is that of another store
+            note_read(self._followed.current, reading.memory.id, reading.text, session)
+
+    def _editable(self, name: int | str) -> MemoryRecord:
+        memory = self.get(name)
+        if PurePosixPath(memory.key).suffix.lower() in FORMATS["html"]:
+            raise SpeckitError("E101", f"{memory.key} is HTML, which no text is written into")
+        return memory
+
+    def _rewritten(
+        self,
+        memory: MemoryRecord,
+        change: Callable[[str], str],
+        *,
+        allow_partial: bool,
+        force: bool = True,
+        skip_preflight: bool = False,
+        session: str = "",
+    ) -> Saved:
+        """Changes the file of a memory and saves it; when that fails, the file gets back what it held."""
+        from speckit_memory.memory.editing import document_file
+
+        root: Path = self.settings.root
+        stored = self._followed.run(lambda opened: reader.known_files(opened.database.reader(), memory.key))
+        if memory.key in stored and stored[memory.key].mtime_ns is None:
+            raise SpeckitError("E101", f"{memory.key} did not come from a file")
+        old = document_file.opened(root, memory.key, memory.content_hash)
+        new = old.replace(change(old.text))
+        try:
+            saved = self.save_file(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)
+            if saved.pending and not allow_partial:
+                message = f"{memory.key} could not be embedded anew; nothing was changed"
+                raise SpeckitError("E081", message, actions=("try again", "allow a partial update"))
+        except SpeckitError:
+            new.replace(old.text)
+            self.save_file(root / memory.key, force=True, defer_embedding=True)
+            raise
+        return saved

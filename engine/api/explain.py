@@ -1,0 +1,91 @@
+"""What a memory tells of its answers: why a row is there, why another is not, and what would bring that in."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from speckit_memory.engine.answers.answer import explanation
+from speckit_memory.engine.answers.results import Explanation, SearchResult
+from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.serving.serving import Served
+from speckit_memory.engine.session.reopening import Following
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.running.view import StoreView
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.explain.smallest_change import SmallestChange
+
+T = TypeVar("T")
+
+
+class Telling(ABC):
+    """The operations on answers that were given before. Each holds for the store that gave the answer."""
+
+    _in_force: Served
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    def explain(self, result: SearchResult, name: int | str) -> Explanation:
+        """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
+        row = next((row for row in result.results if name in (row.id, row.key)), None)
+        if row is not None:
+            found = self._of_its_store(result, lambda _, store: explanation(result.outcome, store, row.id))
+            if found is not None:
+                return found
+        raise SpeckitError(
+            "E080",
+            f"'{name}' is not among the results",
+            hint="How a score came about is told of results alone.",
+            actions=("ask why_not instead",),
+        )
+
+    def why_not(self, result: SearchResult, name: int | str) -> str:
+        """Why a memory is not among the results: the step that lost it, and what would have kept it."""
+        return self._of_its_store(
+            result,
+            lambda opened, store: self._in_force.answered(result).why_not(result, _memory(opened, name), store),
+        )
+
+    def why_not_change(
+        self, result: SearchResult, name: int | str, *, door: Door = ANY_DOOR, until: float = math.inf
+    ) -> SmallestChange | None:
+        """The smallest single change of a value, flag or step that brings a memory in; None when it is a result.
+
+        It is found by searching anew, at most 60 times and for about two seconds, and holds when it is made: the same
+        question gets that answer as long as the store stays as it is. Nothing is written, and nothing counts as used.
+        What the search wanted otherwise than its pipeline says (`adjust`) holds for it, and is tried without. `door`
+        says what callers can change, and nothing more is tried after `until`, in seconds of `time.perf_counter`.
+        """
+        # imported by who asks for it: it looks for pipelines, and a search has its own
+        from speckit_memory.engine.explain.why_not_change import why_not_change
+
+        return self._of_its_store(
+            result,
+            lambda opened, store: why_not_change(
+                self._in_force.answered(result), opened, result, _memory(opened, name), store, door, until
+            ),
+        )
+
+    def _of_its_store(self, result: SearchResult, tell: Callable[[OpenStore, Store], T]) -> T:
+        """What is to be told of an answer by the store that gave it. Raises E026 when it is another one by now."""
+
+        def told(opened: OpenStore) -> T:
+            if result.origin != opened.name:
+                raise SpeckitError("E026", "the store was replaced since this search", actions=("search again",))
+            return tell(opened, StoreView(opened.read_model.current()))
+
+        return self._followed.run(told)
+
+
+def _memory(opened: OpenStore, name: int | str) -> MemoryRecord:
+    return reader.get_memory(opened.database.reader(), name)

@@ -1,0 +1,1 @@
+"""Threads, timers and values that are made at their first use."""

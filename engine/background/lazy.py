@@ -1,0 +1,43 @@
+"""Properties that are computed once, however many threads ask at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
+
+from speckit_memory.pipeline.process.clock import opening
+
+T = TypeVar("T")
+
+
+class Guarded(Protocol):
+    """An object that `once` may be used in: its lock keeps all its properties, which may ask for one another."""
+
+    guard: RLock
+
+
+class Once(Generic[T]):
+    """Like `functools.cached_property`, which from Python 3.12 on lets several threads compute a value each."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type[Guarded], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Guarded]) -> Self: ...
+    @overload
+    def __get__(self, instance: Guarded, owner: type[Guarded]) -> T: ...
+    def __get__(self, instance: Guarded | None, owner: type[Guarded]) -> Self | T:
+        """The value; later reads find it in the object itself and do not come here."""
+        if instance is None:
+            return self
+        with opening(), instance.guard:
+            found = vars(instance)
+            if self._name not in found:
+                found[self._name] = self._compute(instance)
+            value: T = found[self._name]
+            return value

@@ -1,0 +1,1 @@
+"""Whether the store and its configuration are in order."""

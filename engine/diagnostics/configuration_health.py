@@ -1,0 +1,133 @@
+"""What the health report says of the configuration: the pipeline, the flags and the settings, and who decided on each.
+
+A process that does not follow the files goes on with what it read when it began, as all do with some settings. So the
+report also says when a start would find something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flag_files import SHIPPED_FILE
+from speckit_memory.config.flags.flags import load_flags
+from speckit_memory.config.workspace.extensions import ExtensionSettings, extensions_in_force
+from speckit_memory.config.workspace.recording import recording_in_force
+from speckit_memory.config.workspace.settings import (
+    BY_CALL,
+    BY_VALUE,
+    CONFIG_FILE,
+    DEADLINE_VARIABLE,
+    EVALUATION_VARIABLE,
+    EXTENSIONS_MEMORY_VARIABLE,
+    EXTENSIONS_VARIABLE,
+    PIPELINE_FILE,
+    PROFILE_VARIABLE,
+    SHIPPED,
+    VECTOR_INDEX_VARIABLE,
+    Settings,
+    settings,
+)
+from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.engine.pipelines.flags_in_pipelines import Waiting, waiting
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.registry import Registry
+
+RESTART = "What is served stays as it is until the process is started again."
+MEND = "What was read before goes on until that is mended; the next search after that follows, without a restart."
+MEND_START = "The shipped pipeline answers until that is mended; the next search after that follows, without a restart."
+NAMED = 8
+"""So many flags are named; `flags list` has them all."""
+
+_VARIABLE_OF = {
+    "sources": "",
+    "deadline_ms": DEADLINE_VARIABLE,
+    "extensions": EXTENSIONS_VARIABLE,
+    "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
+    "evaluation": EVALUATION_VARIABLE,
+    "vector_index": VECTOR_INDEX_VARIABLE,
+    "saving": "",
+    "entities": "",
+    "profile": PROFILE_VARIABLE,
+}
+"""The keys of `config.yaml`, and the variables that go before them."""
+
+
+def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
+    """The pipeline that is served, and who chose it."""
+    told = f"'{pipeline.name}' ({pipeline.hash}): {config.pipeline_told}"
+    file = config.root / PIPELINE_FILE
+    return f"{told}; {file} is not served" if file.exists() and str(file) != config.pipeline else told
+
+
+def changed_since(config: Settings, pipeline: Pipeline, registry: Registry) -> str:
+    """How what a start would serve differs from what is served, "" when it does not.
+
+    A pipeline that was given as a value is in the hands of whoever gave it.
+    """
+    if config.pipeline_by == BY_VALUE:
+        return ""
+    named = config.pipeline if config.pipeline_by == BY_CALL else None
+    now = settings(config.db, named, config.root, config.environ)
+    try:
+        found = examine(now.pipeline, registry, config.environ_of_root, config.overrides)
+    except SpeckitError as error:
+        return f"a start would be refused: {error.problems[0]}"
+    if found.problems:
+        return f"a start would be refused: {SpeckitError.of(found.problems).problems[0]}"
+    if found.hash != pipeline.hash:
+        return f"the files have changed: {now.pipeline} is '{found.effective.name}' ({found.hash}) now"
+    return ""
+
+
+def told_flags(config: Settings, registry: Registry) -> str:
+    """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
+    flags = load_flags(config.environ_of_root, extensions=registry.flag_files())
+    decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
+    told = f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
+    active = [flag for flag in flags.values() if flag.state != "off"]
+    return "; ".join([told, *(_doing(active, waiting(config)) if active else ())])
+
+
+def _doing(active: list[Flag], pipelines: Waiting) -> Iterator[str]:
+    """What each flag that is not off does to the pipeline in use, or who would wait for it."""
+    for flag in active[:NAMED]:
+        others = " and ".join(pipelines.pipelines(flag.name)) or "no preset"
+        yield f"{flag.name}: {pipelines.runs(flag) or f'{pipelines.in_use} does not wait for it, {others} does'}"
+
+
+def _few(flags: list[Flag]) -> str:
+    more = f" and {len(flags) - NAMED} more" if len(flags) > NAMED else ""
+    return ", ".join(f"{flag.name} {flag.state} ({flag.origin})" for flag in flags[:NAMED]) + more
+
+
+def told_settings(config: Settings) -> str:
+    """Who decided on each setting that `config.yaml` can make. Raises SpeckitError for what is wrong with the file."""
+    places = load_workspace_config(config.root).places
+    decided = {
+        key: variable if config.environ.get(variable) else places.get(key, SHIPPED)
+        for key, variable in _VARIABLE_OF.items()
+    }
+    told = [f"{key}: {place}" for key, place in decided.items() if place != SHIPPED]
+    shipped = [key for key, place in decided.items() if place == SHIPPED]
+    return "; ".join([*told, *([f"{SHIPPED}: {', '.join(shipped)}"] if shipped else [])])
+
+
+def waiting_for_restart(config: Settings, extensions: ExtensionSettings) -> list[str]:
+    """The settings that are others now than those in force, with their places: a store is opened with them. Raises
+    SpeckitError for what is wrong with the file or the environment.
+    """
+    found = extensions_in_force(config.environ, config.root)
+    in_file = load_workspace_config(config.root)
+    pairs: dict[str, tuple[object, object]] = {
+        "extensions": (extensions.mode, found.mode),
+        "extensions_memory_mb": (extensions.memory_mb, found.memory_mb),
+        "evaluation": (config.recording, recording_in_force(config)),
+        "vector_index": (config.vector_index, vector_indexing_in_force(config)),
+        "entities": (config.entities, in_file.entities),
+    }
+    file = config.root / CONFIG_FILE
+    return [f"{key} ({in_file.places.get(key, file)})" for key, (before, now) in pairs.items() if before != now]

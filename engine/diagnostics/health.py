@@ -1,0 +1,404 @@
+"""Is everything in order? Checks of the store, its engine, the model and the configuration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, Settings
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.diagnostics import configuration_health
+from speckit_memory.engine.recording.latency import told_latency
+from speckit_memory.engine.recording.recording_health import notes
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.runtime.vector_index import told_vectors
+from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.serving.reloading import FilesFollowed
+from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.session.reopening import Replacement
+from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tallied
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import abridged, listed
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.file_system import file_system_of
+from speckit_memory.memory.store.file.guarding.failures import told_by_driver
+from speckit_memory.memory.store.file.opening import WITHOUT_SHARED_MEMORY
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.segment_writing.diagnosis import findings
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import encoder_vectors
+from speckit_memory.memory.store.tables.vectors.vectors import MODEL
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.registry import Extension
+
+EXAMPLE = "how does the memory fuse its channels?"
+LISTED = 6
+"""Components of an extension that are named."""
+NAMED = 5
+"""So many signs of damage are named."""
+DAMAGED = (
+    "`speckit-memory doctor --repair` mends what follows from the rest. Else copy the file first. What its documents "
+    "say comes back: stop the servers, move the file away with its -wal and -shm, and index again. Restore a "
+    "checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories whose "
+    "files are gone."
+)
+FAILING = (
+    "Answers are as they were without it. `speckit-memory shadow report` names the step that failed: mend it, or take "
+    "the pipeline out of `shadows`."
+)
+STEPPED_BACK = "Answers do not wait for it; `speckit-memory shadow report` tells what it took."
+LONGEST_QUESTION = 200
+"""Characters of a stored title that the check of the search asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `hint` says what to do when it is not ok, or could be better."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """All checks, in the order in which they were made."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when every check passed."""
+        return all(check.ok for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is looked at: an open store, the configuration in force, and a way to ask a question.
+
+    `replacements` tell how often the store was opened anew since it was opened first, `shadows` how the pipelines fare
+    that run beside this one, and `files` how those of the configuration fare, None where they are not followed.
+    """
+
+    opened: OpenStore
+    serving: Serving
+    replacements: Sequence[Replacement]
+    ask: Callable[[str], SearchResult]
+    shadows: Sequence[ShadowState] = ()
+    files: FilesFollowed | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.serving.settings
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline in force."""
+        return self.serving.searching.runner.pipeline
+
+    @property
+    def database(self) -> Database:
+        """The store's file."""
+        return self.opened.database
+
+
+def health(seen: Examined) -> HealthReport:
+    """Looks at everything that a search needs. Raises nothing: what fails is a check that is not ok."""
+    checks: dict[str, Callable[[Examined], Check]] = {
+        "sqlite": _sqlite,
+        "store": _store,
+        "content": _content,
+        "aliases": _aliases,
+        "graph": _graph,
+        "segment": _segment,
+        "maintenance": _maintenance,
+        "model": _model,
+        "vectors": _vectors,
+        "words": _words,
+        "extensions": _extensions,
+        "configuration": _configuration,
+        "flags": _flags,
+        "pipeline": _pipeline,
+        "shadows": _shadows,
+        "evaluation": _evaluation,
+        "latency": _latency,
+        "search": _search,
+    }
+    return HealthReport(tuple(_guarded(name, check, seen) for name, check in checks.items()))
+
+
+def _guarded(name: str, check: Callable[[Examined], Check], seen: Examined) -> Check:
+    try:
+        return check(seen)
+    except SpeckitError as error:
+        return Check(name, False, str(error.problems[0]), error.problems[0].hint)
+    except Exception as error:  # a damaged store can hold anything; the check of the store names it
+        told = told_by_driver(error, seen.database.path)
+        detail = str(told) if told else f"failed on what it read: {type(error).__name__}: {error}"
+        return Check(name, False, detail, told.problems[0].hint if told else DAMAGED)
+
+
+def _sqlite(seen: Examined) -> Check:
+    engine, extension = reader.sqlite_versions(seen.database.reader())
+    return Check("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
+
+
+def _store(seen: Examined) -> Check:
+    from speckit_memory.engine.runtime.store_check import checked  # imported by who asks for it
+
+    wrong, unseen, _ = checked(seen.database)
+    path = seen.database.path
+    if wrong:
+        return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
+    remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
+    if seen.database.rollback:
+        remarks.append(f"it lies on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
+    if seen.database.only_read:
+        remarks.append("it may only be read: it is searched, and nothing is saved, indexed or counted")
+    return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
+
+
+def _history(seen: Examined) -> list[str]:
+    """What happened to the file since this process opened it."""
+    if not (changes := seen.replacements):
+        return []
+    last = changes[-1]
+    return [f"it was opened anew {len(changes)} times, last at {_moment(last.at)}, when the file {last.what}"]
+
+
+def _open_to_others(path: Path) -> list[str]:
+    """Whether other users may read what files hold that only their owner may read. A remark: some share a store."""
+    mode = path.stat().st_mode
+    return [f"other users of this computer may read it (chmod 600 {path})"] if mode & 0o044 else []
+
+
+def _content(seen: Examined) -> Check:
+    stats = reader.statistics(seen.database.reader())
+    detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
+    if stats.pending_embeddings:
+        hint = f"Vectors follow: {WHO_EMBEDS}."
+        return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
+    return Check("content", True, detail)
+
+
+def _aliases(seen: Examined) -> Check:
+    """Files that hold the same: an answer shows one text twice. It is told, and fails nothing."""
+    from speckit_memory.memory.store.reading.comparing import equal_contents
+
+    found = equal_contents(seen.database.reader(), time.time())
+    if not found:
+        return Check("aliases", True, "no two files hold the same")
+    told = listed([" = ".join(map(abridged, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
+    groups = "1 group of files holds" if len(found) == 1 else f"{len(found):,} groups of files hold"
+    hint = (
+        "Keep one of each: `speckit-memory delete KEY` moves the other's file aside, a line in .speckitignore leaves "
+        "it where it is, and with `importance_tier: deprecated` in it no search finds it."
+    )
+    return Check("aliases", True, f"{groups} the same: {told}", hint)
+
+
+def _further(keys: Sequence[str]) -> str:
+    return f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
+
+
+def _graph(seen: Examined) -> Check:
+    from speckit_memory.engine.graph.report import graph_told  # loads what computes it
+
+    return Check("graph", True, graph_told(seen.database.reader()))
+
+
+def _segment(seen: Examined) -> Check:
+    """What is wrong with a segment costs time and no answer: it is told, and fails nothing."""
+    shelf = findings(seen.database)
+    hints = dict.fromkeys(found.hint for found in shelf.findings)
+    return Check("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
+
+
+def _maintenance(seen: Examined) -> Check:
+    """What was done in the background, and when."""
+    from speckit_memory.engine.upkeep.maintenance import told_runs  # loads what runs it
+    from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
+
+    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened))
+    return Check("maintenance", not hint, detail, hint)
+
+
+def _model(seen: Examined) -> Check:
+    embedder = seen.opened.embedder
+    vector = embedder.embed_query(EXAMPLE)
+    stored = get_meta(seen.database.reader(), MODEL)
+    if not np.isclose(float(vector @ vector), 1.0, atol=1e-3):
+        return Check("model", False, f"{embedder.model_id} gives vectors of another length than 1", "Reinstall.")
+    if stored not in (None, embedder.model_id):
+        detail = f"the store holds vectors of '{stored}', the configured model is '{embedder.model_id}'"
+        return Check("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
+    where = getattr(getattr(embedder, "endpoint", None), "host", "")
+    detail = f"{embedder.model_id}, {embedder.dimensions} dimensions, {f'asked at {where}' if where else 'offline'}"
+    unsettled = seen.opened.models.unsettled()
+    if unsettled:
+        try:
+            seen.opened.models.wanted().embed_query(EXAMPLE)
+        except SpeckitError as error:
+            problem = error.problems[0]
+            detail = f"the model that is wanted cannot be used: {problem}; in use is {detail}"
+            return Check("model", False, detail, problem.hint or f"Mend it, or name another in {EMBEDDER_VARIABLE}.")
+    hint = "`speckit-memory model list` tells more, `model use NAME` goes on." if unsettled else ""
+    return Check("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
+
+
+def _vectors(seen: Examined) -> Check:
+    detail, hint = told_vectors(seen.opened)
+    encoder = seen.opened.encoder
+    if encoder is None:
+        return Check("vectors", True, detail, hint)
+    encoder.embed_query(EXAMPLE)
+    made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
+    detail = f"{detail}; {encoder.model_id} looks a second time, with {made:,} of {total:,} vectors made"
+    rest = "" if made == total else f"{encoder_vectors.REST.capitalize()}."
+    return Check("vectors", True, detail, f"{hint} {rest}".strip())
+
+
+def _words(seen: Examined) -> Check:
+    # imported by who asks for health: a search needs none of what writes
+    from speckit_memory.memory.indexing.versions import ANALYSER
+
+    stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
+    if stored not in (None, current):
+        detail = f"words were cut by the analyser '{stored}', the current one is '{current}'"
+        return Check("words", False, detail, "Run `speckit-memory index PATH`; it cuts them again.")
+    return Check("words", True, f"analyser {current}")
+
+
+def _extensions(seen: Examined) -> Check:
+    wanted = seen.serving.searching.extensions
+    found = seen.serving.searching.registry.extensions()
+    if not found:
+        return Check("extensions", True, f"none are installed ({wanted.mode})")
+    failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
+    if wanted.mode == "none":
+        return Check("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
+    limit = f", at most {wanted.memory_mb} MB" if wanted.memory_mb else ""
+    where = {"trusted": "in this process", "isolated": f"in a process of their own{limit}"}[wanted.mode]
+    detail = f"{_listed(found)}, {where} ({wanted.mode})"
+    if failed:
+        hint = "Remove the extension, or report it to its author. The product's own components work without it."
+        return Check("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
+    return Check("extensions", True, detail)
+
+
+def _configuration(seen: Examined) -> Check:
+    told = configuration_health.told_settings(seen.settings)
+    if seen.files is None:
+        return Check("configuration", True, told)
+    if waiting := configuration_health.waiting_for_restart(seen.settings, seen.serving.searching.extensions):
+        hint = "These values hold when the process is started again; pipelines, flags and the rest are followed."
+        return Check("configuration", False, f"{told}; changed since the start: {', '.join(waiting)}", hint)
+    return Check("configuration", True, told)
+
+
+def _flags(seen: Examined) -> Check:
+    return Check("flags", True, configuration_health.told_flags(seen.settings, seen.serving.searching.registry))
+
+
+def _pipeline(seen: Examined) -> Check:
+    told = configuration_health.told_pipeline(seen.settings, seen.pipeline)
+    if seen.files is not None:
+        return _pipeline_followed(told, seen.files)
+    if changed := configuration_health.changed_since(seen.settings, seen.pipeline, seen.serving.searching.registry):
+        return Check("pipeline", False, f"{told}; {changed}", configuration_health.RESTART)
+    return Check("pipeline", True, told)
+
+
+def _pipeline_followed(told: str, files: FilesFollowed) -> Check:
+    if files.wrong:
+        wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
+        if files.stands_in:
+            return Check(
+                "pipeline", False, f"{told}; the configuration cannot be used: {wrong}", configuration_health.MEND_START
+            )
+        return Check(
+            "pipeline", False, f"{told}; the files were changed and cannot be used: {wrong}", configuration_health.MEND
+        )
+    if files.at is None:
+        return Check("pipeline", True, told)
+    times = "once" if files.changes == 1 else f"{files.changes} times"
+    return Check("pipeline", True, f"{told}; put in force without a restart {times}, last at {_moment(files.at)}")
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _shadows(seen: Examined) -> Check:
+    unusable = seen.serving.searching.unusable
+    if unusable:
+        hint = "The other pipelines run; `speckit-memory pipeline check FILE` looks at all again."
+        return Check("shadows", False, "; ".join(map(str, unusable)), hint)
+    if not seen.shadows:
+        return Check("shadows", True, "no pipeline runs beside this one")
+    states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
+    states = tuple(sorted(states, key=lambda state: (-state.failed, state.place != "off")))
+    failing = [state for state in states if state.failed]
+    off = [state for state in states if state.place == "off"]
+    hint = FAILING if failing else STEPPED_BACK if off or any(state.retreat for state in states) else ""
+    detail = "; ".join(map(shadow_told, states))
+    if len(states) > 1 and hint:
+        counts = [
+            f"{len(some)} of {len(states)} {what}" for some, what in ((failing, "fail"), (off, "are switched off"))
+        ]
+        detail = "; ".join([*(count for count in counts if not count.startswith("0")), detail])
+    return Check("shadows", not failing, detail, hint)
+
+
+def shadow_told(shadow: ShadowState) -> str:
+    """How a pipeline fares that runs beside another."""
+    where = {"beside": "with the reply", "idle": "in idle moments", "off": "switched off", "replay": "by replay"}
+    share = f" of {shadow.sample:.0%} of queries" if shadow.sample < 1 else ""
+    parts = [f"'{shadow.name}' in {shadow.mode}{share}, {where[shadow.place]}", f"{shadow.seen} seen"]
+    if shadow.waiting:
+        parts.append(f"{shadow.waiting} waiting")
+    if shadow.failed:
+        parts.append(f"{shadow.failed} failed")
+    parts += [f"{count} not seen: {WHY[why]}" for why, count in sorted(shadow.dropped.items())]
+    if shadow.retreat:
+        parts.append(f"stepped back: {shadow.retreat}")
+    return ", ".join(parts)
+
+
+def _evaluation(seen: Examined) -> Check:
+    found = notes(seen.opened.recorder)
+    return Check("evaluation", found.ok, found.detail, found.hint)
+
+
+def _latency(seen: Examined) -> Check:
+    """Whether searches keep to the budgets of the pipeline. Those that do not are slow and not wrong: a warning."""
+    detail, hint = told_latency(seen.opened.recorder, seen.pipeline)
+    return Check("latency", True, detail, hint)
+
+
+def _listed(extensions: Sequence[Extension]) -> str:
+    return ", ".join(
+        f"{one.name} ({listed(sorted(one.components), LISTED)})" if one.components else one.name for one in extensions
+    )
+
+
+def _search(seen: Examined) -> Check:
+    known, _ = reader.list_memories(seen.database.reader(), "", "created_at", limit=1, offset=0)
+    if not known:
+        return Check("search", True, f"the pipeline '{seen.pipeline.name}' is built; there is nothing to search yet")
+    # Asked in the store's own words. Whether it finds anything says nothing about health: the memory may be out of
+    # the search's scope, and a title of two common words finds nothing in a small store.
+    title = known[0].title[:LONGEST_QUESTION]
+    question = title if any(sign.isalnum() for sign in title) else EXAMPLE
+    result = seen.ask(question)
+    degraded = [part.part for part in result.notes.degraded]
+    detail = f"the pipeline '{seen.pipeline.name}' answers in {result.timings_ms.total:.1f} ms"
+    if degraded:
+        return Check("search", False, f"{detail}, but without {', '.join(degraded)}", "See the other checks.")
+    return Check("search", True, detail)

@@ -1,0 +1,1 @@
+"""Documents that are saved, listed and matched by path."""

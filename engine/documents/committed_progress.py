@@ -1,0 +1,44 @@
+"""How much of an index run stays when it ends early: what was written before is kept, and the error says how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.guarding.identity import ReplacedError
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Progress
+
+
+class CommittedProgress:
+    """A progress callback that remembers how far a run has come, and calls another one."""
+
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self._progress = progress
+        self._written = 0
+
+    def __call__(self, now: Progress) -> None:
+        """Told after each batch that was committed."""
+        self._written = now.done
+        if self._progress:
+            self._progress(now)
+
+    @contextmanager
+    def reported_on_error(self) -> Iterator[None]:
+        """Adds to an error that ends the run how many documents it had written. Those of another store do not count."""
+        self._written = 0
+        try:
+            yield
+        except ReplacedError:
+            raise
+        except SpeckitError as error:
+            if not self._written:
+                raise
+            first, *others = error.problems
+            count = f"{self._written:,} document{'s' if self._written > 1 else ''}"
+            message = f"{first.message}; {count} of this run had been written before and are kept"
+            raise SpeckitError.of([replace(first, message=message), *others]) from error

@@ -1,0 +1,146 @@
+"""Documents that are written for a text that somebody wants to be remembered (feature T4)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os.path import lexists
+from pathlib import Path
+
+from speckit_memory.config.workspace.formats import PLAIN
+from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.engine.recording.screening import screened, storable
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing import document_file, front_matter_edit, naming
+from speckit_memory.memory.editing.document_file import DocumentFile
+from speckit_memory.memory.editing.update_values import checked
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.intake.secrets import Secret
+from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.encoding import clean
+from speckit_memory.memory.parsing.markdown.title import choose, first_heading
+from speckit_memory.memory.parsing.summarising import sentences
+from speckit_memory.memory.scanning.scanner import LARGEST_FILE
+from speckit_memory.memory.scanning.selection import refusal
+
+LOOKED_AT = 4_000
+"""Characters in which the first sentence is looked for."""
+LONGEST_SAID, SHORTEST_CLAUSE = 80, 24
+"""Characters of a sentence that makes a title, and at least of a part of one."""
+_CLAUSE = re.compile(r"[,;:](?=\s)|\s(?=[(–—-]\s?|because |since |so that |which |while )|[、，；：]")
+RETRIES = 20
+"""Times that another name is tried when others take the free one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document that is not written yet. `folder` and `title` serve to find another name; None where it was given."""
+
+    key: str
+    text: str
+    title: str
+    folder: str | None
+
+
+def drafted(
+    root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
+) -> tuple[Draft, tuple[Secret, ...]]:
+    """The document of a text and its key, and the secrets that were left out of it: people may keep one in a file, and
+    nothing writes one there for them. Raises E030, E014 and E101 for what cannot be written."""
+    title, triggers = screened(title, root)[0], storable(tuple(triggers), root)
+    text = clean(content).strip("\n") + "\n"
+    if not text.strip():
+        raise SpeckitError("E030", "there is nothing to be remembered: the content is empty")
+    if len(text.encode()) > LARGEST_FILE // 2:
+        raise SpeckitError("E013", f"the content has {len(text):,} characters; a document has {LARGEST_FILE // 2:,}")
+    if path and folder is not None:
+        raise SpeckitError("E030", "give a path or a folder, not both")
+    if kind := secrets.named(path or folder or ""):
+        raise SpeckitError.of([secrets.in_name(path or folder or "", kind)])
+    key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), is_folder=not path)
+    text, left_out = screened(text, root)
+    found, problems = front_matter.parse(text, "content")
+    if unread := front_matter.unread(text, found, problems):
+        raise front_matter_edit.unreadable("content", unread)
+    body = text[found.body_start :]
+    name = title or choose(found.title, body, _first_words(body))
+    values = checked(title or None, triggers or None, tier or None, None, empty=True)
+    if not found.title and not first_heading(body):
+        values.setdefault("title", name)
+        text = f"{text[: found.body_start]}# {' '.join(name.split())}\n\n{body}"
+    if found.created_at is None:
+        values["created_at"] = datetime.now(UTC).date().isoformat()
+    text = front_matter_edit.edited(text, values, "content")
+    if path:
+        return Draft(key, text, name, None), left_out
+    return Draft(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
+
+
+def written_before(root: Path, draft: Draft) -> str:
+    """The key of the file that holds the text of a draft already, under a name that was free for it; "" for none."""
+    keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
+    for key in keys:
+        try:
+            text = clean(document_file.opened(root, key).text)
+        except SpeckitError:
+            return ""
+        if _body(text) == _body(draft.text):
+            return key
+    return ""
+
+
+def _body(text: str) -> str:
+    return text[front_matter.parse(text, "")[0].body_start :].strip()
+
+
+def placed(root: Path, draft: Draft) -> DocumentFile:
+    """The file of a draft, which is never written over another: where somebody was faster, the next name is taken."""
+    key = draft.key
+    for attempt in range(RETRIES):
+        try:
+            return document_file.create(root, key, draft.text)
+        except SpeckitError:
+            if draft.folder is None or attempt + 1 == RETRIES or not lexists(root / key):
+                raise
+            key = naming.free_key(draft.folder, draft.title, lambda each: lexists(root / each))
+    raise AssertionError  # the last attempt returns or raises
+
+
+def taken_back(file: DocumentFile) -> None:
+    """Removes a file that was written a moment ago, unless somebody has changed it since."""
+    with suppress(SpeckitError, OSError):
+        if document_file.opened(file.root, file.key).data == file.data:
+            file.path.unlink()
+
+
+def _key(root: Path, given: str, *, is_folder: bool) -> str:
+    """A path below the root as a key ("" is the root). Raises E014 where nothing is indexed."""
+    top = Path(os.path.realpath(root))
+    led = Path(os.path.realpath(top / given)) if "\0" not in given else Path("/")
+    if not led.is_relative_to(top):
+        message = f"'{given}' is outside the workspace '{top}'".replace("\0", "\\x00")
+        raise SpeckitError("E014", message, actions=("give a path inside the workspace",))
+    parts = led.relative_to(top).parts
+    if reason := refusal(parts, is_folder, SourcePatterns()) if parts else "":
+        raise SpeckitError("E014", f"'{given}' is {reason}", actions=("choose another path",))
+    if not is_folder and led.suffix.lower() not in PLAIN:
+        hint = f"Documents are {', '.join(sorted(PLAIN))} files."
+        raise SpeckitError("E014", f"'{given}' is not a document", hint=hint)
+    if is_folder and lexists(led) and not led.is_dir():
+        raise SpeckitError("E014", f"'{given}' is a file", actions=("give a folder",))
+    return "/".join(parts)
+
+
+def _first_words(body: str) -> str:
+    """A key made of what a text says first, for want of a title (feature I11): its first sentence, of a long one the
+    part before a comma or the like; marks of Markdown are no words."""
+    said = next(filter(None, sentences(body[:LOOKED_AT])), "") or " ".join(body[:LOOKED_AT].split())
+    if len(said) > LONGEST_SAID:
+        clauses = [border.start() for border in _CLAUSE.finditer(said, SHORTEST_CLAUSE, LONGEST_SAID)]
+        said = said[: clauses[-1]] if clauses else said[:LONGEST_SAID].rsplit(" ", 1)[0]
+    words = said.replace("/", " ").strip().rstrip(".!。！,;: ")
+    return f"{words or 'note'}.md"

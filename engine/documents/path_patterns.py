@@ -1,0 +1,78 @@
+"""Which paths match regular expressions that somebody wrote, whatever these would cost.
+
+No rule tells cheap patterns of Python's `re` from those that take longer than the age of the universe, and a search
+that has begun cannot be ended from within its process. So they are tried in another one, which is ended in time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from speckit_memory.engine.documents import pattern_process
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.echo import abridged
+
+MOST_PATTERNS = 20
+LONGEST_PATTERN = 200
+"""Characters."""
+SECONDS = 5.0
+"""For all patterns on all paths."""
+COMMAND = (sys.executable, "-I", "-S", str(Path(pattern_process.__file__)))
+"""The process that tries patterns; what it is asked comes over its standard input."""
+_HINT = "Patterns are regular expressions of Python, found anywhere in a path: (^|/)scratch(/|$)."
+
+
+def matching(patterns: Sequence[str], paths: Sequence[str]) -> set[str]:
+    """The paths in which any of the patterns is found.
+
+    Raises E032 for too many or too long patterns, E030 for those that are wrong or take too long, each with its place
+    among them, and E096 when they cannot be tried.
+    """
+    _require_few(patterns)
+    if not patterns:
+        return set()
+    answered, ended = _tried(patterns, paths)
+    wrong = [_wrong(patterns, at, told) for at, told in enumerate(answered) if isinstance(told, str)]
+    if len(answered) < len(patterns):
+        if not ended:
+            raise SpeckitError.of([*wrong, Problem("E096", "the process that tries patterns ended before its answer")])
+        wrong.append(_wrong(patterns, len(answered), f"it takes more than {SECONDS:g} seconds on the paths there are"))
+    if wrong:
+        raise SpeckitError.of(wrong)
+    return {paths[place] for places in answered if not isinstance(places, str) for place in places}
+
+
+def _require_few(patterns: Sequence[str]) -> None:
+    problems = []
+    if len(patterns) > MOST_PATTERNS:
+        problems.append(Problem("E032", f"there are {len(patterns)} patterns; at most {MOST_PATTERNS} are taken"))
+    problems += [
+        Problem("E032", f"pattern {at} has {len(pattern):,} characters; at most {LONGEST_PATTERN} are taken")
+        for at, pattern in enumerate(patterns[:MOST_PATTERNS], start=1)
+        if len(pattern) > LONGEST_PATTERN
+    ]
+    if problems:
+        raise SpeckitError.of(problems)
+
+
+def _wrong(patterns: Sequence[str], at: int, why: str) -> Problem:
+    return Problem("E030", f"pattern {at + 1} of {len(patterns)}, '{abridged(patterns[at])}': {why}", _HINT)
+
+
+def _tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[list[int] | str], bool]:
+    """What is known of each pattern, in order, and whether the process was ended before it knew more."""
+    asked = json.dumps({"patterns": list(patterns), "texts": list(paths)}).encode()
+    ended = False
+    try:
+        done = subprocess.run(
+            COMMAND, input=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
+        ).stdout
+    except subprocess.TimeoutExpired as late:
+        done, ended = late.stdout or b"", True
+    except OSError as error:
+        raise SpeckitError("E096", f"the process that tries patterns could not be started: {error}") from error
+    return [json.loads(line) for line in done.splitlines(keepends=True) if line.endswith(b"\n")], ended

@@ -1,0 +1,92 @@
+"""The links that a save is asked for: what a document supersedes, and what it relates to (features T4 and M7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.editing.link_edit import relinked
+from speckit_memory.memory.intake.index_report import Saved, SavedLink
+from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
+from speckit_memory.memory.store.records import Link, MemoryRecord
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.graph.lineage import Lineage
+    from speckit_memory.engine.graph.linking import NamedEdge
+
+
+class LinkedMemories(Protocol):
+    """What the links of a save are looked up in and made by."""
+
+    def get(self, name: int | str) -> MemoryRecord:
+        """The memory of an id or key."""
+
+    def lineage(
+        self, name: int | str, *, direction: Literal["outgoing"], depth: int, relations: Sequence[str]
+    ) -> Lineage:
+        """The links of a memory."""
+
+    def link_one(
+        self, source: int | str, relation: str, target: int | str, *, strength: float | None, evidence: str
+    ) -> NamedEdge:
+        """Makes a link."""
+
+
+def wanted(
+    memory: LinkedMemories,
+    root: Path,
+    path: str | Path,
+    supersedes: Iterable[int | str],
+    relates_to: Iterable[int | str],
+) -> tuple[Link, ...]:
+    """The links to memories that are named by id or key, from the document at a path ("" is a new one).
+
+    Raises E080 for each that there is not, and E030 for one to the document itself.
+    """
+    problems: list[Problem] = []
+    links: dict[Link, None] = {}
+    for word, names in (("supersedes", supersedes), ("related_to", relates_to)):
+        for name in names:
+            try:
+                key = memory.get(name).key
+            except SpeckitError as error:
+                problems += error.problems
+                continue
+            if path and os.path.realpath(root / key) == os.path.realpath(path):
+                problems.append(Problem("E030", f"{key} cannot have a link to itself"))
+            meaning = VOCABULARY[word]
+            links[Link(meaning.relation, key, meaning.strength, f"{word}: {key}")] = None
+    if problems:
+        raise SpeckitError.of(problems)
+    return tuple(links)
+
+
+def declared(text: str, links: tuple[Link, ...]) -> str:
+    """The text of a new document that declares these links. Raises E101 where its front matter cannot be edited."""
+    return relinked(text, lambda _: False, links, "content")
+
+
+def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved:
+    """What became of a saved document, with these links made unless they are there."""
+    edges = []
+    for link in links:
+        relation = str(link.relation)
+        around = memory.lineage(saved.key, direction="outgoing", depth=1, relations=(relation,))
+        if any(step.target == link.target and step.created_by in ("manual", "document") for step in around.steps):
+            edges.append(SavedLink(relation, link.target))
+            continue
+        edge = memory.link_one(saved.key, relation, link.target, strength=link.strength, evidence=link.evidence)
+        edges.append(SavedLink(relation, link.target, edge.only_stored))
+    return settled(saved, tuple(edges))
+
+
+def settled(saved: Saved, links: tuple[SavedLink, ...]) -> Saved:
+    """What became of a saved document with its links, which answer what the verdict would ask."""
+    verdict = saved.verdict
+    if verdict and verdict.key in {link.target for link in links if link.relation == "supersedes"}:
+        verdict = replace(verdict, kind="supersede", done=f"{verdict.key} is superseded, as was said")
+    return replace(saved, links=links, verdict=verdict)

@@ -1,0 +1,1 @@
+"""Why a memory was not found, and the smallest change that would find it."""

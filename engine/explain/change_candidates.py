@@ -1,0 +1,216 @@
+"""What might bring a lost memory in: the values of a search that can matter where it was lost (feature P8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from speckit_memory.engine.answers.absence import Absence, Sighting
+from speckit_memory.engine.answers.request import MAX_LIMIT, Asked
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.answers.resume import asks_for_handover
+from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.explain.changes import Change, Kind
+from speckit_memory.engine.explain.typed_values import typed_values
+from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.pipeline.configuration.binding import Bound, of_role
+from speckit_memory.pipeline.configuration.builder import Checked
+from speckit_memory.pipeline.configuration.plain_leaves import Leaf, Plain, leaves
+from speckit_memory.pipeline.model.trace import DEADLINE
+from speckit_memory.pipeline.roles.contracts import Role
+
+FARTHEST = 100.0
+"""A number without a bound is changed by this factor at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing that may be changed, with all that it may become.
+
+    Each of the `ways` leads away from the present value, the nearest first; what works is expected to go on working
+    farther away. `first` is a number from which on it probably works, None where nothing is known.
+    """
+
+    name: str
+    ways: tuple[tuple[Change, ...], ...]
+    first: float | None = None
+
+
+def candidates(
+    lost: Absence,
+    checked: Checked,
+    asked: Asked,
+    result: SearchResult,
+    memory: MemoryRecord,
+    seen: Sequence[Sighting],
+    door: Door = ANY_DOOR,
+) -> Iterator[Candidate]:
+    """What may matter, the most promising first. `checked` is the pipeline that answered, without steps if its values
+    cannot be set; `seen` is what its channels know of the memory; `door` is where it is asked."""
+    places = {entry.id: place for place, entry in enumerate(checked.bound, start=1)}
+    if lost.where != "limit":
+        yield from _wishes(asked, checked)
+    yield from _of_question(lost, asked, checked, result, memory, door)
+    silent = {record.step for record in result.outcome.trace.steps if record.stage == "candidates" and not record.n_out}
+    if lost.where == "scope" and not result.outcome.query.wanted.folders:
+        return  # the question alone has set the scope
+    values = [list(_of_step(entry, places[entry.id], seen, silent)) for entry in _in_order(lost, checked.bound)]
+    hinted = [candidate for candidate in chain(*values) if candidate.first is not None]
+    likely = [*hinted, *(values[0] if lost.where == "step" and values else ())]
+    yield from likely
+    switches = (*_flags(checked, places), *_removals(lost, checked.bound, places))
+    if lost.where != "limit":  # one search each, and often the only help; for what only lacks rank they come last
+        yield from switches
+    yield from (candidate for candidate in chain(*values) if candidate not in likely)
+    if lost.where == "limit":
+        yield from switches
+
+
+def _wishes(asked: Asked, checked: Checked) -> Iterator[Candidate]:
+    """What the caller wanted otherwise than the pipeline says, left to the pipeline; that of hand-overs heeds none."""
+    for name in asked.adjust.named if checked.bound else ():
+        yield _single("wish", name, getattr(asked.adjust, name), None, 0)
+
+
+def _of_question(
+    lost: Absence, asked: Asked, checked: Checked, result: SearchResult, memory: MemoryRecord, door: Door
+) -> Iterator[Candidate]:
+    question = asked.question
+    if lost.where == "limit":
+        yield _number("question", "limit", question.limit, (question.limit, MAX_LIMIT), 0, True, lost.rank)
+        yield from _wishes(asked, checked)
+    if any(part.part == DEADLINE for part in result.notes.degraded):
+        yield _single("question", "deadline_ms", asked.allowed_ms, 0, 0)
+    if lost.where == "scope":
+        if question.folder:
+            yield _single("question", "folder", question.folder, common_folder(question.folder, memory.folder), 0)
+        for name in ("tier", "context_type"):
+            if getattr(question, name):
+                yield _single("question", name, getattr(question, name), "", 0)
+        if question.concepts and question.text.strip():
+            yield _single("question", "concepts", ", ".join(question.concepts), None, 0)
+    if lost.where == "step" and question.anchors:
+        yield _single("question", "anchors", ", ".join(question.anchors), None, 0)
+    if question.token_usage is not None:
+        yield _single("question", "token_usage", question.token_usage, None, 0)
+    if not asks_for_handover(result.outcome.query):
+        ways = tuple(
+            (Change("question", "mode", question.mode, mode, 0),) for mode in door.modes if mode != question.mode
+        )
+        yield Candidate("mode", ways)
+
+
+def common_folder(one: str, other: str) -> str:
+    """The deepest folder that holds both, "" for all of the workspace."""
+    parts = zip(one.split("/"), other.split("/"), strict=False)
+    shared = []
+    for left, right in parts:
+        if left != right:
+            break
+        shared.append(left)
+    return "/".join(shared)
+
+
+def _in_order(lost: Absence, bound: Iterable[Bound]) -> list[Bound]:
+    """The steps whose values may matter, the most promising first."""
+    by_slot: dict[str, list[Bound]] = {}
+    for entry in bound:
+        by_slot.setdefault(entry.step.slot, []).append(entry)
+    slots = {
+        "scope": ("understand",),
+        "candidates": ("channels", "recover", "understand"),
+        "limit": ("fusion", "rerank", "channels", "understand"),
+        "step": ("fusion", "rerank", "channels", "understand"),
+    }[lost.where]
+    entries = list(chain.from_iterable(by_slot.get(slot, ()) for slot in slots))
+    if lost.where != "step":
+        return entries
+    culprit = [entry for entry in bound if entry.id == lost.step]
+    return culprit + [entry for entry in entries if entry.id != lost.step]
+
+
+def _removable(lost: Absence, bound: Sequence[Bound]) -> list[Bound]:
+    """The steps without which the memory may stay; a pipeline needs its fuser."""
+    slots = {"scope": ("understand",), "candidates": ("understand",)}.get(lost.where, ("fusion", "rerank", "channels"))
+    fusers = of_role(Role.FUSER, bound)
+    entries = [entry for entry in bound if entry.step.slot in slots and entry not in fusers and entry.id != lost.step]
+    return [entry for entry in bound if entry.id == lost.step] + entries
+
+
+def _flags(checked: Checked, places: dict[str, int]) -> Iterator[Candidate]:
+    for name, flag in checked.effective.flags.items():
+        if flag.state != "permanent" and (place := _place_of_flag(name, checked, places)):
+            yield _single("flag", name, flag.on, not flag.on, place)
+
+
+def _removals(lost: Absence, bound: Sequence[Bound], places: dict[str, int]) -> Iterator[Candidate]:
+    for entry in _removable(lost, bound):
+        yield _single("step", entry.id, True, None, places[entry.id])
+
+
+def _of_step(entry: Bound, place: int, seen: Sequence[Sighting], silent: set[str]) -> Iterator[Candidate]:
+    assert entry.params is not None  # the pipeline has answered
+    ranks = {sighting.channel: sighting.rank for sighting in seen if sighting.rank}
+    found = list(leaves(entry.params))
+    if entry.step.slot == "fusion":
+        # the weights of channels that have the memory first; those of silent ones move nothing
+        heard = (leaf for leaf in found if leaf.path[-1] not in silent)
+        found = sorted(heard, key=lambda leaf: leaf.path[-1] not in ranks)
+    for leaf in found:
+        first = ranks.get(entry.id) if leaf.path == ("limit",) and entry.step.slot == "channels" else None
+        candidate = _of_leaf(".".join((entry.id, *leaf.path)), leaf, place, first)
+        if candidate is not None:
+            yield candidate
+
+
+def _of_leaf(name: str, leaf: Leaf, place: int, first: int | None) -> Candidate | None:
+    words: list[str | bool] = []
+    for form in leaf.forms:
+        kind, value = form.get("type"), leaf.value
+        if kind in ("number", "integer") and not isinstance(value, bool | str | None):
+            bounds = _bounds(form, value)
+            beyond = (form.get("exclusiveMinimum"), form.get("exclusiveMaximum"))
+            return _number("value", name, value, bounds, place, kind == "integer", first, beyond)
+        if kind == "boolean" and isinstance(value, bool):
+            words.append(not value)
+        words += [word for word in form.get("enum", ()) if isinstance(word, str) and word != value]
+    ways = tuple((Change("value", name, leaf.value, word, place),) for word in words)
+    return Candidate(name, ways) if ways else None
+
+
+def _bounds(form: dict[str, float], value: float) -> tuple[float, float]:
+    """The least and the greatest number to try, with those that only border on the range."""
+    low, high = form.get("minimum", form.get("exclusiveMinimum")), form.get("maximum", form.get("exclusiveMaximum"))
+    least = low if low is not None else min(value / FARTHEST, value * FARTHEST)
+    most = high if high is not None else max(value / FARTHEST, value * FARTHEST, least)
+    return least, most
+
+
+def _number(
+    kind: Kind,
+    name: str,
+    before: float,
+    bounds: tuple[float, float],
+    place: int,
+    whole: bool,
+    first: float | None,
+    beyond: Sequence[float | None] = (),
+) -> Candidate:
+    ways = []
+    for end in reversed(bounds):
+        values = (value for value in typed_values(before, end, whole=whole) if value not in beyond)
+        ways.append(tuple(Change(kind, name, before, value, place) for value in values))
+    return Candidate(name, tuple(filter(None, ways)), first)
+
+
+def _single(kind: Kind, name: str, before: Plain, after: Plain, place: int) -> Candidate:
+    return Candidate(name, ((Change(kind, name, before, after, place),),))
+
+
+def _place_of_flag(name: str, checked: Checked, places: dict[str, int]) -> int:
+    """The place of the first step that a flag decides on, 0 when it decides on none of this pipeline."""
+    effective = checked.effective
+    waiting = [step for step in (*effective.steps(), *effective.inactive) if name in step.flags]
+    known = [places.get(step.id) or places.get(step.replaces) or len(places) for step in waiting]
+    return min(known, default=0)

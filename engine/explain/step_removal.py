@@ -1,0 +1,44 @@
+"""The pipeline file that leaves out one step of another pipeline: what no option of a call can say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.engine import components
+from speckit_memory.engine.explain.changes import Change
+from speckit_memory.pipeline.configuration.builder import Checked, examine
+from speckit_memory.pipeline.configuration.loading import name_of
+from speckit_memory.pipeline.configuration.variants import without
+
+CANDIDATES = ("understand", "channels", "recover")
+"""The parts of stage 1, which stand under its name."""
+
+
+def with_file(change: Change, checked: Checked, config: Settings) -> Change:
+    """A change with the file that leaves the step out, if it is such a change and a file does just the same.
+
+    `checked` is the pipeline as it is; one that was given as a value can be extended by no file.
+    """
+    if change.kind != "step":
+        return change
+    source = name_of(checked.effective)
+    slot = next(entry.step.slot for entry in checked.bound if entry.id == change.name)
+    removal: dict[str, object] = {slot: {"remove": [change.name]}}
+    if source not in presets():
+        source = str(Path(source).absolute())
+        if not Path(source).is_file():
+            return change
+    said = {"extends": source, **({"candidates": removal} if slot in CANDIDATES else removal)}
+    plain = replace(checked.effective, changes=())
+    registry = components.registry(config.environ, config.root)
+    by_file, by_call = (
+        examine(one, registry, config.environ_of_root) for one in (said, without(plain, change.name, forgotten=True))
+    )
+    if by_file.hash != by_call.hash:
+        return change
+    inner = f"{slot}: {{remove: [{change.name}]}}"
+    body = f"candidates:\n  {inner}" if slot in CANDIDATES else inner
+    return replace(change, file=f"extends: {source}\n{body}\n")

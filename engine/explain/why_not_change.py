@@ -1,0 +1,88 @@
+"""What would bring a lost memory in: the same question, asked with one thing changed after another (feature P8)."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from functools import partial
+
+from speckit_memory.engine.answers.absence import absence, sightings
+from speckit_memory.engine.answers.request import MAX_LIMIT, Asked
+from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.answers.search_options import adjusted
+from speckit_memory.engine.answers.why_not import beyond_reach
+from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.explain.change_candidates import candidates
+from speckit_memory.engine.explain.changes import Change
+from speckit_memory.engine.explain.smallest_change import SmallestChange, smallest_change
+from speckit_memory.engine.explain.step_removal import with_file
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.ports import Store
+
+
+def why_not_change(
+    searching: Searching,
+    opened: OpenStore,
+    result: SearchResult,
+    memory: MemoryRecord,
+    store: Store,
+    door: Door = ANY_DOOR,
+    until: float = math.inf,
+) -> SmallestChange | None:
+    """What would bring a memory into an answer of this pipeline; None when it is there.
+
+    `door` is where it is asked, and `until` (seconds of `time.perf_counter`) when nothing more is tried. Only reads:
+    what is tried counts as no use, and no session is told.
+    """
+    asked = result.asked
+    assert asked is not None  # or nothing could be asked again
+    lost = absence(result, memory.id, store)
+    if lost.where == "served":
+        return None
+    if never := beyond_reach(result, memory, store):
+        return SmallestChange(never=never)
+    present = searching.wished(asked.adjust, asked.question.session)
+    base = present.base
+    assert base is not None and present.checked is not None  # or it could not have been checked
+    pipeline = searching.answering(result).pipeline
+    # the preset of hand-overs is not the pipeline that a call can change
+    settable = replace(present.checked, bound=()) if searching.by_handovers(result) else present.checked
+    within = door.parameter_is_enough and lost.where == "limit" and lost.rank <= MAX_LIMIT
+    seen = () if within or time.perf_counter() >= until else tuple(sightings(pipeline, result, memory.id, store))
+    steps = tuple(step.id for step in (*pipeline.rerank, *pipeline.annotate))
+    found = smallest_change(
+        candidates(lost, settable, asked, result, memory, seen, door),
+        partial(_asked_again, searching, opened, asked, base.effective),
+        result,
+        memory.id,
+        store,
+        steps,
+        until=until,
+        enough=("limit", *asked.adjust.named) if door.parameter_is_enough else (),
+    )
+    return replace(found, change=found.change and with_file(found.change, base, searching.config))
+
+
+def _asked_again(
+    searching: Searching, opened: OpenStore, asked: Asked, unchanged: Effective, change: Change
+) -> SearchResult | None:
+    """The answer with one thing changed, as a call with that change gets it; None when it gets an error.
+
+    What the call wants otherwise than its pipeline says, it wants of a pipeline that was changed as well.
+    """
+    asked, whole = change.applied(asked, unchanged)
+    try:
+        if whole is unchanged:
+            through = searching.adjusted(asked.adjust, asked.question.session)
+        else:
+            through = searching.changed(adjusted(whole, asked.adjust)[0])
+        return through.search(
+            opened, asked.question, now=asked.now, allowed_ms=asked.allowed_ms, snippet=0, content=False
+        )
+    except SpeckitError:
+        return None

@@ -1,0 +1,1 @@
+"""Pipeline and flag files as they are shown and edited."""

@@ -1,0 +1,116 @@
+"""The flags file of a workspace with the decision on one flag changed in place: comments and layout stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from speckit_memory.config.files.file_lock import locked
+from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, as_written
+from speckit_memory.config.files.written_file import written
+from speckit_memory.config.workspace.settings import FLAGS_FILE
+from speckit_memory.config.workspace.workspace_text import workspace_text
+from speckit_memory.config.yaml.reader import Entry, Node, Scalar, plain, read
+from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.engine.pipelines.first_flag import first_flag
+from speckit_memory.engine.pipelines.rewriting import Edit, Page
+from speckit_memory.engine.pipelines.yaml_flow import flow_style
+from speckit_memory.errors import SpeckitError
+
+Decision = Mapping[str, str]
+"""What is said of a flag: its state, the state before it, since when, and what that rests on."""
+
+_MARK = "\ufeff"
+"""What some editors put before the first character of a file."""
+_LINE_END = re.compile("\r\n|\n|\r")
+
+
+def decide(
+    root: Path,
+    name: str,
+    decision: Decision,
+    over: Collection[str] = (),
+    check: Callable[[], None] = lambda: None,
+) -> Path:
+    """Writes a decision into the flags file of a workspace, which is made if it is not there; the file.
+
+    `over` are the keys that have said what is true no longer, and go. Whole or not at all, and one process after the
+    other: `check` is asked while no other one can decide, and raises where what was judged holds no longer. Raises
+    SpeckitError where the file cannot be read, changed in place or written.
+    """
+    file = root / FLAGS_FILE
+    real = file.resolve()  # what a link leads to is what is read and written
+    try:
+        file.parent.mkdir(exist_ok=True)
+        with locked(real):
+            check()
+            text, unread = workspace_text(file, as_written)
+            if unread:
+                raise SpeckitError.of(unread)
+            changed = decided(text or "", name, decision, str(file), over)
+            with written(real) as stream:
+                stream.write(changed)
+    except TimeoutError as error:
+        message = f"'{file}' is being changed by another process, which does not come to an end"
+        raise SpeckitError("E014", message, actions=("end that process and ask again",)) from error
+    except OSError as error:
+        message = f"'{file}' cannot be written: {(error.strerror or str(error)).lower()}"
+        raise SpeckitError("E014", message, actions=("make the file and its folder writable",)) from error
+    return file
+
+
+def decided(text: str, name: str, decision: Decision, file: str, over: Collection[str] = ()) -> str:
+    """The text of a flags file with a decision on one flag, and without what is `over`.
+
+    It is read again before it is given out: it says what the text said and the decision, and nothing else. Raises
+    SpeckitError where there is no such text, with what to write by hand.
+    """
+    mark, text = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
+    node, problems = read(text, file)
+    if any(problem.code != "E113" for problem in problems):
+        raise SpeckitError.of(problems)
+    flags = node.get("flags") if isinstance(node, YamlMapping) else None
+    known = flags.value.get(name) if flags and isinstance(flags.value, YamlMapping) else None
+    said = plain(known.value) if known else None
+    kept = {key: value for key, value in said.items() if key not in over} if isinstance(said, dict) else {}
+    wanted = {**kept, **decision}
+    if said is None or isinstance(said, dict):  # anything else is somebody's mistake, and theirs to mend
+        end = found.group() if (found := _LINE_END.search(text)) else "\n"
+        meant = _meant(node, name, wanted)
+        for edits in _ways(text, node, flags, name, decision, over):
+            changed = Page(text).edited([(start, stop, new.replace("\n", end)) for start, stop, new in edits])
+            if _says(changed, meant, file):
+                return mark + changed
+    hint = f"Write it by hand: {name}: {flow_style(wanted)}"
+    raise SpeckitError("E014", f"'{name}' cannot be changed in place in {file}", hint=hint, actions=("edit the file",))
+
+
+def _ways(
+    text: str, node: Node | None, flags: Entry | None, name: str, decision: Decision, over: Collection[str]
+) -> Iterator[Sequence[Edit]]:
+    """Edits that may bring the decision into the text, the best ones first."""
+    if flags is None or (isinstance(flags.value, Scalar) and flags.value.value is None):
+        yield from first_flag(text, node, flags, f"{name}: {flow_style(dict(decision))}")
+    elif isinstance(flags.value, YamlMapping):
+        page, known = Page(text), flags.value.get(name)
+        if known is None:
+            yield page.with_values(flags.value, flags.where, {name: dict(decision)}) or ()
+        elif isinstance(known.value, YamlMapping):
+            edits = page.with_values(known.value, known.where, decision)
+            if edits is not None:
+                yield [*edits, *page.without(known.value, set(over) - set(decision))]
+
+
+def _meant(node: Node | None, name: str, entry: Mapping[str, object]) -> object:
+    """What a text with this content shall say after the decision."""
+    said = plain(node) if node else None
+    whole = said if isinstance(said, dict) else {}
+    return {**whole, "flags": {**(whole.get("flags") or {}), name: dict(entry)}}
+
+
+def _says(text: str, meant: object, file: str) -> bool:
+    """Whether the commands that read the text find just this."""
+    node, problems = read(text, file)
+    small = len(text.encode()) < LARGEST_CONFIGURATION
+    return small and node is not None and all(one.code == "E113" for one in problems) and plain(node) == meant

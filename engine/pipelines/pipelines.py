@@ -1,0 +1,188 @@
+"""Pipeline files seen from outside: check, show, compare, describe. Nothing here runs a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import unified_diff
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.pipelines.document import Document, read_text
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.config.workspace.extension_modes import Mode
+from speckit_memory.config.workspace.extensions import extensions_in_force
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines.pipeline_text import as_lines, as_yaml
+from speckit_memory.engine.pipelines.rewriting import extending, rewritten
+from speckit_memory.engine.pipelines.yaml_flow import flow_style
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.configuration.builder import Checked, examine
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
+from speckit_memory.pipeline.configuration.lints import lints
+from speckit_memory.pipeline.configuration.loading import PipelineSource, load, name_of
+from speckit_memory.pipeline.configuration.rollouts import rollouts
+from speckit_memory.pipeline.configuration.schema import file_schema
+from speckit_memory.pipeline.configuration.variants import waiting_flags
+
+
+def _examined(
+    source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> tuple[Checked, tuple[CheckedVariant, ...], list[Problem]]:
+    """A pipeline, what runs beside it, and all that is wrong with them."""
+    registry = components.registry(environ)
+    checked = examine(source, registry, environ, overrides)
+    variants, asked_wrongly, unusable = checked_variants(checked, registry, environ)
+    problems = [*asked_wrongly, *unusable]
+    _, misrolled = rollouts(checked, registry)
+    return checked, variants, [*checked.problems, *problems, *misrolled]
+
+
+def _sound(
+    source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> tuple[Checked, tuple[CheckedVariant, ...]]:
+    """A pipeline without problems, and what runs beside it. Raises SpeckitError."""
+    checked, variants, problems = _examined(source, environ, overrides)
+    if problems:
+        raise SpeckitError.of(problems)
+    return checked, variants
+
+
+def check(
+    source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> list[Problem]:
+    """Everything that is wrong with a pipeline file or preset and with what runs beside it, by position."""
+    _, _, problems = _examined(source, environ, overrides)
+    return list(SpeckitError.of(problems).problems) if problems else []
+
+
+def remarks(source: PipelineSource, environ: Mapping[str, str]) -> list[str]:
+    """What a pipeline without problems may say and hardly means, each with its place, by position."""
+    return [str(lint) for lint in lints(load(source, environ, offered=components.registry(environ).flag_files))]
+
+
+def show(
+    source: PipelineSource,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str] | None = None,
+    *,
+    effective: bool = False,
+    origin: bool = False,
+) -> str:
+    """A pipeline as YAML that inherits nothing: with what its files say, or with every value filled in (`effective`).
+
+    With `origin` each value, key by key, says in a comment where it comes from. Another comment tells the steps that
+    installed extensions offer, and where these run, and one each pipeline that runs beside it. Raises SpeckitError when
+    the file has problems.
+    """
+    checked, variants = _sound(source, environ, overrides)
+    heading = [*_foreign(checked, extensions_in_force(environ).mode), *(_flags(checked) if origin else ())]
+    heading.append(f"hash: {checked.hash}")
+    shares, _ = rollouts(checked, components.registry(environ))
+    heading += [f"for {one.percent} % of sessions ({one.checked.hash}): {', '.join(one.flags)}" for one in shares]
+    heading += [f"variant {one.variant.name} ({one.checked.hash}): {one.variant.asked_for}" for one in variants]
+    return as_yaml(checked, heading=heading, effective=effective, origin=origin)
+
+
+def _flags(checked: Checked) -> Iterator[str]:
+    """The flags that steps of the pipeline wait for, with who decided on their states."""
+    effective = checked.effective
+    for flag in (effective.flags[name] for name in waiting_flags(effective)):
+        yield f"flag {flag.name}: {flag.state} ({flag.origin})"
+
+
+def _foreign(checked: Checked, mode: Mode) -> list[str]:
+    steps: dict[str, list[str]] = {}
+    for entry in checked.bound:
+        if entry.registered is not None and entry.registered.extension:
+            steps.setdefault(entry.registered.extension, []).append(entry.step.id)
+    return [f"of the extension {name} ({mode}): {', '.join(ids)}" for name, ids in steps.items()]
+
+
+def written(
+    source: PipelineSource,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    file: Path,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a pipeline with `overrides` applied, to stand in `file` and be named like it.
+
+    It is the text as it was written, comments and all, with the changed values in their places. Where that cannot be,
+    as for steps that a file inherits, it is written anew and says all of the pipeline. `heading` stands at its top and
+    `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
+    """
+    before = replace(load(source, environ, offered=components.registry(environ).flag_files), name=file.stem)
+    checked, _ = _sound(before, environ, overrides)
+    present = _present(before, environ)
+    document = before.documents[0]
+    in_place = rewritten(document, overrides, present, name=file.stem, heading=heading, remarks=remarks)
+    if in_place is not None and _reads_as(in_place, file, checked, environ):
+        return in_place
+    return as_yaml(checked, heading=heading, remarks=remarks)
+
+
+def _reads_as(text: str, file: Path, wanted: Checked, environ: Mapping[str, str]) -> bool:
+    """Whether a text that stands in this file is a pipeline without problems that does what is wanted."""
+    again, _, problems = _examined(read_text(text, str(file)), environ)
+    return not problems and again.hash == wanted.hash
+
+
+def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The parameters of each step, with their defaults."""
+    bound = examine(source, components.registry(environ), environ).bound
+    return {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
+
+
+def extension(
+    source: Document,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    file: Path,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a file that extends a preset or another file, and says `overrides` alone; else as `written`.
+
+    Where the source is neither, or what it says does not hold from another folder, nothing can extend it.
+    """
+    checked, _ = _sound(source, environ, overrides)
+    present, slots = _present(source, environ), {step.id: step.slot for step in checked.effective.steps()}
+    named = source.source in presets()
+    below = source.source if named else relpath(source.source, file.parent)
+    text = extending(below, overrides, present, slots, name=file.stem, heading=heading, remarks=remarks)
+    if (named or Path(source.source).is_file()) and _reads_as(text, file, checked, environ):
+        return text
+    return written(source, environ, overrides, file=file, heading=heading, remarks=remarks)
+
+
+def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> str:
+    """What differs between two effective pipelines, as a unified diff; empty when they would do the same.
+
+    Every value has a line of its own, named as `--set` names it.
+    """
+    before, after = (as_lines(_sound(source, environ)[0]) for source in (a, b))
+    return "\n".join(unified_diff(before, after, fromfile=name_of(a), tofile=name_of(b), lineterm="", n=1))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of pipeline files, for completion and checks in editors."""
+    return file_schema(components.registry(), presets())
+
+
+def plain_values(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every parameter that is one number, word or switch, as "step.parameter", with its value as YAML text.
+
+    Raises SpeckitError when the file has problems.
+    """
+    _sound(source, environ)
+    return {
+        f"{step}.{name}": flow_style(value)
+        for step, params in _present(source, environ).items()
+        for name, value in params.items()
+        if not isinstance(value, dict | list)
+    }

@@ -1,0 +1,252 @@
+"""A pipeline file with some values changed in place: its comments, its layout and what it leaves open stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from speckit_memory.config.pipelines.document import Document
+from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
+from speckit_memory.config.yaml.reader import Entry, Scalar, plain, read
+from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.engine.pipelines.yaml_flow import flow_style
+from speckit_memory.errors import Where
+
+Edit = tuple[int, int, str]
+"""The text from one offset to another gives way to a new one."""
+
+_TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^\s,{}\[\]]+')
+_IN_FLOW = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^,{}\[\]#\n]*[^,{}\[\]#\s]')
+_TO_THE_END = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^#\n]*[^#\s]')
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""What ends a line for YAML, by whose lines places are told; `str.splitlines` knows further ends."""
+
+
+def rewritten(
+    document: Document,
+    overrides: Mapping[str, str],
+    present: Mapping[str, Mapping[str, Any]],
+    *,
+    name: str,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str | None:
+    """The text of a document under another name, with `overrides` ("step.parameter.key" to YAML text).
+
+    `present` holds the parameters of each step before that, with their defaults: only what changes is written.
+    `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. None when a value
+    cannot be put in its place, as in steps that the document inherits, and when the document is no text.
+    """
+    node = document.node
+    if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
+        return None
+    page = Page(document.text)
+    steps = {step.id: step for step in document.said.written()}
+    edits = list(page.named(node, name))
+    for step_id, wanted in _wanted(overrides).items():
+        if step_id not in steps:
+            return None
+        changed = page.with_parameters(steps[step_id], _changes(present[step_id], wanted))
+        if changed is None:
+            return None
+        edits += changed
+    for step_id, lines in remarks.items():
+        if step_id not in steps:
+            return None
+        edits.append(page.remarked(steps[step_id], lines))
+    top = "".join(f"# {line}".rstrip() + "\n" for line in heading)
+    return (f"{top}\n" if top else "") + page.edited(edits)
+
+
+def extending(
+    below: str,
+    overrides: Mapping[str, str],
+    present: Mapping[str, Mapping[str, Any]],
+    slots: Mapping[str, str],
+    *,
+    name: str,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a file that extends `below` and changes what differs of these values.
+
+    `present` holds the parameters of each step before that, `slots` tells where it stands.
+    """
+    lines = [f"# {line}".rstrip() for line in heading]
+    lines += [*([""] if lines else []), f"pipeline: {flow_style(name)}", f"extends: {flow_style(below)}"]
+    wanted = {step: _changes(present[step], values) for step, values in _wanted(overrides).items()}
+    inside = ""
+    for slot in SLOTS:
+        changes = {step: values for step, values in wanted.items() if values and slots[step] == slot}
+        if not changes:
+            continue
+        indent = "  " if slot in CANDIDATE_SLOTS else ""
+        if indent and not inside:
+            inside = "candidates:"
+            lines.append(inside)
+        lines += [f"{indent}{slot}:", f"{indent}  change:"]
+        for step, values in changes.items():
+            lines += [f"{indent}    # {line}".rstrip() for line in remarks.get(step, ())]
+            lines.append(f"{indent}    - {flow_style({'id': step, **values})}")
+    return "\n".join(lines) + "\n"
+
+
+def _wanted(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The values to write by step, mappings inside mappings."""
+    wanted: dict[str, dict[str, Any]] = {}
+    for path, text in overrides.items():
+        *parts, last = path.split(".")
+        inside: dict[str, Any] = wanted
+        for part in parts:
+            inside = inside.setdefault(part, {})
+        node, _ = read(text, path)
+        inside[last] = None if node is None else plain(node)
+    return wanted
+
+
+def _changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The wanted values that differ from the present ones, key by key."""
+    changes: dict[str, Any] = {}
+    for key, value in wanted.items():
+        before = present.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := _changes(before, value):
+                changes[key] = inner
+        elif key not in present or value != before:
+            changes[key] = value
+    return changes
+
+
+class Page:
+    """A text whose places are known by line and column."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        if self._starts[-1] < len(text):
+            self._starts.append(len(text))
+
+    def line(self, number: int) -> int:
+        """Where a line begins, from 1; the end of the text for the line behind the last one."""
+        return self._starts[min(number, len(self._starts)) - 1]
+
+    def edited(self, edits: Sequence[Edit]) -> str:
+        """The text after all edits, which do not overlap; what is put in one place stays in order."""
+        parts, last = [], 0
+        for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+            parts += [self._text[last:start], new]
+            last = end
+        return "".join((*parts, self._text[last:]))
+
+    def named(self, node: YamlMapping, name: str) -> Iterator[Edit]:
+        """The pipeline's name, written first when there is none."""
+        entry = node.get("pipeline")
+        if entry is None:
+            start = self.at(node.entries[0].where)
+            yield start, start, f"pipeline: {flow_style(name)}\n"
+        else:
+            yield self._token(entry.value.where, flow_style(name), _TO_THE_END)
+
+    def remarked(self, step: Step, lines: Sequence[str]) -> Edit:
+        """Comments above the line on which a step begins."""
+        start = self._starts[step.where.line - 1]
+        line = self._text[start : self._starts[step.where.line]]
+        pad = line[: len(line) - len(line.lstrip())]
+        return start, start, "".join(f"{pad}# {remark}\n" for remark in lines)
+
+    def with_parameters(self, step: Step, changes: Mapping[str, Any]) -> list[Edit] | None:
+        """Other values of a step; those that are not written follow the name of the component."""
+        edits, new = self._changed(step.params, changes)
+        if edits is None or not new:
+            return edits
+        _, end, _ = self._token(step.places.get("use") or step.places["id"], "", _TOKEN)
+        between = ", " if self._text[self.at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
+        return [
+            *edits,
+            (end, end, "".join(f"{between}{flow_style(key)}: {flow_style(value)}" for key, value in new.items())),
+        ]
+
+    def with_values(self, mapping: YamlMapping, key: Where, values: Mapping[str, Any]) -> list[Edit] | None:
+        """Other values of the mapping that stands under the key at this place; None where they cannot be put there.
+
+        One that is not written follows the nearest of those before it in `values` that is; without any it stands first,
+        in a block below the line of the key.
+        """
+        edits, new = self._changed(mapping, values)
+        if edits is None:
+            return None
+        written = [entry for name in values if (entry := mapping.get(name))]
+        order = list(values)
+        for name, value in new.items():
+            before = [entry for entry in written if order.index(entry.key) < order.index(name)]
+            edits.append(self._following(mapping, before[-1] if before else None, key, {name: value}))
+        return edits
+
+    def _following(self, mapping: YamlMapping, before: Entry | None, key: Where, new: Mapping[str, Any]) -> Edit:
+        """A new entry of a mapping after another one, None for the first place."""
+        pair = ", ".join(f"{flow_style(name)}: {flow_style(value)}" for name, value in new.items())
+        if self._text[self.at(mapping.where)] == "{":
+            if before is None:
+                start = self.at(mapping.where) + 1
+                return start, start, pair + (", " if mapping.entries else "")
+            end = self._token(before.value.where, "", _IN_FLOW)[1]
+            return end, end, f", {pair}"
+        start = self._starts[before.value.where.line if before else key.line]
+        line = " " * (mapping.entries[0].where.column - 1) + pair
+        return start, start, f"{line}\n" if _BREAK.match(self._text, start - 1) else f"\n{line}"
+
+    def without(self, mapping: YamlMapping, keys: Collection[str]) -> Iterator[Edit]:
+        """A mapping without the single values of these keys; as it is where nothing else would be left."""
+        entries = mapping.entries
+        kept = max((place for place, entry in enumerate(entries) if entry.key not in keys), default=len(entries))
+        flow = self._text[self.at(mapping.where)] == "{"
+        for place, entry in enumerate(entries if kept < len(entries) else ()):
+            if entry.key not in keys:
+                continue
+            if not flow:
+                yield self._starts[entry.where.line - 1], self._starts[entry.value.where.line], ""
+            elif place < kept:
+                yield self.at(entry.where), self.at(entries[place + 1].where), ""
+            else:  # the comma before goes as well
+                comma = self._text.rfind(",", 0, self.at(entry.where))
+                yield comma, self._token(entry.value.where, "", _IN_FLOW)[1], ""
+
+    def _changed(self, mapping: YamlMapping, changes: Mapping[str, Any]) -> tuple[list[Edit] | None, dict[str, Any]]:
+        """The edits of values that are written, None where they cannot be; and the values that are not written."""
+        edits: list[Edit] = []
+        new: dict[str, Any] = {}
+        for key, value in changes.items():
+            entry = mapping.get(key)
+            if entry is None:
+                new[key] = value
+            elif isinstance(entry.value, Scalar) and not isinstance(value, dict | list):
+                edits.append(self._token(entry.value.where, flow_style(value), _TOKEN))
+            elif isinstance(entry.value, YamlMapping) and isinstance(value, dict):
+                inner, added = self._changed(entry.value, value)
+                if inner is None:
+                    return None, {}
+                edits += [*inner, *self._added(entry.value, added)]
+            else:
+                return None, {}
+        return edits, new
+
+    def _added(self, mapping: YamlMapping, new: Mapping[str, Any]) -> Iterator[Edit]:
+        """New first entries of a mapping."""
+        if not new:
+            return
+        start = self.at(mapping.where)
+        pairs = [f"{flow_style(key)}: {flow_style(value)}" for key, value in new.items()]
+        if self._text[start] == "{":
+            yield start + 1, start + 1, ", ".join(pairs) + (", " if mapping.entries else "")
+        else:
+            yield start, start, "".join(pair + "\n" + " " * (mapping.where.column - 1) for pair in pairs)
+
+    def _token(self, where: Where, new: str, form: re.Pattern[str]) -> Edit:
+        start = self.at(where)
+        found = form.match(self._text, start)
+        return start, found.end() if found else start, new
+
+    def at(self, where: Where) -> int:
+        """Where a place is in the text, in characters."""
+        return self._starts[where.line - 1] + where.column - 1

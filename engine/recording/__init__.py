@@ -1,0 +1,1 @@
+"""Queries, answers and their use, recorded for evaluation."""

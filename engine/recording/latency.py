@@ -1,0 +1,68 @@
+"""How long the searches took that people and agents asked, beside the budgets of the pipeline (feature P10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.pipeline.roles.composition import Pipeline
+
+LATEST = 1_000
+"""Searches of each complexity that are looked at: what was slow long ago is no news."""
+ENOUGH = 20
+"""Of fewer searches of a complexity the 95th percentile is one of the two slowest, by chance."""
+COMPLEXITIES = ("simple", "moderate", "complex")
+OVER = (
+    "Searches take longer than the pipeline's `budgets_ms`. `speckit-memory search QUERY --explain` tells what each "
+    "step takes, `eval run --own --pipeline default --pipeline bm25` what a lighter pipeline would lose; "
+    "docs/large-stores.md is about stores that have grown."
+)
+
+
+class Percentile(NamedTuple):
+    """The 95th percentile of the times of `n` searches of a complexity, in milliseconds, and its budget."""
+
+    complexity: str
+    ms: float
+    budget_ms: float
+    n: int
+
+    @classmethod
+    def of(cls, complexity: str, times: Sequence[float], budget_ms: float) -> Percentile:
+        """That of these times."""
+        return cls(complexity, float(np.percentile(np.asarray(times), 95)), budget_ms, len(times))
+
+    @property
+    def over(self) -> bool:
+        """Whether it breaks the budget."""
+        return self.ms > self.budget_ms
+
+    def __str__(self) -> str:
+        verdict = "over" if self.over else "under"
+        return f"{self.complexity} {self.ms:.1f} ms, {verdict} {self.budget_ms:g} ({self.n:,} searches)"
+
+
+def told_latency(recorder: Recorder, pipeline: Pipeline) -> tuple[str, str]:
+    """The percentiles of the searches that were noted of a pipeline, and what to do when one breaks its budget."""
+    recorder.write()
+    times: dict[str, list[float]] = {}
+    if recorder.path.exists():
+        try:
+            with EvaluationDatabase.open(recorder.path, create=False) as database:
+                times = {one: database.served_times(pipeline.hash, one, LATEST) for one in COMPLEXITIES}
+        except SpeckitError:
+            return "not known, as what was noted of searches cannot be read", ""  # the check of that file tells why
+    enough = [
+        Percentile.of(complexity, noted, pipeline.budgets_ms[complexity])
+        for complexity, noted in times.items()
+        if len(noted) >= ENOUGH
+    ]
+    if not enough:
+        return f"not known: fewer than {ENOUGH} searches of any complexity are noted of this pipeline", ""
+    enough.sort(key=lambda one: not one.over)
+    return f"p95 by complexity: {'; '.join(map(str, enough))}", OVER if any(one.over for one in enough) else ""

@@ -1,0 +1,294 @@
+"""Notes what happened beside answers, in a thread of its own: nothing that goes wrong here reaches an answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock, Timer
+
+from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.engine.background.timers import begun
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.evaluation.records import (
+    Dropped,
+    Mode,
+    Observation,
+    PipelineRecord,
+    Retreat,
+    Scoring,
+    Sign,
+)
+from speckit_memory.memory.store.file.guarding.store_file import may_only_be_read
+
+LOGGER = logging.getLogger(__name__)
+SECONDS = 0.1
+"""What was noted is written this long after the first of it, many queries in one transaction."""
+MOST_WAITING = 1_024
+"""So many notes wait to be written, at most; what comes on top is counted as dropped."""
+AGAIN_SECONDS = 30.0
+"""After a failure other than a busy file it is not tried again for so long; what comes meanwhile is counted."""
+PRUNE_SECONDS = 600.0
+_DAY = 86_400.0
+_MB = 1_000_000
+
+Making = Callable[[], Observation]
+"""Makes the note of a query, which takes longer than an answer should wait."""
+Telling = Callable[[frozenset[int]], Iterable[Sign]]
+"""Says which of the memories that were brought of late were used; asked when there is time to find out."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What is not written yet."""
+
+    observations: list[Observation] = field(default_factory=list)
+    makings: list[tuple[str, Making]] = field(default_factory=list)
+    scorings: list[Callable[[], Scoring]] = field(default_factory=list)
+    scored: list[Scoring] = field(default_factory=list)
+    signs: list[Sign] = field(default_factory=list)
+    tellings: list[Telling] = field(default_factory=list)
+    retreats: list[Retreat] = field(default_factory=list)
+    pipelines: dict[str, PipelineRecord] = field(default_factory=dict)
+    lost: Counter[tuple[str, str, Mode, str]] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        beside = len(self.scorings) + len(self.scored) + len(self.signs) + len(self.tellings) + len(self.retreats)
+        return len(self.observations) + len(self.makings) + beside
+
+    @property
+    def to_tell(self) -> bool:
+        """Whether there is more than signs, which tell of answers that were noted before."""
+        return bool(self.observations or self.makings or self.scorings or self.scored or self.retreats or self.lost)
+
+    def joined(self, later: _Waiting) -> _Waiting:
+        """This and what came after it."""
+        return _Waiting(
+            self.observations + later.observations,
+            self.makings + later.makings,
+            self.scorings + later.scorings,
+            self.scored + later.scored,
+            self.signs + later.signs,
+            self.tellings + later.tellings,
+            self.retreats + later.retreats,
+            self.pipelines | later.pipelines,
+            self.lost + later.lost,
+        )
+
+
+class Recorder:
+    """What answers leave behind for comparisons. Every method returns at once; a thread writes a little later.
+
+    Safe to be used by several threads. While the file is busy everything waits; when it cannot be used, nothing is
+    recorded and `problem` says why. What is lost so is counted, and the count is written when that is possible.
+    """
+
+    def __init__(self, store: Path, wanted: Recording, seconds: float = SECONDS) -> None:
+        """For the store at this path; what is noted lies beside it, in a file that is made with the first note."""
+        self.wanted = wanted
+        self.path = evaluation_file(store)
+        self.problem: SpeckitError | None = None
+        self._store = store
+        self._seconds = seconds
+        self._guard, self._writing = Lock(), Lock()
+        self._waiting = _Waiting()
+        self._timer: Timer | None = None
+        self._database: EvaluationDatabase | None = None
+        self._silent_until = 0.0
+        self._pruned_at = 0.0
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is to be recorded."""
+        return self.wanted.record != "off"
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the words of what is recorded are kept, so that it can be replayed."""
+        return self.on and self.wanted.texts
+
+    @property
+    def only_read(self) -> bool:
+        """Whether nothing can be recorded, as nothing can be written to the store either."""
+        return may_only_be_read(self._store)
+
+    def record(self, seen: Observation, pipelines: Iterable[PipelineRecord] = ()) -> None:
+        """Notes a query with the answers to it, and what the hashes in it stand for."""
+        if not self._room():
+            self._lost(seen, "busy")
+            return
+        with self._guard:
+            self._waiting.observations.append(seen)
+            self._waiting.pipelines |= {pipeline.hash: pipeline for pipeline in pipelines}
+        self._soon()
+
+    def record_later(self, control: str, making: Making, pipelines: Iterable[PipelineRecord] = ()) -> None:
+        """Notes a query that this pipeline answered, and that the thread makes the note of."""
+        if not self._room():
+            self._count(control, [("", "shadow")], "busy")
+            return
+        with self._guard:
+            self._waiting.makings.append((control, making))
+            self._waiting.pipelines |= {pipeline.hash: pipeline for pipeline in pipelines}
+        self._soon()
+
+    def dropped(self, lost: Dropped) -> None:
+        """Notes that variants did not see queries."""
+        with self._guard:
+            self._waiting.lost[lost.control, lost.variant, lost.mode, lost.why] += lost.count
+        self._soon()
+
+    def observe(self, making: Callable[[], Scoring]) -> None:
+        """Notes how an answer got its scores, which the thread finds out."""
+        self._note(lambda waiting: waiting.scorings.append(making))
+
+    def sign(self, sign: Sign) -> None:
+        """Notes that somebody did something with a memory."""
+        self._note(lambda waiting: waiting.signs.append(sign))
+
+    def ask_later(self, telling: Telling) -> None:
+        """Notes that there may be signs, which are looked for when there is time."""
+        self._note(lambda waiting: waiting.tellings.append(telling))
+
+    def retreat(self, retreat: Retreat) -> None:
+        """Notes that a variant was moved."""
+        self._note(lambda waiting: waiting.retreats.append(retreat))
+
+    def write(self, *, at_once: bool = False) -> bool:
+        """Writes what was noted; returns whether nothing is waiting now. Raises nothing.
+
+        After a failure nothing is tried for half a minute, but `at_once`.
+        """
+        with self._writing:
+            with self._guard:
+                waiting, self._waiting, timer, self._timer = self._waiting, _Waiting(), self._timer, None
+            if timer is not None:
+                timer.cancel()
+            if not waiting.to_tell and not self.path.exists():
+                return True  # signs alone tell nothing where no answer was noted
+            if not (waiting or waiting.lost):
+                return True
+            silent = not at_once and time.monotonic() < self._silent_until
+            if silent or not self._store.exists() or self.only_read:
+                self._given_up(waiting)
+                return True
+            try:
+                self._written(waiting)
+            except SpeckitError as error:
+                if error.code == "E022":
+                    LOGGER.info("%d notes are written later: %s", len(waiting), error)
+                    with self._guard:
+                        self._waiting = waiting.joined(self._waiting)
+                    return False
+                self._failed(error, waiting)
+            except Exception as error:  # a defect here costs notes and no answer
+                LOGGER.exception("notes could not be written")
+                self._failed(SpeckitError("E021", f"{self.path}: {type(error).__name__}"), waiting)
+            return True
+
+    def close(self) -> None:
+        """Writes what was noted, as far as that is possible within two seconds, and closes the file."""
+        if not self.write() and not self.write():
+            LOGGER.warning("%s is still busy: %d notes are lost", self.path, len(self._waiting))
+        with self._writing:
+            database, self._database = self._database, None
+            if database is not None:
+                database.close()
+
+    def _note(self, add: Callable[[_Waiting], None]) -> None:
+        if self._room():
+            with self._guard:
+                add(self._waiting)
+            self._soon()
+
+    def _room(self) -> bool:
+        return self.on and len(self._waiting) < MOST_WAITING
+
+    def _soon(self) -> None:
+        if not self.on:
+            return
+        with self._guard:
+            if self._timer is None:
+                self._timer = begun(self._seconds, self._write_in_time)
+
+    def _write_in_time(self) -> None:
+        if not self.write():
+            self._soon()
+
+    def _written(self, waiting: _Waiting) -> None:
+        database = self._database
+        if database is None:
+            database = self._database = EvaluationDatabase.open(self.path)
+        now = time.time()
+        broken = self._make(waiting)
+        database.record(
+            waiting.observations,
+            [Dropped(*key, count=count) for key, count in waiting.lost.items()],
+            signs=waiting.signs,
+            scorings=waiting.scored,
+            pipelines=waiting.pipelines.values(),
+            retreats=waiting.retreats,
+        )
+        self.problem = broken
+        waiting.observations, waiting.signs, waiting.lost = [], [], Counter()  # or a busy file would count them twice
+        waiting.scored, waiting.retreats = [], []
+        if waiting.tellings:
+            brought = database.brought(now)
+            signs = [sign for telling in waiting.tellings for sign in telling(brought)] if brought else []
+            database.record((), signs=signs)
+        if time.monotonic() - self._pruned_at > PRUNE_SECONDS or not self._pruned_at:
+            before, most = now - self.wanted.keep_days * _DAY, self.wanted.max_mb * _MB
+            words = now - self.wanted.keep_texts * _DAY if self.wanted.texts else float("inf")
+            if not database.prune(before=before, max_bytes=most, texts_before=words):
+                self._pruned_at = time.monotonic()
+
+    def _make(self, waiting: _Waiting) -> SpeckitError | None:
+        """Makes the notes that were left to the thread. One that cannot be made is counted and costs no other; the
+        last such failure comes back, for `problem`."""
+        broken: SpeckitError | None = None
+        while waiting.makings or waiting.scorings:
+            try:
+                if waiting.makings:
+                    control, making = waiting.makings.pop(0)
+                    waiting.lost[control, "", "shadow", "off"] += 1  # until it is made
+                    waiting.observations.append(making())
+                    waiting.lost[control, "", "shadow", "off"] -= 1
+                else:
+                    waiting.scored.append(waiting.scorings.pop(0)())
+            except Exception as error:  # a defect here costs a note and no answer
+                LOGGER.exception("a note could not be made")
+                broken = SpeckitError("E021", f"{self.path}: a note could not be made: {type(error).__name__}")
+        waiting.lost = +waiting.lost
+        return broken
+
+    def _failed(self, error: SpeckitError, waiting: _Waiting) -> None:
+        LOGGER.warning("recording stops: %s", error)
+        self.problem = error
+        self._silent_until = time.monotonic() + AGAIN_SECONDS
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
+        self._given_up(waiting)
+
+    def _given_up(self, waiting: _Waiting) -> None:
+        with self._guard:
+            self._waiting.lost += waiting.lost
+        for seen in waiting.observations:
+            self._lost(seen, "off")
+        for control, _ in waiting.makings:
+            self._count(control, [("", "shadow")], "off")
+
+    def _lost(self, seen: Observation, why: str) -> None:
+        """Counts a query for each variant that ran beside it, and for nobody where none did."""
+        beside = [(one.answer.pipeline, one.mode) for one in seen.variants]
+        self._count(seen.control.pipeline, beside or [("", "shadow")], why)
+
+    def _count(self, control: str, beside: list[tuple[str, Mode]], why: str) -> None:
+        if self.on:
+            with self._guard:
+                for variant, mode in beside:
+                    self._waiting.lost[control, variant, mode, why] += 1

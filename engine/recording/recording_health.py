@@ -1,0 +1,62 @@
+"""What the health report says of the evaluation database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+
+_MB = 1_000_000
+_SAID = {
+    "queries": "queries",
+    "pairs": "answers of other pipelines",
+    "uses": "uses",
+    "scorings": "scored in detail",
+    "evaluations": "stored comparisons",
+    "pruned": "given up for age or room",
+    "dropped": "not recorded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Whether noting works, what is noted where, and what to do when it does not work."""
+
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+def notes(recorder: Recorder) -> Notes:
+    """How it stands with what is noted beside answers. What cannot be used keeps no search from being answered."""
+    recorder.write(at_once=True)
+    wanted = recorder.wanted
+    texts = "with their texts" if wanted.texts else "without texts"
+    told = {
+        "all": f"queries that are served are noted {texts}",
+        "shadows": f"queries that other pipelines answer too are noted {texts}",
+        "off": "nothing is noted (off)",
+    }[wanted.record]
+    if recorder.only_read:
+        return Notes(True, "nothing is noted, as the store may only be read")
+    if not (recorder.path.exists() or recorder.problem):
+        return Notes(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
+    try:
+        if recorder.problem:
+            raise recorder.problem
+        with EvaluationDatabase.open(recorder.path, create=False) as database:
+            counts, for_good = database.counts(), database.kept_bytes() / _MB
+    except SpeckitError as error:
+        problem = error.problems[0]
+        if problem.code == "E022":
+            return Notes(True, f"{told} when {recorder.path} is free again: {problem}")
+        hint = f"Searches are answered, and nothing is noted. To have it noted: {'; or '.join(problem.actions)}."
+        return Notes(recorder.problem is None and not recorder.on, str(problem), hint)
+    size = recorder.path.stat().st_size / _MB
+    kept = ", ".join(f"{counts[name]} {said}" for name, said in _SAID.items() if counts[name] or name == "queries")
+    room = f"{size:.1f} MB"
+    if for_good >= 0.1:
+        room += f", of which {for_good:.1f} MB of comparisons and judgements are kept for good, beyond max_mb"
+    return Notes(True, f"{told} in {recorder.path} ({room}): {kept}")

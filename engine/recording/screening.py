@@ -1,0 +1,38 @@
+"""Texts that come beside documents, such as evidence and gaps, as they may be stored: without secrets, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.errors.names import shown
+from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.intake.secrets import Secret
+
+
+def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
+    """The text as the workspace at `root` wants it stored, and the secrets that were left out of it."""
+    given = shown(text)
+    if not secrets.redact(given, addresses=True)[1]:  # most texts, whatever the workspace says
+        return given, ()
+    rules = load_workspace_config(root).saving
+    return (given, ()) if rules.secrets == "keep" else secrets.redact(given, addresses=rules.secrets == "all")
+
+
+def storable(value: Any, root: Path) -> Any:
+    """Plain data with each of its texts, names included, `screened`."""
+    return with_texts(value, lambda text: screened(text, root)[0])
+
+
+def with_texts(value: Any, changed: Callable[[str], str]) -> Any:
+    """Plain data with each of its texts, names included, `changed`."""
+    match value:
+        case str():
+            return changed(value)
+        case dict():
+            return {with_texts(name, changed): with_texts(each, changed) for name, each in value.items()}
+        case list() | tuple():
+            return type(value)(with_texts(each, changed) for each in value)
+    return value

@@ -1,0 +1,1 @@
+"""One open store with its models."""

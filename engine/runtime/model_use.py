@@ -1,0 +1,102 @@
+"""Changes the model of a store's vectors, and back (feature I6)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import spaces
+from speckit_memory.memory.indexing.batches import TRIAL
+from speckit_memory.memory.indexing.spaces import Built, Changed
+from speckit_memory.memory.intake.index_report import OnProgress
+from speckit_memory.memory.models.passage_vectors import title_repeats
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import embedding_models, vectors
+from speckit_memory.memory.store.tables.vectors.embedding_models import Build, Stamp
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.runtime.open_store import OpenStore
+    from speckit_memory.memory.models.embedders import Embedder
+
+
+class StoreModels(NamedTuple):
+    """The models of a store: whose vectors are in use and were before that (by id), what each id means, and the vectors
+    that are being made."""
+
+    serving: str
+    previous: str
+    stamps: dict[str, Stamp]
+    build: Build | None
+
+
+def models(opened: OpenStore) -> StoreModels:
+    """What a store knows of its models."""
+    connection = opened.database.reader()
+    return StoreModels(
+        get_meta(connection, vectors.MODEL) or "",
+        embedding_models.previous(connection),
+        embedding_models.stamps(connection),
+        embedding_models.build(connection),
+    )
+
+
+def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Built:
+    """Makes the vectors of a model beside those in use. Raises E001 when it does not work, E022 while another process
+    makes some."""
+    embedder = _named(opened, name)
+    embedder.embed_query(TRIAL)
+    return spaces.build(opened.database, embedder, time.time(), progress)
+
+
+def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Changed:
+    """Makes what is missing and puts the vectors of a model in use."""
+    build(opened, name, progress)
+    embedder = _named(opened, name)
+    tokens = spaces.token_model_of(embedder)
+    return spaces.change(
+        opened.database, spaces.stamp(embedder), title_repeats(embedder), tokens, time.time(), chosen=True
+    )
+
+
+def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> Changed:
+    """Puts the vectors in use that were before the last change. Raises E030 when there was none.
+
+    They lie in the cache; those that have left it are made again where the model is one of this machine, and else wait.
+    """
+    known = models(opened)
+    if not known.previous:
+        message = "the vectors of this store were never changed, so that there is nothing to go back to"
+        raise SpeckitError("E030", message, actions=("name a model: `speckit-memory model use NAME`",))
+    stamp = known.stamps.get(known.previous)
+    bundled = opened.model("bundled")
+    if known.previous == bundled.model_id:
+        return use(opened, "bundled", progress)
+    if stamp is None:
+        raise SpeckitError("E030", f"nothing is known of the model '{known.previous}' but its id")
+    if stamp.name.startswith("fastembed:"):
+        return use(opened, stamp.name, progress)
+    return spaces.change(opened.database, stamp, 1, spaces.token_model_of(bundled), time.time(), chosen=True)
+
+
+def _named(opened: OpenStore, name: str) -> Embedder:
+    """The model of a name. Raises E001 for one that searches could not ask for the vectors of queries."""
+    local = name == "bundled" or name.startswith("fastembed:")
+    embedder = opened.model(name)
+    try:
+        embedder.model_id  # noqa: B018 - a wrong name is told before anything else
+    except SpeckitError as error:
+        if local or opened.models.is_named(name) or ":" in name:
+            raise
+        message = error.problems[0].message.replace(f"{EMBEDDER_VARIABLE} is '{name}', which", f"'{name}'")
+        actions = ("run `speckit-memory model list` for names",)
+        raise SpeckitError(error.code, message, hint="Nothing was changed.", actions=actions) from error
+    if not local and not opened.models.is_named(name):
+        raise SpeckitError(
+            "E001",
+            f"'{name}' is not what {EMBEDDER_VARIABLE} names, and searches could not use its vectors",
+            hint="Paths and services are named by who runs a process, and never by the file of a store.",
+            actions=(f"set {EMBEDDER_VARIABLE}={name}, here and for the server",),
+        )
+    return embedder

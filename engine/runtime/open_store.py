@@ -1,0 +1,132 @@
+"""One open store with everything that reads and writes it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from speckit_memory.config.options.entity_linking import EntityLinking
+from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
+from speckit_memory.engine.background.lazy import Once
+from speckit_memory.engine.recording.observations import digest_of
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.runtime.models import QueryModels
+from speckit_memory.engine.runtime.serving_models import ServingModels
+from speckit_memory.engine.runtime.text_models import TextModels
+from speckit_memory.engine.runtime.usage_counter import Usage
+from speckit_memory.memory.models import embedders
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.memory.store.file.commits import Commits
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Indexer
+
+
+class OpenStore:
+    """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
+
+    def __init__(
+        self,
+        database: Database,
+        root: Path,
+        models: TextModels,
+        recorder: Recorder,
+        vector_index: VectorIndexing = SHIPPED,
+        entities: EntityLinking = "off",
+    ) -> None:
+        """`root` is the folder that keys of memories are relative to; `recorder` notes what is asked of the store, and
+        `vector_index` tells from which size on its vectors have an index; `entities` tells whether background work
+        links what names the same."""
+        self.guard = RLock()
+        self.name = uuid4().hex
+        """Tells it from every other store that was ever opened."""
+        self.database = database
+        self.usage = Usage(database)
+        self.recorder = recorder
+        self.vector_index = vector_index
+        self.entities = entities
+        self.root = root
+        self._models = models
+
+    @property
+    def embedder(self) -> embedders.Embedder:
+        """The model of the vectors in use."""
+        return self.models.now().embedder
+
+    @property
+    def encoder(self) -> embedders.Embedder | None:
+        """The encoder of the second look, if one is named."""
+        return self._models.encoder
+
+    @property
+    def counter(self) -> embedders.Embedder:
+        """A model that counts tokens, whatever has become of the file."""
+        return self._models.embedder
+
+    @Once
+    def models(self) -> ServingModels:
+        """The models of the vectors in use, and of those that are wanted."""
+        return ServingModels(self.database, self._models)
+
+    @property
+    def analyser(self) -> Analyser:
+        """The analyser that makes words."""
+        return self._models.analyser
+
+    @Once
+    def place(self) -> str:
+        """What stands for this store where queries are noted: the same for every process that has it open."""
+        return digest_of(os.path.realpath(self.database.path))
+
+    @Once
+    def commits(self) -> Commits:
+        """What tells whether anything was committed."""
+        return Commits(self.database)
+
+    @Once
+    def read_model(self) -> ReadModel:
+        """The in-memory view that queries run on."""
+        models = QueryModels(
+            self.database,
+            self.models.now,
+            self.analyser,
+            self._models.cross_encoder,
+            self.vector_index,
+            self._models.encoder,
+        )
+        return ReadModel(self.database, models)
+
+    def renew(self) -> bool:
+        """Has the queries that come answered from the segment that lies beside the store now; whether they will be."""
+        read_model: ReadModel | None = vars(self).get("read_model")
+        return read_model is None or read_model.renew()
+
+    @property
+    def indexer(self) -> Indexer:
+        """The writer of documents, with the model that is wanted."""
+        return self._writer(self.models.wanted())
+
+    @property
+    def saver(self) -> Indexer:
+        """The writer of single documents, with the model of the vectors in use."""
+        return self._writer(self.embedder)
+
+    def model(self, name: str) -> embedders.Embedder:
+        """The model of a name that a user has given now."""
+        return self._models.of(name)
+
+    @Once
+    def indexer_without_model(self) -> Indexer:
+        """A writer that leaves the vectors for later."""
+        return self._writer(None)
+
+    def _writer(self, embedder: embedders.Embedder | None) -> Indexer:
+        # imported by who writes: searches start without what reads files
+        from speckit_memory.memory.indexing import Indexer
+
+        return Indexer(self.database, embedder, self.analyser, self.root)

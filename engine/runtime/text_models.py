@@ -1,0 +1,72 @@
+"""The models and the analyser that read texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.workspace.settings import CROSS_ENCODER_VARIABLE, EMBEDDER_VARIABLE
+from speckit_memory.engine.background.lazy import Once
+from speckit_memory.memory.models import crossencoders, embedders
+from speckit_memory.memory.parsing.analysis import Analyser
+
+if TYPE_CHECKING:
+    pass
+
+
+class TextModels:
+    """What reads texts, whatever store they are in. Parts come to life when they are first needed."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """`environ` may name models."""
+        self.guard = RLock()
+        self._environ = environ
+        self._local: dict[str, embedders.Embedder] = {}
+
+    @Once
+    def embedder(self) -> embedders.Embedder:
+        """The model that the environment names, else the bundled one; read at first use (feature I6)."""
+        return embedders.chosen(self._environ)
+
+    @Once
+    def encoder(self) -> embedders.Embedder | None:
+        """The encoder of the second look, if the environment names one (feature R1)."""
+        return embedders.encoder_of(self._environ)
+
+    @property
+    def named(self) -> str:
+        """The model that the environment names, "" for none."""
+        return self._environ.get(EMBEDDER_VARIABLE, "")
+
+    def is_named(self, name: str) -> bool:
+        """Whether the environment names this model."""
+        return self.named == name
+
+    def local(self, name: str) -> embedders.Embedder | None:
+        """A model that a store names, None unless it needs nobody but this account's own files.
+
+        Paths and services are named by who runs this process and never by a file, which anybody may have made.
+        """
+        if name != embedders.NAME and not name.startswith("fastembed:"):
+            return None
+        with self.guard:
+            if name not in self._local:
+                self._local[name] = embedders.of_setting(name, self._environ)
+            return self._local[name]
+
+    def of(self, name: str) -> embedders.Embedder:
+        """The model of a name that a user has given: the environment's own if that is it."""
+        if self.is_named(name):
+            return self.embedder
+        return self.local(name) or embedders.of_setting(name, self._environ)
+
+    @Once
+    def analyser(self) -> Analyser:
+        """The analyser that makes the words of documents and queries."""
+        return Analyser()
+
+    @Once
+    def cross_encoder(self) -> crossencoders.NoCrossEncoder | crossencoders.GuardedCrossEncoder:
+        """The model that reads a query together with a text, if the environment names one (feature R1)."""
+        return crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))

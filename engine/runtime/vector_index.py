@@ -1,0 +1,30 @@
+"""What the health report says of the vectors of a store: how the nearest are found, and what would do it faster."""
+
+from __future__ import annotations
+
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL, installed
+from speckit_memory.memory.store.reading import reader
+
+_WRITE = "A segment that is written now holds it: `speckit-memory doctor --fix`. Until then answers are exact."
+
+
+def told_vectors(opened: OpenStore) -> tuple[str, str]:
+    """What holds, and what to do about it where something can be done. Answers without an index are exact."""
+    stats = reader.statistics(opened.database.reader())
+    count, setting = stats.chunks - stats.pending_embeddings, opened.vector_index
+    lists = opened.read_model.current().vectors.listed
+    all_compared = f"all {count:,} vectors are compared"
+    if lists is not None and not lists.failure:
+        return f"an approximate index finds the nearest of {count:,} vectors (from {setting.least:,} on)", ""
+    if setting.least is None:
+        return f"{all_compared}; no index is wanted", ""
+    if not setting.used:
+        return f"{all_compared}; an index is not to answer", ""
+    if not setting.wanted(count):
+        return f"{all_compared}; an approximate index is used from {setting.least:,} on", ""
+    if not installed():
+        return f"{all_compared}, though they are many", f"`{INSTALL}` finds the nearest faster. {_WRITE}"
+    if lists is not None:
+        return f"{all_compared}: {lists.failure}", _WRITE
+    return f"{all_compared}, though they are many: the segment in use holds no index of them", _WRITE

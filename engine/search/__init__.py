@@ -1,0 +1,1 @@
+"""A search: the pipeline is run and its plan reported."""

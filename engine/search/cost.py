@@ -1,0 +1,72 @@
+"""What the steps of a pipeline would read for a query, counted from the inverted indexes without searching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.ports import Scope, Store
+from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.roles.composition import BoundStep
+from speckit_memory.pipeline.roles.contracts import Channel, Reranker
+from speckit_memory.pipeline.roles.hooks import COST
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Counts over all wordings of a query. What depends on what is found is an upper bound, and named so.
+
+    What the counts mean stands in `pipeline.model.costs.Cost`; SQLite's full-text index counts as one index.
+    """
+
+    memories_in_scope: int
+    postings: int
+    vectors: int
+    edges_at_most: int
+    feedback_words_at_most: int
+    candidates_at_most: int
+    passages_compared_at_most: int
+    cross_encoder_pairs_at_most: int
+
+
+def work(
+    wordings: Iterable[Query],
+    channels: Iterable[tuple[BoundStep[Channel], int]],
+    rerank: Iterable[BoundStep[Reranker]],
+    scope: Scope,
+    store: Store,
+) -> Work:
+    """The work of these channels, each with its limit of hits, for each wording, and of the rerank steps after them."""
+    cost, hits, query = Cost(), 0, None
+    asked = tuple(channels)
+    for query in wordings:
+        for channel, limit in asked:
+            hits += limit
+            cost += _cost(channel.component, query, limit, store)
+    candidates = min(hits, int(np.count_nonzero(store.lexicon.index("body", "chunk").ids >= 0)))
+    if query is not None:
+        for step in rerank:
+            cost += _cost(step.component, query, candidates, store)
+    return Work(
+        memories_in_scope=scope.size,
+        postings=cost.postings,
+        vectors=cost.vectors,
+        edges_at_most=cost.edges,
+        feedback_words_at_most=cost.feedback_words,
+        candidates_at_most=candidates,
+        passages_compared_at_most=cost.compared_passages,
+        cross_encoder_pairs_at_most=cost.read_pairs,
+    )
+
+
+def _cost(component: object, query: Query, rows: int, store: Store) -> Cost:
+    """What a component says that it would read; nothing where it does not say so, or fails to."""
+    estimate = COST.of(component)
+    if estimate is None:
+        return Cost()
+    found, _ = guarded(lambda: estimate.cost(query, rows, store))
+    return found if type(found) is Cost else Cost()

@@ -1,0 +1,135 @@
+"""A dry run: what a query would do, and what that costs, without doing it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from speckit_memory.engine.answers.answer import coverage
+from speckit_memory.engine.answers.result_parts import Coverage
+from speckit_memory.engine.search.cost import Work, work
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
+from speckit_memory.pipeline.configuration.variants import VariantMode
+from speckit_memory.pipeline.model.columns import Mode, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.running.gathering import channel_limit, understand
+from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.lookup import memories_with, searchable
+from speckit_memory.pipeline.running.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChannel:
+    """A channel, whether it would be asked, and for how many hits."""
+
+    id: str
+    use: str
+    asked: bool
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVariant:
+    """A pipeline that would run beside the one that answers, for the share `sample` of queries."""
+
+    name: str
+    mode: VariantMode
+    flag: str
+    hash: str
+    sample: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a search would do. `work` counts what would be read, so that the cost can be judged before it is paid.
+
+    `terms` are the words of all wordings, each with the number of memories that hold it in any field. There is no
+    estimate of time: it hangs on the machine. `budget_ms` is what the query's complexity is allowed.
+    """
+
+    query: str
+    intent: str
+    intent_confidence: float
+    complexity: str
+    complexity_confidence: str
+    coverage: Coverage | None
+    mode: Mode
+    budget_ms: float
+    variants: tuple[str, ...]
+    required: tuple[str, ...]
+    excluded: tuple[str, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    channels: tuple[PlannedChannel, ...]
+    steps: dict[str, tuple[str, ...]]
+    terms: tuple[tuple[str, int], ...]
+    work: Work
+    beside: tuple[PlannedVariant, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return {
+            "query": self.query,
+            "plan": {
+                "intent": self.intent,
+                "intent_confidence": round(self.intent_confidence, 4),
+                "complexity": self.complexity,
+                "complexity_confidence": self.complexity_confidence,
+                "coverage": self.coverage.as_json() if self.coverage else None,
+                "mode": self.mode,
+                "variants": list(self.variants),
+                "required": list(self.required),
+                "excluded": list(self.excluded),
+                "reasons": list(self.reasons),
+                "warnings": list(self.warnings),
+                "channels": [{"id": c.id, "use": c.use, "asked": c.asked, "limit": c.limit} for c in self.channels],
+            },
+            "steps": {stage: list(steps) for stage, steps in self.steps.items()},
+            "terms": [{"term": term, "memories": count} for term, count in self.terms],
+            "work": asdict(self.work),
+            "budget_ms": self.budget_ms,
+            "beside": [asdict(variant) for variant in self.beside],
+        }
+
+
+def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[CheckedVariant] = ()) -> PlanReport:
+    """Runs query understanding alone, and counts what the rest would read. `variants` would run beside it."""
+    pipeline = runner.pipeline
+    with Journal(time.perf_counter_ns, None, strict=False) as journal:
+        query = understand(pipeline.candidates, query, store, journal)
+    plan = query.plan
+    declared = [(step, channel_limit(step, query)) for step in pipeline.candidates.channels]
+    asked = [(step, limit) for step, limit in declared if plan.channels is None or step.id in plan.channels]
+    names = {step.id for step, _ in asked}
+    wordings = [replace(query, text=text, terms=searchable(text, store.lexicon)) for text in plan.variants]
+    terms = dict.fromkeys(term for wording in wordings for term in wording.terms)
+    scope = store.attributes.scope(query.wanted, query.now)
+    return PlanReport(
+        query=query.text,
+        intent=plan.intent,
+        intent_confidence=plan.intent_confidence,
+        complexity=plan.complexity,
+        complexity_confidence=plan.complexity_confidence,
+        coverage=coverage(plan),
+        mode=query.running_mode,
+        budget_ms=pipeline.budgets_ms[plan.complexity],
+        variants=plan.variants,
+        required=query.required,
+        excluded=query.excluded,
+        reasons=plan.reasons,
+        warnings=plan.warnings,
+        channels=tuple(PlannedChannel(step.id, step.use, step.id in names, limit) for step, limit in declared),
+        steps={
+            "fusion": (pipeline.fusion.fuser.id, *(step.id for step in pipeline.fusion.signals)),
+            "rerank": tuple(step.id for step in pipeline.rerank),
+            "annotate": tuple(step.id for step in pipeline.annotate),
+        },
+        terms=tuple((term, len(memories_with(term, store.lexicon))) for term in terms),
+        work=work(wordings, asked, pipeline.rerank, scope, store),
+        beside=tuple(
+            PlannedVariant(one.variant.name, one.variant.mode, one.variant.flag, one.checked.hash, one.variant.sample)
+            for one in variants
+        ),
+    )

@@ -1,0 +1,56 @@
+"""Which pipeline answers a session while flags are enabled for a share of them (feature P11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+from speckit_memory.config.files.paths import resolved
+from speckit_memory.memory.parsing.encoding import clean
+from speckit_memory.pipeline.configuration.builder import Checked, assemble
+from speckit_memory.pipeline.configuration.rollouts import Rollout, bucket
+from speckit_memory.pipeline.running.runner import Runner
+
+
+class RolledOut:
+    """The pipelines of the shares, each built when the first of its sessions asks. Safe for several threads."""
+
+    def __init__(self, rollouts: Sequence[Rollout] = (), *, strict: bool = False) -> None:
+        """`rollouts` with the smallest share first, without problems."""
+        self._strict = strict
+        self._rollouts = tuple(rollouts)
+        self._built: dict[int, Runner] = {}
+        self._guard = Lock()
+
+    def runner(self, session: str, store: Path) -> Runner | None:
+        """The one that answers a session, without a session whoever asks this store; None for the control."""
+        share = self._share(session, store)
+        return self._of(share) if share else None
+
+    def checked(self, session: str, store: Path) -> Checked | None:
+        """What that is made of; None for the control."""
+        share = self._share(session, store)
+        return share.checked if share else None
+
+    def _share(self, session: str, store: Path) -> Rollout | None:
+        if not self._rollouts:
+            return None
+        place = bucket(clean(session) or str(resolved(store)))
+        return next((one for one in self._rollouts if place < one.percent), None)
+
+    def has(self, runner: Runner) -> bool:
+        """Whether this is the pipeline of a share."""
+        return any(runner is built for built in self._built.values())
+
+    def answering(self, config_hash: str) -> Runner | None:
+        """The one that has given an answer, by the hash of its pipeline; None for the control."""
+        found = (self._of(one) for one in self._rollouts if one.checked.hash == config_hash)
+        return next(found, None)
+
+    def _of(self, rollout: Rollout) -> Runner:
+        with self._guard:
+            if rollout.percent not in self._built:
+                built = Runner(assemble(rollout.checked), strict=self._strict)
+                self._built[rollout.percent] = built
+            return self._built[rollout.percent]

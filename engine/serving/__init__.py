@@ -1,0 +1,1 @@
+"""The pipeline in force, and how it follows its files."""

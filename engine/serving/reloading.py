@@ -1,0 +1,206 @@
+"""Follows the files of the configuration while a process serves: pipelines, flags and settings (feature P4).
+
+What has changed is built beside what is served, and takes its place between two searches. What is broken changes
+nothing: the last state that could be built is served, and every answer says so, until the files are mended.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from time import sleep
+
+from speckit_memory.config.files.watching import WatchedFiles
+from speckit_memory.config.pipelines.sources import SHIPPED
+from speckit_memory.config.workspace.deadline import deadline_in_force
+from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.serving.serving import Served, Serving, problems_of
+from speckit_memory.engine.serving.start_shadows import serving_of
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.echo import abridged
+
+LOGGER = logging.getLogger(__name__)
+
+SETTLED_SECONDS = 0.05
+"""A file that was changed less long ago may be half written: programs empty a file, and then write it."""
+MOST_SETTLING = 5
+"""So often a search waits that long; files that are written on and on are read by a later one."""
+RETRY_SECONDS = 1.0
+"""What is broken may be mended by a file that nobody knew of, such as the one that a pipeline was to extend."""
+TOLD = 300
+"""Characters of a problem that every answer repeats; the health report has all of it."""
+CLOCK_SECONDS = 0.1
+"""By which the times of files lag behind the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesFollowed:
+    """How the files fare: what is `wrong` with them, () for nothing; how often another state was put in force, and when
+    last (epoch seconds), None for never. While they are wrong, the last state that could be used answers; where there
+    has been none, the shipped pipeline `stands_in`."""
+
+    wrong: tuple[Problem, ...] = ()
+    changes: int = 0
+    at: float | None = None
+    stands_in: bool = False
+
+
+class Reloading:
+    """Follows the files of one memory."""
+
+    def __init__(self, served: Served, recorder: Recorder, since: float) -> None:
+        """Files that were changed after `since` (epoch seconds) are read anew by the first look."""
+        self._served = served
+        self._recorder = recorder
+        self._lock = Lock()
+        self._watched = _watched(served.now)
+        self._watched.know(_texts(served.now.searching))
+        self._watched.distrust(since - CLOCK_SECONDS)
+        self._again_at = self._patience()
+        wrong = served.now.searching.stands_in_for
+        self.state = FilesFollowed(wrong, stands_in=bool(wrong))
+        if wrong:
+            LOGGER.warning("the configuration cannot be used, the shipped pipeline answers: %s", wrong[0])
+            self._wait_for_mending(self._watched)
+
+    @property
+    def amiss(self) -> tuple[str, ...]:
+        """What every answer says while the files are broken."""
+        if not (wrong := self.state.wrong):
+            return ()
+        pipeline = self._served.now.searching.runner.pipeline
+        told = abridged(str(wrong[0]), TOLD) + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
+        if self.state.stands_in:
+            until = f"until that is mended, the shipped '{pipeline.name}' ({pipeline.hash}) answers instead"
+            return (f"the configuration cannot be used: {told}; {until}",)
+        return (
+            f"the configuration was changed and cannot be used: {told}; until that is mended, "
+            f"'{pipeline.name}' ({pipeline.hash}) answers as it was read before",
+        )
+
+    def look(self) -> None:
+        """Puts in force what the files say, if they have changed and can be used. Raises nothing for files.
+
+        One thread at a time looks; others go on meanwhile with what is served.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() < self._again_at and not self._watched.changed():
+                return
+            if self._settled():
+                self._read()
+        finally:
+            self._lock.release()
+
+    def _settled(self) -> bool:
+        """Waits a moment for whoever is writing; whether they seem to have done it."""
+        before = self._watched.stamps()
+        for _ in range(MOST_SETTLING):
+            if self._watched.age(before, time.time()) > SETTLED_SECONDS:
+                return True
+            sleep(SETTLED_SECONDS)
+            before, earlier = self._watched.stamps(), before
+            if before == earlier:
+                return True
+        return False
+
+    def _read(self) -> None:
+        earlier = self._served.now
+        watched = _watched(earlier)
+        try:
+            serving = _made(earlier, self._recorder)
+        except Exception as error:  # of a component that cannot be made, too; what is served goes on
+            wrong = problems_of(error)
+            if not isinstance(error, SpeckitError):
+                LOGGER.warning("the configuration cannot be used", exc_info=error)
+        else:
+            self._put(serving, watched)
+            return
+        if wrong != self.state.wrong:
+            LOGGER.warning("the configuration cannot be used, what was read before goes on: %s", wrong[0])
+        self.state = replace(self.state, wrong=wrong)
+        self._wait_for_mending(watched)
+
+    def _wait_for_mending(self, watched: WatchedFiles) -> None:
+        places = [one.where.file for one in self.state.wrong if one.where]
+        watched.look_at(Path(file) for file in places if not file.startswith(SHIPPED))
+        self._watched, self._again_at = watched, time.monotonic() + RETRY_SECONDS
+
+    def _put(self, serving: Serving, watched: WatchedFiles) -> None:
+        watched.know(_texts(serving.searching))
+        self._watched = watched
+        if _said(serving) != _said(before := self._served.now):
+            self._served.put(serving)
+        self._again_at = self._patience()
+        if _answers(serving) == _answers(before):  # a comment, say, or what is broken was taken back
+            self.state = replace(self.state, wrong=(), stands_in=False)
+            return
+        self.state = FilesFollowed((), self.state.changes + 1, time.time())
+        pipeline = serving.searching.runner.pipeline
+        LOGGER.info("the configuration was read anew: '%s' (%s)", pipeline.name, pipeline.hash)
+
+    def _patience(self) -> float:
+        """When to read again although no known file has changed: soon, while a variant's file cannot be read."""
+        return time.monotonic() + RETRY_SECONDS if self._served.now.searching.unusable else float("inf")
+
+
+def _made(earlier: Serving, recorder: Recorder) -> Serving:
+    """What the files say now. Raises SpeckitError with all that is wrong with them.
+
+    What a store is opened with stays as it is until the process ends: how extensions run, what is noted, the index of
+    vectors, and links by names.
+    """
+    config = earlier.settings
+    named = config.pipeline if config.pipeline_by == BY_CALL else None
+    found = settings(config.db, named, config.root, config.environ)
+    now = replace(config, pipeline=found.pipeline, pipeline_by=found.pipeline_by, deadline_ms=deadline_in_force(config))
+    strict = earlier.searching.runner.strict
+    searching = Searching.through(
+        now.pipeline, now, now.overrides, strict=strict, extensions=earlier.searching.extensions
+    )
+    if searching.beside == earlier.searching.beside:
+        return Serving(now, searching, earlier.shadows, earlier.replays)
+    return serving_of(now, searching, recorder)
+
+
+def _answers(serving: Serving) -> tuple[object, ...]:
+    """Equal for two states that answer alike."""
+    config = serving.settings
+    return (serving.searching.identity, config.pipeline, config.pipeline_by, config.deadline_ms)
+
+
+def _said(serving: Serving) -> tuple[object, ...]:
+    """Equal for two states that were read from the same texts, too."""
+    return (_answers(serving), _texts(serving.searching))
+
+
+def can_be_followed(serving: Serving) -> bool:
+    """Whether files decide what is served: a pipeline that was given as a value is in the hands of who gave it."""
+    return serving.settings.pipeline_by != BY_VALUE
+
+
+def _watched(serving: Serving) -> WatchedFiles:
+    root = serving.settings.root
+    return WatchedFiles(
+        dict.fromkeys([root / PIPELINE_FILE, root / FLAGS_FILE, root / CONFIG_FILE, *_texts(serving.searching)])
+    )
+
+
+def _texts(searching: Searching) -> dict[Path, str]:
+    """The files that a pipeline and what runs beside it were read from, with their texts."""
+    return dict(_documents(searching))
+
+
+def _documents(searching: Searching) -> Iterator[tuple[Path, str]]:
+    pipelines = (searching.checked, *(variant.checked for variant in searching.variants))
+    for checked in pipelines:
+        for document in checked.effective.documents if checked else ():
+            if document.text is not None and not document.file.startswith(SHIPPED):
+                yield Path(document.file), document.text

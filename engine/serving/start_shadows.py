@@ -1,0 +1,75 @@
+"""Makes ready what runs beside a pipeline where answers are served."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.engine.recording.recorder import Recorder
+from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.shadowing.earlier import earlier
+from speckit_memory.engine.shadowing.replays import Replays
+from speckit_memory.engine.shadowing.shadows import Shadows
+from speckit_memory.engine.shadowing.variant import RunningVariant
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
+from speckit_memory.pipeline.configuration.loading import PipelineSource, load
+from speckit_memory.pipeline.configuration.variants import Variant
+from speckit_memory.pipeline.roles.registry import Registry
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.search.searcher import Searching
+
+
+def beside_searches(
+    searching: Searching, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
+) -> Shadows | None:
+    """What runs beside a pipeline: its dark runs and the variant that answers are mixed with, or the pipelines `inline`
+    in their place; None for nothing. Its shadows are replayed: see `Replays`.
+
+    Where nothing is recorded, variants would run in vain, and do not. Raises SpeckitError with all that is wrong with
+    the pipelines.
+    """
+    control = searching.runner.pipeline
+    budget = control.budgets_ms["shadow"]
+    if inline:
+        asked = [RunningVariant.of(one, budget) for one in _checked(inline, config, searching.registry)]
+        return Shadows(control, (), recorder, inline=asked)
+    live = [one for one in searching.variants if one.variant.interleave or one.variant.mode == "dark_run"]
+    if not live or not recorder.on:
+        return None
+    running = [RunningVariant.of(one, budget) for one in live]
+    return Shadows(control, running, recorder, earlier=partial(earlier, recorder.path, control.hash))
+
+
+def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
+    """A state of the configuration with what runs beside its pipeline and what is asked the kept queries."""
+    checked = searching.checked
+    compared = [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
+    replays = None
+    if compared and checked is not None and recorder.on:
+        pipeline = searching.runner.pipeline
+        replays = Replays(pipeline, checked, compared, searching.extensions, config, recorder)
+    return Serving(config, searching, beside_searches(searching, config, recorder), replays)
+
+
+def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Registry) -> list[CheckedVariant]:
+    found: list[CheckedVariant] = []
+    problems: list[Problem] = []
+    names: Counter[str] = Counter()
+    for pipeline in pipelines:
+        effective = load(pipeline, config.environ_of_root, offered=registry.flag_files)
+        names[effective.name] += 1
+        number = names[effective.name]
+        named = replace(effective, name=f"{effective.name} ({number})") if number > 1 else effective
+        checked = examined(named, registry)
+        problems += checked.problems
+        found.append(CheckedVariant(Variant(named.name, "shadow", named), checked))
+    if problems:
+        raise SpeckitError.of(problems)
+    return found

@@ -1,0 +1,1 @@
+"""Maintenance: what is due, and the thread that does it."""

@@ -1,0 +1,237 @@
+"""Background work in one place: runs the jobs that are due, one process at a time, in small transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import uuid4
+
+from speckit_memory.engine.background.heartbeat import heartbeat
+from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, Job, Prepared
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.tables import jobs
+from speckit_memory.memory.store.tables.jobs import Run
+
+MOST_BATCHES = 20
+"""So many batches one run of a job does; the next run goes on."""
+AGAIN_SECONDS = 600.0
+"""What failed is tried again after so long."""
+BEAT_SECONDS = jobs.LEASE_SECONDS / 3
+"""So often the lease is renewed while a batch is prepared, which may take longer than a lease lasts."""
+MOST_BEATS = 90
+"""Half an hour: a batch that takes longer hangs, and another process may go on."""
+NOT_THE_JOBS = ("E022", "E026", "E027")
+"""Failures of the store as a whole: it is busy, was replaced, or is closed."""
+
+State = Literal["ran", "unfinished", "failed", "not due", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a job: `waiting` when it is due and did not run.
+
+    `count` is what it changed, or what waits for it in a dry run; `failure` says why it failed.
+    """
+
+    job: str
+    state: State
+    count: int
+    what: str
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What a run of all jobs has done. Where `elsewhere`, another process is at it, and nothing was done here."""
+
+    jobs: tuple[Done, ...]
+    elsewhere: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether a job failed."""
+        return any(done.state == "failed" for done in self.jobs)
+
+
+class _LostError(Exception):
+    """Another process has the lease."""
+
+
+def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[Job, ...]:
+    """The jobs that are due at `now` (epoch seconds)."""
+    runs = jobs.last_runs(connection)
+    return tuple(job for job in every if _is_due(job, runs.get(job.name), now, connection))
+
+
+def _is_due(job: Job, last: Run | None, now: float, connection: Connection) -> bool:
+    if last is None or last.ended_at is None or last.remains:
+        return True  # it never ran, was killed, or stopped at its bound
+    if last.ended_at > now:
+        return True  # the clock was set back, nobody knows by how much
+    if now - last.ended_at >= (AGAIN_SECONDS if last.failure else job.seconds):
+        return True
+    return job.at_once and not last.failure and job.waiting(connection, now) > 0
+
+
+def foreseen(database: Database, every: Sequence[Job] = JOBS) -> Maintained:
+    """What a run would do now. Writes nothing."""
+    with database.snapshot_read() as connection:
+        now = time.time()
+        running = {job.name for job in due(connection, now, every)}
+        return Maintained(
+            tuple(
+                Done(job.name, "waiting", job.waiting(connection, now), job.what)
+                if job.name in running
+                else Done(job.name, "not due", 0, job.what)
+                for job in every
+            ),
+            jobs.held(connection, now),
+        )
+
+
+def run_due(
+    database: Database,
+    *,
+    patience_ms: int | None = None,
+    pause: Callable[[], None] = lambda: None,
+    every: Sequence[Job] = JOBS,
+) -> Maintained:
+    """Runs the jobs that are due, each up to `MOST_BATCHES` batches, unless another process does; `pause` is called
+    between batches.
+
+    What fails is noted and keeps no other job from running. Raises SpeckitError when the store cannot be written within
+    `patience_ms`, that of the database by default, and what `pause` raises; what was done until then stays done.
+    """
+    running = due(database.reader(), time.time(), every)
+    if not running:
+        return Maintained(tuple(Done(job.name, "not due", 0, job.what) for job in every))
+    runner = _Runner(database, patience_ms, pause)
+    if not runner.begin():
+        return Maintained(_left(every, running), elsewhere=True)
+    done: dict[str, Done] = {}
+    try:
+        # another process may have run them while this one waited for the lease
+        running = due(database.reader(), time.time(), every)
+        for job in running:
+            done[job.name] = runner.run(job)
+    except _LostError:
+        rest = [job for job in running if job.name not in done]
+        return Maintained(tuple(done.get(one.job, one) for one in _left(every, rest)), elsewhere=True)
+    finally:
+        runner.end()
+    return Maintained(tuple(done.get(one.job, one) for one in _left(every, ())))
+
+
+def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
+    """How each job ran last, for a reader at `now` (epoch seconds), and what to do where one failed, else ""."""
+    runs = jobs.last_runs(connection)
+    ran = [(job, runs[job.name]) for job in every if job.name in runs]
+    # what had nothing to do is most of it: named in one line, which leaves room for what an answer must not cut
+    idle: dict[str, list[str]] = {}
+    for job, run in ran:
+        if _idle(run):
+            idle.setdefault(_moment(run, "%Y-%m-%d %H:%M"), []).append(job.name)
+    told = [_told_run(job, run) for job, run in ran if not _idle(run)]
+    told += [f"nothing to do at {moment}: {', '.join(names)}" for moment, names in idle.items()]
+    waiting = [job.name for job in every if job.name not in runs]
+    told += [f"not run yet: {', '.join(waiting)}"] if waiting else []
+    told += ["a process is at it"] if jobs.held(connection, now) else []
+    failed = any(run.failure for _, run in ran)
+    return "; ".join(told), "`speckit-memory maintain` runs what is due again and says what fails." if failed else ""
+
+
+def _idle(run: Run) -> bool:
+    return not (run.failure or run.changed or run.remains or run.ended_at is None)
+
+
+def _moment(run: Run, form: str) -> str:
+    return time.strftime(form, time.localtime(run.began_at))
+
+
+def _told_run(job: Job, run: Run) -> str:
+    when = _moment(run, "%Y-%m-%d %H:%M:%S")
+    if run.failure:
+        return f"{job.name} failed at {when}: {run.failure}"
+    more = ", and more to do" if run.remains or run.ended_at is None else ""
+    return f"{job.name} at {when}: {run.changed} {job.what}{more}"
+
+
+def _left(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[Done, ...]:
+    return tuple(Done(job.name, "waiting" if job in waiting else "not due", 0, job.what) for job in every)
+
+
+class _Runner:
+    """Runs jobs under the lease."""
+
+    def __init__(self, database: Database, patience_ms: int | None, pause: Callable[[], None]) -> None:
+        self._database, self._patience_ms, self._pause = database, patience_ms, pause
+        self._holder = uuid4().hex
+
+    def begin(self) -> bool:
+        """Whether the lease is this one's."""
+        with self._database.write(self._patience_ms) as txn:
+            return jobs.take(txn, self._holder, time.time())
+
+    def end(self) -> None:
+        """Gives the lease back; where that fails it ends by itself."""
+        try:
+            with self._database.write(self._patience_ms) as txn:
+                jobs.release(txn, self._holder)
+        except SpeckitError:
+            pass
+
+    def run(self, job: Job) -> Done:
+        """One run of a job."""
+        began, changed, remains = time.time(), 0, True
+        for _ in range(MOST_BATCHES):
+            self._pause()
+            now = time.time()
+            try:
+                batch = self._batch(job, now)
+                with self._database.write(self._patience_ms) as txn:
+                    ended = time.time()  # preparing may have taken minutes
+                    if not jobs.renew(txn, self._holder, ended):
+                        raise _LostError
+                    more = batch(txn, now)
+                    changed, remains = changed + more, more > 0
+                    jobs.note(txn, Run(job.name, began, None if remains else ended, changed, remains, ""))
+            except _LostError:
+                raise
+            except Exception as error:  # of this job alone; the others run
+                if isinstance(error, SpeckitError) and error.code in NOT_THE_JOBS:
+                    raise
+                return self._noted(job, Run(job.name, began, time.time(), changed, False, _told(error)))
+            if not remains:
+                return Done(job.name, "ran", changed, job.what)
+        return self._noted(job, Run(job.name, began, time.time(), changed, True, ""))
+
+    def _batch(self, job: Job, now: float) -> Callable[[Transaction, float], int]:
+        if not isinstance(job.batch, Prepared):
+            return job.batch
+        with heartbeat(self._beat, BEAT_SECONDS, MOST_BEATS):
+            found = job.batch.find(self._database, now)
+        write = job.batch.write
+        return lambda txn, now: write(txn, now, found)
+
+    def _beat(self) -> bool:
+        """Renews the lease; False when that is not to be tried again, and whoever writes the batch finds out why."""
+        try:
+            with self._database.write() as txn:
+                return jobs.renew(txn, self._holder, time.time())
+        except SpeckitError as error:
+            return error.code == "E022"  # there is time for another one before the lease ends
+
+    def _noted(self, job: Job, run: Run) -> Done:
+        # nobody is to try again at once what failed, such as a service that is paid for: that is worth waiting for
+        with self._database.write(None if run.failure else self._patience_ms) as txn:
+            if not jobs.renew(txn, self._holder, time.time()):
+                raise _LostError
+            jobs.note(txn, run)
+        return Done(job.name, "failed" if run.failure else "unfinished", run.changed, job.what, run.failure)
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, SpeckitError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,189 @@
+"""What is done in the background, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.config.workspace.absence import ABSENT_DAYS
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.engine.upkeep import selection_learning
+from speckit_memory.memory.graph import entity_links, entity_scan, ranking
+from speckit_memory.memory.indexing import encoder_vectors, pending, summaries
+from speckit_memory.memory.intake import interrupted, suspicions
+from speckit_memory.memory.lifecycle import absence, archival, consolidation, old_sessions
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.tables.vectors import embedding_cache
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.runtime.open_store import OpenStore
+    from speckit_memory.memory.indexing.pending import Completed
+    from speckit_memory.memory.models.embedders import Embedder
+    from speckit_memory.pipeline.ports import Vectors
+
+HOUR = 3600.0
+WEEK = 7 * 24 * HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch whose work is done before anybody is kept from writing: `find` computes what `write` then stores. What
+    changed in between is found by the next batch."""
+
+    find: Callable[[Database, float], Any]
+    write: Callable[[Transaction, float, Any], int]
+
+
+def _from_one_state(
+    read: Callable[[Connection, float], Any], write: Callable[[Transaction, float, Any], int]
+) -> Prepared:
+    """Work on what one state of the store holds. The log of the store is not cut meanwhile, so that it must not wait
+    for anything."""
+
+    def find(database: Database, now: float) -> Any:
+        with database.snapshot_read() as connection:
+            return read(connection, now)
+
+    return Prepared(find, write)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to be done in batches until nothing is left, each in a transaction of its own.
+
+    `waiting` counts what is to be done at a time in epoch seconds, `batch` does a part of it and returns how much. What
+    is done does not wait any more, so that a killed run is gone on with by any other.
+    """
+
+    name: str
+    seconds: float
+    """It is due so long after its last run."""
+    what: str
+    """What it counts."""
+    waiting: Callable[[Connection, float], int]
+    batch: Callable[[Transaction, float], int] | Prepared
+    at_once: bool = False
+    """It is due whenever something waits, however short a time after its last run; a failure is waited for all the
+    same."""
+
+
+ABSENT = "absent"
+"""The job that gives up what has been absent for too long."""
+
+
+def _absent(days: Callable[[], float]) -> Job:
+    """Deletes memories whose files have been away for more than so many `days`, as a workspace says it now."""
+    return Job(
+        ABSENT,
+        2 * HOUR,
+        "memories deleted whose files were absent too long",
+        lambda connection, now: absence.over(connection, now, days()),
+        lambda txn, now: absence.delete_over(txn, now, days()),
+    )
+
+
+JOBS = (
+    Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
+    Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
+    Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
+    Job(
+        "verdicts",
+        HOUR,
+        "saves judged that an interruption left",
+        interrupted.waiting,
+        _from_one_state(interrupted.judged, interrupted.write),
+    ),
+    Job(
+        "contradictions",
+        WEEK,
+        "memories compared for contradictions",
+        suspicions.waiting,
+        _from_one_state(suspicions.compared, suspicions.write),
+    ),
+    Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
+    Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
+    Job(
+        "summaries",
+        HOUR,
+        "memories summarised",
+        summaries.waiting,
+        _from_one_state(summaries.found, summaries.keep),
+    ),
+    _absent(lambda: ABSENT_DAYS),
+    Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
+)
+"""In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
+
+NAME_JOBS = (
+    Job(
+        "names",
+        HOUR,
+        "memories searched for names",
+        entity_scan.waiting,
+        _from_one_state(entity_scan.found, entity_scan.keep),
+    ),
+    Job(
+        "entities",
+        HOUR,
+        "links of what names the same changed",
+        entity_links.waiting,
+        _from_one_state(entity_links.differences, entity_links.write),
+    ),
+)
+"""What a workspace asks for by `entities: link`."""
+
+
+VECTORS = "vectors"
+"""The job that embeds what was saved without its vectors. Verdicts and contradictions are told by vectors."""
+_BEFORE = "verdicts"
+
+
+def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
+    """The jobs of a store and its workspace. What names the same is linked before the graph is ranked."""
+    absent = _absent(lambda: load_workspace_config(opened.root).absent_days)
+    own = tuple(absent if job.name == ABSENT else job for job in JOBS)
+    every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
+    at = [job.name for job in every].index(_BEFORE)
+    last = (_encoder(opened.encoder),) if opened.encoder else ()
+    return (*every[:at], _vectors(lambda: opened.embedder), *every[at:], *last)
+
+
+def _vectors(embedder: Callable[[], Embedder]) -> Job:
+    """Embeds what waits, by the model of the vectors in use. No other one comes in its place, and none that the store
+    alone names is asked over the network: see `ServingModels`. Each group of vectors goes into the cache as it comes:
+    what was paid for is not asked for again, whatever becomes of the batch."""
+    return Job(
+        VECTORS,
+        HOUR,
+        "passages embedded that waited",
+        lambda connection, _now: pending.waiting(connection),
+        Prepared(partial(_completed, embedder), pending.store),
+        at_once=True,
+    )
+
+
+def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> Completed | None:
+    if not pending.waiting(database.reader()):
+        return None  # no model is read, nor asked what it is
+    model = embedder()
+    pending.in_use(database.reader(), model)
+
+    def keep(vectors: Mapping[str, Vectors]) -> None:
+        with database.write() as txn:
+            embedding_cache.store(txn, model.model_id, vectors, now)
+
+    return pending.completed(database, model, keep)
+
+
+def _encoder(encoder: Embedder) -> Job:
+    """Makes the vectors of the second look, after all other work: nothing waits for them."""
+    return Job(
+        "encoder",
+        HOUR,
+        "memories and passages encoded for the second look",
+        partial(encoder_vectors.waiting, encoder),
+        Prepared(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
+        at_once=True,
+    )

@@ -1,0 +1,43 @@
+"""What background work found that people should look at (feature M11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.intake import suspicions
+from speckit_memory.memory.intake.suspicions import Suspicion
+from speckit_memory.memory.lifecycle.staleness import Stale, stale
+from speckit_memory.memory.store.file.connection import Database
+
+
+@dataclass(frozen=True, slots=True)
+class ToReview:
+    """Pairs that seem to contradict, the surest first, and memories that nobody asked for in 90 days, oldest first."""
+
+    contradictions: tuple[Suspicion, ...]
+    stale: tuple[Stale, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        pairs = [pair._asdict() | {"similarity": round(pair.similarity, 4)} for pair in self.contradictions]
+        return {"contradictions": pairs, "stale": [memory._asdict() for memory in self.stale]}
+
+
+def to_review(database: Database, now: float) -> ToReview:
+    """What there is to look at, at `now` (epoch seconds)."""
+    with database.snapshot_read() as connection:
+        return ToReview(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))
+
+
+def dismiss(database: Database, number: int, now: float) -> None:
+    """Notes that a pair does not contradict. Raises E080 when there is none."""
+    with database.write() as txn:
+        if not suspicions.dismiss(txn, number, now):
+            raise SpeckitError(
+                "E080",
+                f"there is no contradiction {number}",
+                hint="Pairs that were dismissed or settled are not kept for review.",
+                actions=("`speckit-memory links review` shows all there are",),
+            )

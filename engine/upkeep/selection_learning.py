@@ -1,0 +1,60 @@
+"""The background work that learns trigger phrases from selections (feature M12).
+
+It reads the questions whose texts are kept beside the store (`evaluation: {keep_texts: …}`), and learns from nothing
+else: who keeps no texts has nothing learned.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from speckit_memory.engine.answers.query_syntax import read
+from speckit_memory.memory.intake.secrets import redact
+from speckit_memory.memory.lifecycle import learned_triggers
+from speckit_memory.memory.lifecycle.learned_triggers import TTL_SECONDS
+from speckit_memory.memory.store.evaluation.database import read_if_there
+from speckit_memory.memory.store.evaluation.selections import Selected
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.tables.sessions import selections
+
+BATCH = 50
+
+
+def waiting(connection: Connection, now: float) -> int:
+    """How many selections nothing was learned from yet, and learned phrases that ended before `now` (epoch seconds)."""
+    return len(_new(connection, now)) + selections.expired(connection, now)
+
+
+def learn(txn: Transaction, now: float) -> int:
+    """Learns from a part of them, by time, and drops what has ended; returns how many that were."""
+    dropped = selections.drop_expired(txn, now)
+    new = _new(txn.connection, now)[:BATCH]
+    for selected in new:
+        learned_triggers.learn(txn, selected, words_of(selected.text), now)
+    return dropped + len(new)
+
+
+def words_of(question: str) -> tuple[str, ...]:
+    """The words of a question, as it was typed, that could be learned; none of one that holds a secret."""
+    if "(redacted " in question or redact(question, addresses=True)[1]:
+        return ()
+    return learned_triggers.terms(read(question).text)
+
+
+def _new(connection: Connection, now: float) -> list[Selected]:
+    """What was selected within the life of a learned phrase and is not on record, each pair once, by time.
+
+    A store that is younger than a question was not the one that answered it.
+    """
+    since = now - TTL_SECONDS
+    born = value(connection, "SELECT unixepoch(min(applied_at)) FROM migrations")
+    found = read_if_there(
+        Path(connection.filename), lambda database: database.selections(since, max(since, float(born or 0.0)))
+    )
+    known = selections.known(connection, since)
+    new: dict[tuple[str, int], Selected] = {}
+    for selected in found or ():
+        if (selected.query, selected.memory) not in known:
+            new.setdefault((selected.query, selected.memory), selected)
+    return list(new.values())

@@ -1,0 +1,236 @@
+"""Keeps an open store in order: its segment near its state, after an index run and beside the answers of what lives
+long, and the background work of a server done."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.background.gate import SERVING
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_writing import writing
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.runtime.open_store import OpenStore
+
+LONG_LIVED_SECONDS = 60.0
+"""A program that searches so long after it opened a store is no single question."""
+LOOK_SECONDS = 60.0
+"""So often a look is taken at what other processes wrote."""
+QUIET_SECONDS = 1.0
+"""A segment is begun so long after the last search."""
+MOST_WAITED_SECONDS = 0.25
+"""Between two blocks of a segment, searches that are being served are waited for so long at most: a server that is
+always asked gets its segment too."""
+AGAIN_SECONDS = 600.0
+"""What failed is tried again after so long: a full disk stays full for a while."""
+ENDING_SECONDS = 10.0
+"""So long the end waits for the block that is being written."""
+
+NICENESS = 10
+BUSY_MS = 250
+"""So long background work waits for whoever writes; then it leaves the rest for the next look."""
+
+LOGGER = logging.getLogger(__name__)
+Pause = Callable[[], None]
+OnParts = Callable[[int, int], None]
+Replaying = Callable[["OpenStore", Pause], None]
+
+
+class Upkeep:
+    """Writes a segment whenever one is due, and has the answers come from it.
+
+    Nobody who searches or saves waits for it, and nothing that fails here fails for them.
+    """
+
+    def __init__(self, current: Callable[[], OpenStore], *, measured: bool = False) -> None:
+        """`current` is the store that is open: another one, when its file was replaced. Beside what is `measured` no
+        thread begins by itself."""
+        self._current = current
+        self._measured = measured
+        self._opened_at = perf_counter()
+        self._guard = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._woken = False
+        self._ended = False
+        self._jobs = False
+        self._replay: Replaying | None = None
+        self._in_use: tuple[OpenStore, str] | None = None
+        self._not_before = 0.0
+        self._failure = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether a thread keeps watch."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def begin(self, *, jobs: bool = False, replay: Replaying | None = None) -> None:
+        """Has a thread of low priority keep watch from now on, until the end; it does the background `jobs` as well
+        where it is told to once, and calls `replay` in idle moments."""
+        with self._guard:
+            self._jobs = self._jobs or jobs
+            self._replay = self._replay or replay
+            if self._ended or self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._watch, name="upkeep", daemon=True)
+            with harmless("no thread keeps the segment of the store"):
+                self._thread.start()
+
+    def asked(self) -> None:
+        """Somebody searches: a program that does so long after it began is one that lives long."""
+        if self._thread is None and not self._measured and perf_counter() - self._opened_at > LONG_LIVED_SECONDS:
+            self.begin()
+
+    def saved(self) -> None:
+        """Something was written: the thread has a look, if there is one."""
+        with self._guard:
+            self._woken = True
+            self._guard.notify_all()
+
+    def indexed(self, progress: OnParts = lambda _done, _total: None) -> tuple[Problem, ...]:
+        """An index run has ended: the segment is written now if it is due, or by the thread if there is one.
+
+        Why it could not be is returned for the run's report. `progress` is told how many of its parts are written.
+        """
+        if self.running:
+            self.saved()
+            return ()
+        try:
+            write(self._current(), progress=progress)
+        except SpeckitError as error:
+            return error.problems
+        return ()
+
+    def forgotten(self) -> None:
+        """Memories were forgotten: what a segment says of them goes too, however few they are."""
+        with harmless("the segment of the store could not be written without what was forgotten"):
+            opened = self._current()
+            writing.forget(opened.database)
+            if self.running:
+                self.saved()
+            else:
+                write(opened)
+
+    def end(self) -> None:
+        """Ends the thread, at the next block of what it writes."""
+        with self._guard:
+            self._ended = True
+            self._guard.notify_all()
+        with SERVING.changed:
+            SERVING.changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread() and self._thread.is_alive():
+            self._thread.join(ENDING_SECONDS)
+
+    def _watch(self) -> None:
+        if sys.platform == "linux":  # elsewhere it is the whole process that has a priority
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        while self._quiet():
+            with harmless("the segment of the store could not be looked after"):
+                self._look_once()
+            with self._guard:
+                self._guard.wait_for(lambda: self._woken or self._ended, LOOK_SECONDS)
+                self._woken = False
+
+    def _quiet(self) -> bool:
+        """Waits for an idle moment; False at the end."""
+        while not self._ended:
+            left = QUIET_SECONDS - SERVING.quiet_for()
+            if left <= 0:
+                return True
+            with self._guard:
+                self._guard.wait_for(lambda: self._ended, left)
+        return False
+
+    def _look_once(self) -> None:
+        """As `_look`, unless that failed a short while ago; a failure is logged once."""
+        if perf_counter() < self._not_before:
+            return
+        try:
+            self._look()
+            self._work()
+            if self._replay is not None and not self._current().database.only_read:
+                try:
+                    self._replay(self._current(), self._idle)
+                except GivenUpError:
+                    return
+                except SpeckitError as error:
+                    LOGGER.info("kept queries are replayed later: %s", error)
+            self._failure = ""
+        except SpeckitError as error:
+            self._not_before = perf_counter() + AGAIN_SECONDS
+            if str(error) != self._failure:
+                self._failure = str(error)
+                LOGGER.warning("the upkeep of the store waits: %s", error)
+
+    def _work(self) -> None:
+        """Does the background work that is due, between searches."""
+        if not self._jobs or self._current().database.only_read:
+            return
+        from speckit_memory.engine.upkeep import maintenance  # a search has no use for it
+        from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
+
+        try:
+            opened = self._current()
+            every = jobs_for(opened)
+            maintenance.run_due(opened.database, patience_ms=BUSY_MS, pause=self._pause, every=every)
+        except GivenUpError:
+            return
+        except SpeckitError as error:
+            if error.code != "E022":
+                raise
+
+    def _look(self) -> None:
+        """Writes a segment if one is due, and turns to a new one, whoever wrote it."""
+        opened = self._current()
+        try:
+            if not opened.database.only_read:
+                write(opened, self._pause)
+        except GivenUpError:
+            return
+        with opened.database.snapshot_read() as connection:
+            now = shelf.held(connection, opened.database.path, patient=True)
+        if now.segment is None or (opened, now.segment.digest) == self._in_use:
+            return
+        if opened.renew():
+            self._in_use = opened, now.segment.digest
+
+    def _idle(self) -> None:
+        """Between two replays: waits until nothing is asked. Raises GivenUpError at the end."""
+        if not self._quiet():
+            raise GivenUpError
+
+    def _pause(self) -> None:
+        """Between two blocks: gives way to searches. Raises GivenUpError at the end."""
+        until = perf_counter() + MOST_WAITED_SECONDS
+        with SERVING.changed:
+            while SERVING.closed and not self._ended and (left := until - perf_counter()) > 0:
+                SERVING.changed.wait(left)
+        if self._ended:
+            raise GivenUpError
+
+
+def write(
+    opened: OpenStore,
+    pause: Pause = lambda: None,
+    *,
+    progress: OnParts = lambda _done, _total: None,
+    only_if_due: bool = True,
+) -> None:
+    """Writes the segment of a store, by default if it is due; `pause` is called between its rows, `progress` with how
+    many parts of how many are written. Raises E029."""
+    from speckit_memory.memory.store.segment_writing import (
+        building,  # a search has no use for them
+        pausing,
+    )
+
+    build = partial(building.build, vector_index=opened.vector_index, pause=pause, progress=progress)
+    writing.write(opened.database, pausing.pausing(build, pause), only_if_due=only_if_due)

@@ -1,0 +1,1 @@
+"""Comparisons of pipelines on recorded queries, and what flags may be promoted by."""

@@ -1,0 +1,112 @@
+"""Judges an experiment: a control and a variant that answered the same live queries (features P4, P5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from speckit_memory.evaluation.experiments.experiment_agreement import agreements, contrast, most_different
+from speckit_memory.evaluation.experiments.experiment_costs import answered, cost, noise_floor, step_figures
+from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, told_apart
+from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, ExperimentVerdict, Quality
+from speckit_memory.evaluation.experiments.experiment_segments import segments
+from speckit_memory.evaluation.experiments.experiment_sentence import sentence
+from speckit_memory.evaluation.experiments.interleaving import Teams, judge_duels
+from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict
+from speckit_memory.evaluation.statistics.distinct import distinct
+from speckit_memory.evaluation.statistics.label_free import LabelFree, label_free
+from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
+
+FEWEST_FAILURES = 3
+"""A variant that has failed on all of so many queries, or more, has the verdict "failed"."""
+BUDGET_MS = 500.0
+"""What a variant may take beside a control of which nobody noted it (feature P10): the shipped value."""
+
+
+def judge_experiment(
+    pairs: Sequence[Pair],
+    *,
+    experiment: Experiment,
+    judgements: Judgements | None = None,
+    uses: Sequence[UseRecord] = (),
+    keys: Mapping[int, str] | None = None,
+    teams: Teams | None = None,
+    noise: Sequence[Pair] = (),
+    variants: int = 1,
+) -> ExperimentReport:
+    """Everything that the pairs of one experiment show, with a verdict.
+
+    `experiment` names the pipelines, the control with its budget, and says what was dropped. `judgements` and `uses`
+    are what is known of the answers, `keys` the memories' names for people, `teams` which pipeline put what into
+    interleaved answers. `noise` are pairs in which the same control answered twice. Pairs go on coming in, and a
+    log that is replayed grows: all verdicts hold at every look at once, and together with those on all `variants`.
+    """
+    both = answered(pairs)
+    ranked = experiment.mode == "shadow"  # a dark run keeps no results, and a mixed answer is not the control's
+    contrasts = [contrast(pair) for pair in both] if ranked else []
+    differing = [one for one in contrasts if one.agreement.ordering_difference]
+    evidence = known_of(contrasts, judgements or {}, uses)
+    quality = qualities(evidence, variants=variants)
+    duels = judge_duels(teams or {}, uses, variants=variants)
+    apart, alike = questions_of(contrasts)
+    alpha = ALPHA / (variants * len(COMPARED_METRICS))
+    bounds = label_free(apart, alike, alpha=alpha) if contrasts else ()
+    verdict: ExperimentVerdict
+    verdict, needed = _verdict(bounds, quality)
+    if bounds and not quality and verdict == "undecided":
+        needed = bounds[0].queries_needed
+    if duels:
+        verdict, needed = duels.verdict, duels.queries_needed
+    failures = Counter(failure for pair in pairs if (failure := pair.variant.answer.failure))
+    if failures.total() == len(pairs) >= FEWEST_FAILURES:
+        verdict, needed = "failed", None
+    report = ExperimentReport(
+        id=experiment.id,
+        control=experiment.control,
+        variant=experiment.variant,
+        flag=experiment.flag,
+        mode=experiment.mode,
+        first=experiment.first,
+        last=experiment.last,
+        queries=len(pairs),
+        compared=len(both),
+        questions=len(distinct(both)),
+        failed=failures.total(),
+        failures=dict(failures.most_common()),
+        dropped=dict(experiment.dropped),
+        pruned=experiment.pruned,
+        agreement=agreements([one.agreement for one in contrasts]) if ranked else None,
+        cost=cost(pairs, budget_ms=BUDGET_MS if experiment.control.budget_ms is None else experiment.control.budget_ms),
+        steps=step_figures(both),
+        quality=quality,
+        duels=duels,
+        segments=segments(both, contrasts, judgements or {}, variants=variants),
+        noise=noise_floor(noise),
+        differing=most_different(differing),
+        parted_at=dict(Counter(step for one in differing if (step := one.pair.variant.parted_at)).most_common()),
+        verdict=verdict,
+        sentence="",
+        queries_needed=needed,
+        keys=dict(keys or {}),
+        judged=told_apart(answered_with(apart, judgements)) if judgements else None,
+        label_free=bounds,
+        variants=variants,
+        texts=any(pair.query.question for pair in both),
+        basis=dict(Counter(pair.basis for pair in pairs).most_common()),
+    )
+    return replace(report, sentence=sentence(report))
+
+
+def _verdict(bounds: Sequence[LabelFree], quality: Sequence[Quality]) -> tuple[Verdict, int | None]:
+    """The verdict on the whole; undecided, also how many queries it would take by what is judged."""
+    if bounds and all(one.bound <= MARGIN for one in bounds):
+        return "same", None
+    verdicts = {one.verdict for one in quality}
+    decided = verdicts & {"better", "worse"}
+    if len(decided) == 1:
+        return decided.pop(), None
+    if verdicts == {"same"}:
+        return "same", None
+    return "undecided", min((one.queries_needed for one in quality if one.queries_needed), default=None)

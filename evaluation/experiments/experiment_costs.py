@@ -1,0 +1,87 @@
+"""What a variant costs beside its control, in milliseconds, from the answers of both to the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from speckit_memory.evaluation.experiments.experiment_report import Cost, LatencyVerdict, NoiseFloor, StepFigures
+from speckit_memory.evaluation.running.report import Latency
+from speckit_memory.evaluation.statistics.sequential import median_interval
+from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair
+
+_STAGES = ("candidates", "fusion", "rerank", "annotate")
+
+
+def answered(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs in which both pipelines gave an answer."""
+    return [pair for pair in pairs if not pair.control.failure and not pair.variant.answer.failure]
+
+
+def overhead(pairs: Sequence[Pair]) -> Latency | None:
+    """How much longer the variant takes than the control, query by query; None for no queries."""
+    return _latency([_longer(pair) for pair in pairs])
+
+
+def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
+    """What the variant takes on all queries it was given, the ones it failed on included where only it is timed.
+
+    It is slower or faster when the interval of the median overhead, valid at every look, leaves out 0.
+    """
+    both = answered(pairs)
+    interval = median_interval(np.array([_longer(pair) for pair in both]))
+    return Cost(
+        overhead=overhead(both),
+        median_ci95=interval,
+        verdict=_verdict(interval),
+        spent=_latency([pair.variant.spent_ms for pair in pairs]),
+        served_overhead=_latency([pair.variant.dark_run_overhead_ms for pair in pairs]),
+        budget_ms=budget_ms,
+        over_budget=sum(pair.variant.spent_ms > budget_ms for pair in pairs),
+    )
+
+
+def step_figures(pairs: Sequence[Pair]) -> tuple[StepFigures, ...]:
+    """Every step of either pipeline, by stage, those of the control before those that only the variant has."""
+    control, _ = _by_step(pair.control for pair in pairs)
+    variant, shared = _by_step(pair.variant.answer for pair in pairs)
+    steps = sorted(dict.fromkeys([*control, *variant]), key=lambda step: _STAGES.index(step[0]))
+    return tuple(
+        StepFigures(*step, _latency(control.get(step, [])), _latency(variant.get(step, [])), shared.get(step, 0))
+        for step in steps
+    )
+
+
+def noise_floor(pairs: Sequence[Pair]) -> NoiseFloor | None:
+    """The control against itself, from pairs of that kind; None where there are none."""
+    both = answered(pairs)
+    if not both:
+        return None
+    differences = sum(pair.control.memories != pair.variant.answer.memories for pair in both)
+    return NoiseFloor(len(both), differences, overhead(both))
+
+
+def _longer(pair: Pair) -> float:
+    return pair.variant.answer.total_ms - pair.control.total_ms
+
+
+def _verdict(interval: tuple[float, float] | None) -> LatencyVerdict:
+    if interval is None or interval[0] <= 0 <= interval[1]:
+        return "undecided"
+    return "slower" if interval[0] > 0 else "faster"
+
+
+def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], list[float]], dict[tuple[str, str], int]]:
+    times: dict[tuple[str, str], list[float]] = {}
+    shared: dict[tuple[str, str], int] = {}
+    for answer in answers:
+        for step in answer.steps:
+            name = (step.stage, step.step)
+            times.setdefault(name, []).append(step.ms)
+            shared[name] = shared.get(name, 0) + step.shared
+    return times, shared
+
+
+def _latency(milliseconds: Sequence[float]) -> Latency | None:
+    return Latency.of(milliseconds) if milliseconds else None

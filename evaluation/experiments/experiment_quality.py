@@ -1,0 +1,140 @@
+"""Which of two pipelines answered better, as far as judgements and uses of their answers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
+from speckit_memory.evaluation.experiments.experiment_report import Contrast, Quality
+from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict, verdict_of
+from speckit_memory.evaluation.statistics.distinct import distinct
+from speckit_memory.evaluation.statistics.sequential import (
+    anytime_interval,
+    anytime_p,
+    minimum_detectable_effect,
+    queries_needed,
+    share_interval,
+)
+from speckit_memory.memory.store.evaluation.records import USE_GRADES, Pair, UseRecord
+from speckit_memory.pipeline.ports import Column
+
+OF_MEAN = 0.8
+"""Of the chance that an interval misses, so much is that of the mean where the share that differs is estimated too."""
+
+
+def used(uses: Sequence[UseRecord]) -> Judgements:
+    """What uses say of the memories of each query: the weightiest use of each."""
+    found: dict[str, dict[int, float]] = {}
+    for use in uses:
+        grades = found.setdefault(use.query, {})
+        grades[use.memory] = max(grades.get(use.memory, 0.0), USE_GRADES[use.use])
+    return found
+
+
+def known_of(
+    contrasts: Sequence[Contrast],
+    judgements: Judgements,
+    uses: Sequence[UseRecord],
+    metrics: Sequence[str] = COMPARED_METRICS,
+) -> list[Evidenced]:
+    """What judgements and uses say of all queries that both pipelines answered, metric by metric."""
+    differing, alike = questions_of(contrasts)
+    judged = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
+    if not uses:
+        return judged
+    return [*judged, *evidenced(answered_with(differing, used(uses)), "uses", alike=alike, metrics=metrics)]
+
+
+def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
+    """The questions that the first time got different answers, each with all its pairs, and the number of others."""
+    differ = {one.pair.query.id for one in contrasts if one.agreement.ordering_difference}
+    questions = distinct(one.pair for one in contrasts)
+    differing = [pairs for pairs in questions if pairs[0].query.id in differ]
+    return differing, len(questions) - len(differing)
+
+
+def qualities(family: Sequence[Evidenced], *, variants: int) -> tuple[Quality, ...]:
+    """A comparison for each metric with evidence, as one family with those of all `variants` of the report."""
+    return tuple(_quality(entry, variants * max(len(COMPARED_METRICS), len(family))) for entry in family)
+
+
+def p_value(entry: Evidenced) -> float:
+    """That of the metric by itself, valid at every look while queries come in. Whatever was skipped may show, it shows
+    the same direction: 1 where it might turn it round."""
+    worst, best = entry.bounds()
+    if not worst.size or worst.mean() * best.mean() <= 0:
+        return 1.0
+    return min(1.0, max(anytime_p(worst), anytime_p(best)) / (OF_MEAN if _sampled(entry) else 1.0))
+
+
+def _quality(entry: Evidenced, family: int) -> Quality:
+    alpha, p = ALPHA / family, p_value(entry)
+    delta, interval = over_all(entry, alpha=alpha)
+    verdict = _verdict(entry, interval)
+    needed = queries_needed(likely := _likely(entry), alpha=alpha, margin=MARGIN, made=likely)
+    if verdict != "undecided" or (entry.evidence == "uses" and delta <= 0):
+        needed = None  # no number of uses shows it worse
+    return Quality(
+        metric=entry.metric,
+        evidence=entry.evidence,
+        queries=len(entry.column),
+        alike=entry.alike,
+        waiting=entry.unknown,
+        delta=delta,
+        ci95=interval,
+        p=p,
+        p_adjusted=min(1.0, family * p),
+        verdict=verdict,
+        queries_needed=needed,
+        minimum_detectable_effect=minimum_detectable_effect(likely, alpha=alpha),
+    )
+
+
+def _likely(entry: Evidenced) -> Column:
+    """The differences of all questions of which as much is known: of a sample of those that differ, with its share of
+    the others."""
+    alike = entry.alike
+    if _sampled(entry):
+        alike = round(alike * len(entry.column) / (len(entry.column) + entry.unknown))
+    elif entry.unknown:
+        alike += entry.unknown
+    return np.concatenate([entry.column, np.zeros(alike)])
+
+
+def live_verdict(entry: Evidenced, *, variants: int) -> Verdict:
+    """The verdict on this metric that a report on so many variants gives, whatever its other metrics show."""
+    return _verdict(entry, over_all(entry, alpha=ALPHA / (variants * len(COMPARED_METRICS)))[1])
+
+
+def _verdict(entry: Evidenced, interval: tuple[float, float]) -> Verdict:
+    verdict = verdict_of(interval)
+    if entry.evidence == "uses" and (verdict == "worse" or (verdict == "same" and entry.unknown)):
+        return "undecided"  # what only the variant finds was never served, so it could not be used
+    return verdict
+
+
+def _sampled(entry: Evidenced) -> bool:
+    return bool(entry.unknown) and entry.evidence == "judgements"
+
+
+def over_all(entry: Evidenced, *, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
+    """The mean difference over all questions, and its interval, which misses it with a chance of at most `alpha`.
+
+    Where every question that differs has evidence it is that of one column, with 0 for those alike; and so it is of
+    uses, where nothing was gained by what nobody used. Else those with judgements, which were drawn by lot, stand for
+    all that differ, and how many of all questions differ is known as well as these questions tell: the interval is the
+    widest product of two, of which the mean may be wrong in four fifths of the cases and the share in one.
+    """
+    column, alike, unknown = entry.column, entry.alike, entry.unknown
+    if not _sampled(entry):
+        whole = np.concatenate([column, np.zeros(alike + unknown)])
+        return float(whole.mean()), anytime_interval(whole, level=1 - alpha)
+    differing = len(column) + unknown
+    shares = share_interval(differing, differing + alike, level=1 - (1 - OF_MEAN) * alpha)
+    worst, best = entry.bounds()
+    level = 1 - OF_MEAN * alpha
+    low, high = anytime_interval(worst, level=level)[0], anytime_interval(best, level=level)[1]
+    share = differing / (differing + alike)
+    return share * float(column.mean()), (min(low * end for end in shares), max(high * end for end in shares))

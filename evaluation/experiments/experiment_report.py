@@ -1,0 +1,346 @@
+"""What two pipelines that answered the same live queries have shown: the figures of a shadow report, as values.
+
+`speckit_memory.evaluation.experiments.experiment.judge_experiment` makes them. Times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from speckit_memory.evaluation.experiments.interleaving import Duels
+from speckit_memory.evaluation.running.report import Latency
+from speckit_memory.evaluation.statistics.agreement import Agreement
+from speckit_memory.evaluation.statistics.comparison import Verdict
+from speckit_memory.evaluation.statistics.label_free import LabelFree
+from speckit_memory.memory.store.evaluation.records import Mode, Pair, PipelineRecord
+
+DIGITS = 6
+"""Decimals of a figure in JSON."""
+
+LatencyVerdict = Literal["faster", "slower", "undecided"]
+ExperimentVerdict = Literal["better", "worse", "same", "undecided", "failed"]
+SegmentKind = Literal["intent", "complexity", "folder"]
+Evidence = Literal["judgements", "uses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over `n` queries with its 95 % interval.
+
+    That of live queries holds at every look at once; else it is that of the bootstrap, None for one query.
+    """
+
+    mean: float
+    ci95: tuple[float, float] | None
+    n: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The estimate as it stands in a report."""
+        ends = [round(end, DIGITS) for end in self.ci95] if self.ci95 else None
+        return {"mean": round(self.mean, DIGITS), "ci95": ends, "n": self.n}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreements:
+    """How far the rankings of many queries agree. Without queries that have a value, an estimate is None.
+
+    `only_scores` counts queries with the same order and other scores, `mean_shift` is by how many ranks a row that both
+    return stands elsewhere, up or down.
+    """
+
+    queries: int
+    ordering_differences: int
+    only_scores: int
+    kendall_tau_b: Estimate | None
+    overlap_5: Estimate | None
+    overlap_10: Estimate | None
+    rbo: Estimate | None
+    mean_shift: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures with their intervals."""
+        named = {
+            "kendall_tau_b": self.kendall_tau_b,
+            "overlap@5": self.overlap_5,
+            "overlap@10": self.overlap_10,
+            "rbo": self.rbo,
+        }
+        return {
+            "queries": self.queries,
+            "ordering_differences": self.ordering_differences,
+            "only_scores_differ": self.only_scores,
+            **{name: value and value.as_json() for name, value in named.items()},
+            "mean_shift": _rounded(self.mean_shift),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the variant takes. `overhead` is the whole of the variant minus the whole of the control, query by query,
+    each as if it ran alone; `spent` what running it beside the control took, without shared steps; `served_overhead`
+    what of that the caller waited for. `median_ci95` holds the median overhead at every look at once. `over_budget`
+    counts queries on which it took longer than `budget_ms`."""
+
+    overhead: Latency | None
+    median_ci95: tuple[float, float] | None
+    verdict: LatencyVerdict
+    spent: Latency | None
+    served_overhead: Latency | None
+    budget_ms: float
+    over_budget: int
+
+    @property
+    def budget_broken(self) -> bool:
+        """Whether its p95 beside the control is above the budget."""
+        return self.spent is not None and self.spent.p95 > self.budget_ms
+
+
+@dataclass(frozen=True, slots=True)
+class StepFigures:
+    """What one step takes in either pipeline, None where a pipeline lacks it; `shared`: queries on which it ran once
+    for both."""
+
+    stage: str
+    step: str
+    control: Latency | None
+    variant: Latency | None
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Variant against control on one metric, over the queries that have evidence.
+
+    Judgements weigh every memory of both answers. Uses can only speak for memories that the control served, so that
+    they may show the variant better and never worse. `delta` is the mean of the variant minus that of the control over
+    all queries that both answered: `queries` differ and have evidence, `alike` differ in nothing that counts for the
+    metric and stand for 0, and those that are `waiting`, as they differ without evidence, are thought to be like the
+    others. `ci95` and `p` hold at every look at once (`sequential`); `p_adjusted` is that times the number of
+    comparisons of all variants of the report, and `ci95` holds together with the intervals of these.
+    `queries_needed` counts all queries that both answer, those alike included.
+    """
+
+    metric: str
+    evidence: Evidence
+    queries: int
+    alike: int
+    waiting: int
+    delta: float
+    ci95: tuple[float, float]
+    p: float
+    p_adjusted: float
+    verdict: Verdict
+    queries_needed: int | None
+    minimum_detectable_effect: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as it stands in a report."""
+        document = {name: _rounded(value) for name, value in asdict(self).items()}
+        return document | {"ci95": [round(end, DIGITS) for end in self.ci95]}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The queries of one intent, complexity or folder. Below `ENOUGH` queries it has counts and no figures."""
+
+    by: SegmentKind
+    value: str
+    queries: int
+    agreement: Agreements | None
+    overhead: Latency | None
+    quality: Quality | None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few queries to say anything about it."""
+        return self.agreement is None and self.overhead is None
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """The control against itself: what differs here is noise. `overhead` is the second run minus the first."""
+
+    queries: int
+    ordering_differences: int
+    overhead: Latency | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A query on which both pipelines differ: their answers, and how."""
+
+    pair: Pair
+    agreement: Agreement[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentReport:
+    """A control and a variant over all queries that both were asked.
+
+    `queries` were given to the variant, and both answered `compared` of them, which are `questions` different ones:
+    verdicts rest on these, for asking again what was asked before shows nothing new. It failed on `failed`, by
+    `failures` ("kind in step": queries). `dropped` more it did not see, by reason, and `pruned` further ones are no
+    longer kept.
+    `agreement` is None for a dark run, whose results are not kept, and for mixed answers, which are not the control's.
+    The verdict is about the quality of the variant, and undecided without evidence of it, unless nothing differs at
+    all; a variant that has answered nothing has failed. `queries_needed` says how many queries, those alike included,
+    would probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran
+    against itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at
+    which step how many queries part. `keys` are the names of memories for people.
+    """
+
+    id: str
+    control: PipelineRecord
+    variant: PipelineRecord
+    flag: str
+    mode: Mode
+    first: float
+    last: float
+    queries: int
+    compared: int
+    questions: int
+    failed: int
+    failures: Mapping[str, int]
+    dropped: Mapping[str, int]
+    pruned: int
+    agreement: Agreements | None
+    cost: Cost
+    steps: tuple[StepFigures, ...]
+    quality: tuple[Quality, ...]
+    duels: Duels | None
+    segments: tuple[Segment, ...]
+    noise: NoiseFloor | None
+    differing: tuple[Contrast, ...]
+    parted_at: Mapping[str, int]
+    verdict: ExperimentVerdict
+    sentence: str
+    queries_needed: int | None
+    keys: Mapping[int, str] = field(default_factory=dict)
+    judged: int | None = None
+    """On how many queries there are judgements of all that can make a difference, None where nothing was judged."""
+    label_free: tuple[LabelFree, ...] = ()
+    """What judgements can change at most, by metric; empty where no rankings were compared."""
+    variants: int = 1
+    """Among how many variants this one was judged: the verdicts on all of them are one family."""
+    texts: bool = True
+    """Whether the words of any query were kept, so that a judge can read them."""
+    basis: Mapping[str, int] = field(default_factory=dict)
+    """How many pairs rest on which state of the store, see `records.Basis`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `comparisons`."""
+        agreement = self.agreement
+        return {
+            "id": self.id,
+            "control": {"name": self.control.name, "hash": self.control.hash},
+            "variant": {"name": self.variant.name, "hash": self.variant.hash, "flag": self.flag},
+            "mode": self.mode,
+            "first": self.first,
+            "last": self.last,
+            "queries": self.queries,
+            "compared": self.compared,
+            "questions": self.questions,
+            "dropped": sum(self.dropped.values()),
+            "dropped_by_reason": dict(self.dropped),
+            "pruned": self.pruned,
+            "failed": self.failed,
+            "failures": dict(self.failures),
+            "basis": dict(self.basis),
+            **_agreed(agreement),
+            "agreement": agreement and agreement.as_json(),
+            "overhead_ms": _latency(self.cost.overhead),
+            "served_overhead_ms": _latency(self.cost.served_overhead),
+            "spent_ms": _latency(self.cost.spent),
+            "latency": {
+                "verdict": self.cost.verdict,
+                "median_ci95": self.cost.median_ci95 and [round(end, DIGITS) for end in self.cost.median_ci95],
+                "budget_ms": self.cost.budget_ms,
+                "over_budget": self.cost.over_budget,
+                "budget_broken": self.cost.budget_broken,
+            },
+            "steps": [
+                {
+                    "stage": step.stage,
+                    "step": step.step,
+                    "control_ms": _latency(step.control),
+                    "variant_ms": _latency(step.variant),
+                    "shared": step.shared,
+                }
+                for step in self.steps
+            ],
+            "judged_queries": self.judged,
+            "quality": [quality.as_json() for quality in self.quality],
+            "label_free": [asdict(one) for one in self.label_free],
+            "variants_judged": self.variants,
+            "interleaving": self.duels.as_json() if self.duels else None,
+            "segments": [_segment(segment) for segment in self.segments],
+            "noise_floor": self.noise
+            and {
+                "queries": self.noise.queries,
+                "ordering_differences": self.noise.ordering_differences,
+                "overhead_ms": _latency(self.noise.overhead),
+            },
+            "parted_at": dict(self.parted_at),
+            "differing_by": "rbo",
+            "differing": [self._contrast(contrast) for contrast in self.differing],
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "queries_needed": self.queries_needed,
+        }
+
+    def _contrast(self, contrast: Contrast) -> dict[str, Any]:
+        pair, agreement = contrast.pair, contrast.agreement
+        return {
+            "query": pair.query.id,
+            "intent": pair.query.intent,
+            "complexity": pair.query.complexity,
+            "parted_at": pair.variant.parted_at,
+            "rbo": _rounded(agreement.rbo),
+            "overlap@10": _rounded(agreement.overlap_10),
+            "kendall_tau_b": _rounded(agreement.kendall_tau_b),
+            "first_difference": agreement.first_difference,
+            "control": self._named(pair.control.memories, pair.control.scores),
+            "variant": self._named(pair.variant.answer.memories, pair.variant.answer.scores),
+        }
+
+    def _named(self, memories: Sequence[int], scores: Sequence[float]) -> list[dict[str, Any]]:
+        return [
+            {"id": memory, "score": score} | ({"key": self.keys[memory]} if memory in self.keys else {})
+            for memory, score in zip(memories, scores, strict=True)
+        ]
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
+    agreement = segment.agreement
+    return {
+        "by": segment.by,
+        "value": segment.value,
+        "queries": segment.queries,
+        "too_few": segment.too_few,
+        **_agreed(agreement),
+        "overhead_ms": _latency(segment.overhead),
+        "quality": segment.quality and segment.quality.as_json(),
+    }
+
+
+def _agreed(agreement: Agreements | None) -> dict[str, float | None]:
+    """The four figures that stand first in a report."""
+    if agreement is None:
+        return dict.fromkeys(("ordering_differences", "overlap@10", "kendall_tau_b", "rbo"))
+    means = {
+        "overlap@10": agreement.overlap_10,
+        "kendall_tau_b": agreement.kendall_tau_b,
+        "rbo": agreement.rbo,
+    }
+    rounded = {name: round(estimate.mean, DIGITS) if estimate else None for name, estimate in means.items()}
+    return {"ordering_differences": agreement.ordering_differences, **rounded}
+
+
+def _latency(latency: Latency | None) -> dict[str, float] | None:
+    return {"p50": latency.p50, "p95": latency.p95} if latency else None
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, DIGITS) if isinstance(value, float) else value

@@ -1,0 +1,62 @@
+"""The queries of an experiment by intent, complexity and folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from speckit_memory.evaluation.experiments.experiment_agreement import agreements
+from speckit_memory.evaluation.experiments.experiment_costs import overhead
+from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
+from speckit_memory.evaluation.experiments.experiment_quality import qualities, questions_of
+from speckit_memory.evaluation.experiments.experiment_report import Contrast, Quality, Segment, SegmentKind
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
+from speckit_memory.memory.store.evaluation.records import Pair
+
+_KINDS: tuple[SegmentKind, ...] = ("intent", "complexity", "folder")
+_ENOUGH = 10
+"""Below so many queries a segment has no figures: they would say more about the queries than about the pipelines."""
+
+_Row = tuple[Pair, Contrast | None]
+
+
+def segments(
+    pairs: Sequence[Pair], contrasts: Sequence[Contrast], judgements: Judgements, *, variants: int
+) -> tuple[Segment, ...]:
+    """The answered `pairs` in groups, the largest of each kind first.
+
+    `contrasts` are the same pairs compared, none where no rankings are compared. Where ten queries of a
+    segment that differ are judged,
+    its quality is compared on the first metric; all segments of all `variants` are one family.
+    """
+    rows = list(zip_longest(pairs, contrasts))
+    groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
+    judged = [_judged(group, judgements) if judgements else [] for *_, group in groups]
+    tested = iter(qualities([one for found in judged for one in found], variants=variants))
+    return tuple(
+        _segment(kind, value, group, next(tested) if evidence else None)
+        for (kind, value, group), evidence in zip(groups, judged, strict=True)
+    )
+
+
+def _groups(rows: Sequence[_Row], kind: SegmentKind) -> list[tuple[str, list[_Row]]]:
+    groups: dict[str, list[_Row]] = {}
+    for pair, found in rows:
+        if value := str(getattr(pair.query, kind)):
+            groups.setdefault(value, []).append((pair, found))
+    return sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+
+
+def _judged(group: Sequence[_Row], judgements: Judgements) -> list[Evidenced]:
+    """The differences on the first metric; nothing where too few queries are judged."""
+    differing, alike = questions_of([found for _, found in group if found])
+    evidence = evidenced(answered_with(differing, judgements), "judgements", alike=alike)
+    return [one for one in evidence if one.metric == COMPARED_METRICS[0]]
+
+
+def _segment(kind: SegmentKind, value: str, group: Sequence[_Row], quality: Quality | None) -> Segment:
+    if len(group) < _ENOUGH:
+        return Segment(kind, value, len(group), None, None, None)
+    found = [contrast.agreement for _, contrast in group if contrast]
+    agreed = agreements(found) if found else None
+    return Segment(kind, value, len(group), agreed, overhead([pair for pair, _ in group]), quality)

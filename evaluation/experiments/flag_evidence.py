@@ -1,0 +1,241 @@
+"""The comparisons that a flag can cite: live experiments and kept evaluations, read as one form (feature P11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.config.flags.criterion import QUALITY
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.evaluation.experiments.criteria import Figure, Figures, promotion_lacks
+from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced
+from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
+from speckit_memory.evaluation.experiments.experiments import Judged, judged
+from speckit_memory.evaluation.experiments.kept_evidence import OfKept, as_evaluation
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
+from speckit_memory.evaluation.statistics.sequential import (
+    anytime_interval,
+    anytime_p,
+    mean_interval,
+    quantile_interval,
+)
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+from speckit_memory.pipeline.ports import Column
+
+SEED = 20
+LIVE = "live queries"
+"""Where queries that users asked are from, in every store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A comparison that evidence names: the hash of its control, and its figures by the hash of each variant.
+
+    It was made `at` (epoch seconds). `asked` names its queries, each with where it is from; empty where they are not
+    kept.
+    """
+
+    id: str
+    control: str
+    variants: Mapping[str, Figures]
+    at: float = 0.0
+    asked: frozenset[tuple[str, str]] = frozenset()
+
+
+def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> Cited | None:
+    """The comparison of this id, None where the database has none.
+
+    Of a live experiment by which a flag was promoted, what it had shown then is kept. That is what comes back where it
+    rests on more queries than are left, and in any case when it is asked what a flag was `promoted` by.
+    """
+    stored = database.evaluation(name)
+    kept = stored is not None and "differences" in stored.document
+    live = None if kept and promoted else _live(database, name)
+    if live is not None and not (stored and kept and stored.document["compared"] > live.report.compared):
+        asked = frozenset((LIVE, pair.query.id) for pair in live.answered())
+        latest = max(pair.query.at for pair in live.pairs) if live.pairs else 0.0
+        shown = {live.report.variant.hash: OfExperiment(live)}
+        return Cited(name, live.report.control.hash, shown, latest, asked)
+    if stored is None:
+        return None
+    control, *variants = (str(pipeline["hash"]) for pipeline in stored.document.get("pipelines", ({"hash": ""},)))
+    if kept:
+        figures: Mapping[str, Figures] = dict.fromkeys(variants, OfKept(stored.document))
+    else:
+        figures = {hashed: OfStored(stored, place) for place, hashed in enumerate(variants, 1)}
+    origin = LIVE if kept else stored.dataset  # a replay asks live queries again
+    queries = stored.document.get("per_query", {}).get("queries", ())
+    return Cited(name, control, figures, stored.at, frozenset((origin, str(query)) for query in queries))
+
+
+def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
+    """Keeps what a live experiment of this id shows now, unless more of it is kept already; others are kept anyway."""
+    live, stored = _live(database, name), database.evaluation(name)
+    if live is None or (stored is not None and stored.document.get("compared", 0) > live.report.compared):
+        return
+    database.keep(as_evaluation(live.report, OfExperiment(live), at))
+
+
+def missing(one: Judged, flag: Flag) -> list[str]:
+    """What an experiment lacks to bear that a flag is on."""
+    return promotion_lacks(flag, OfExperiment(one))
+
+
+def _live(database: EvaluationDatabase, name: str) -> Judged | None:
+    return next(iter(judged(database, experiment=name)), None) if name else None
+
+
+@dataclass(frozen=True, slots=True)
+class OfExperiment:
+    """The figures of an experiment: of a live one or of a replay, at any look.
+
+    That a variant is not worse rests on judgements alone: uses speak only for what the control served.
+    """
+
+    judged: Judged
+
+    def difference(self, metric: str) -> Figure | None:
+        """From judgements, else uses; from interleaved answers; from the times of queries that both answered."""
+        if metric == "interleaving":
+            duels = self.judged.report.duels
+            return Figure(duels.lead, duels.queries, duels.ci95, duels.p) if duels else None
+        if metric == "p95_ms":
+            return _apart(self._times(variant=True), self._times(variant=False))
+        return self._quality(metric) if metric in QUALITY else None
+
+    def _quality(self, metric: str) -> Figure | None:
+        """The p is adjusted for what the report tests of all its variants, and for this metric."""
+        contrasts = self.judged.contrasts()
+        metrics = tuple(dict.fromkeys((*COMPARED_METRICS, metric)))
+        family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
+        if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
+            family = [Evidenced("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
+        tests = self.judged.report.variants * max(len(metrics), len(family))
+        found = {one.evidence: one for one in family if one.metric == metric}
+        best = found.get("judgements") or found.get("uses")
+        if best is None:
+            return None
+
+        def over(times: float) -> tuple[float, float]:
+            low, high = over_all(best.times(times))[1]
+            return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
+
+        delta = over_all(best)[0]
+        known = len(best.column) + best.alike  # what is alike is known to be 0
+        return Figure(delta, known, over(1), min(1.0, tests * p_value(best)), over)
+
+    def own(self, metric: str) -> Figure | None:
+        """How far both agree, and the time of the variant."""
+        if metric == "p95_ms":
+            return _p95(self._times(variant=True))
+        agreement = self.judged.report.agreement
+        if agreement is None:
+            return None
+        if metric == "ordering_differences":
+            return Figure(float(agreement.ordering_differences), agreement.queries)
+        named = {"kendall_tau_b": agreement.kendall_tau_b, "overlap@10": agreement.overlap_10, "rbo": agreement.rbo}
+        found = named.get(metric)
+        return Figure(found.mean, agreement.queries, found.ci95) if found else None
+
+    def _times(self, *, variant: bool) -> list[float]:
+        pairs = self.judged.answered()
+        return [(pair.variant.answer if variant else pair.control).total_ms for pair in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class OfStored:
+    """The figures of a kept evaluation for its variant in this place among the pipelines, the control being 0."""
+
+    stored: StoredEvaluation
+    place: int
+
+    def difference(self, metric: str) -> Figure | None:
+        """On judged queries, by the values that are kept of each; times by their percentiles.
+
+        Whoever measures again until a criterion is met looks often: the bets of a live experiment judge these, too,
+        and allow for losses that no query has shown yet, which a bootstrap cannot draw.
+        """
+        if metric == "p95_ms":
+            return _apart(self._times(self.place), self._times(0))
+        differences = self._differences(self.place, metric)
+        if metric not in (*QUALITY, "interleaving") or differences is None:
+            return None
+
+        def over(times: float) -> tuple[float, float]:
+            return anytime_interval(np.resize(differences, round(times * len(differences))))
+
+        verdict = self._entry("comparisons", "b", str(self._pipelines[self.place]["name"]), metric=metric).get(
+            "verdict"
+        )
+        return Figure(
+            float(differences.mean()), len(differences), over(1), self._p(metric, differences), over, str(verdict or "")
+        )
+
+    def _p(self, metric: str, differences: Column) -> float:
+        """Adjusted for this metric and all that the report tests, of all its variants; preferences are one test."""
+        tested = {metric} if metric == "interleaving" else {metric, *COMPARED_METRICS}
+        tests = (len(self._pipelines) - 1) * len(tested)
+        return min(1.0, tests * anytime_p(differences))
+
+    def _differences(self, place: int, metric: str) -> Column | None:
+        values = self.stored.document.get("per_query", {}).get("values", {})
+        names = [str(self._pipelines[one]["name"]) for one in (place, 0)]
+        columns = [values.get(name, {}).get(metric) for name in names]
+        if any(column is None for column in columns):
+            return None
+        return np.array(columns[0], np.float64) - np.array(columns[1], np.float64)
+
+    def own(self, metric: str) -> Figure | None:
+        """The mean of the variant, how far it agrees with the control, and its time."""
+        if metric == "p95_ms":
+            return _p95(self._times(self.place))
+        pipeline = self._pipelines[self.place]
+        if metric in QUALITY:
+            values = self.stored.document.get("per_query", {}).get("values", {}).get(str(pipeline["name"]), {})
+            if not values.get(metric):
+                return None
+            column = np.array(values[metric], np.float64)
+            return Figure(float(column.mean()), len(column), mean_interval(column))
+        found = self._entry("contrasts", "variant", str(pipeline["name"])).get(metric)
+        return None if found is None else Figure(float(found), self._queries)
+
+    @property
+    def _pipelines(self) -> Sequence[Mapping[str, Any]]:
+        pipelines: Sequence[Mapping[str, Any]] = self.stored.document["pipelines"]
+        return pipelines
+
+    @property
+    def _queries(self) -> int:
+        return len(self.stored.document.get("per_query", {}).get("queries", ()))
+
+    def _times(self, place: int) -> Sequence[float]:
+        times: Mapping[str, Sequence[float]] = self.stored.document.get("per_query", {}).get("ms", {})
+        return times.get(str(self._pipelines[place]["name"]), ())
+
+    def _entry(self, key: str, by: str, name: str, **wanted: str) -> Mapping[str, Any]:
+        for entry in self.stored.document.get(key) or ():
+            if entry.get(by) == name and all(entry.get(one) == value for one, value in wanted.items()):
+                found: Mapping[str, Any] = entry
+                return found
+        return {}
+
+
+def _p95(times: Sequence[float], level: float = 0.95) -> Figure | None:
+    """What 95 of 100 queries take at most (ms); None for no queries."""
+    if not times:
+        return None
+    column = np.array(times, np.float64)
+    return Figure(float(np.percentile(column, 95)), len(times), quantile_interval(column, 0.95, level=level))
+
+
+def _apart(variant: Sequence[float], control: Sequence[float]) -> Figure | None:
+    """The variant minus the control. Each may miss half as often, so that both ends hold together at 95 %."""
+    one, other = _p95(variant, 0.975), _p95(control, 0.975)
+    if one is None or other is None or one.interval is None or other.interval is None:
+        return None
+    ends = (one.interval[0] - other.interval[1], one.interval[1] - other.interval[0])
+    return Figure(one.value - other.value, one.queries, ends)

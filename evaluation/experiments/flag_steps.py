@@ -1,0 +1,133 @@
+"""Whether a flag may go to the next state, and whether what it cites bears the one it has (feature P11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations
+
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flag_states import ON, STATES
+from speckit_memory.evaluation.experiments.criteria import promotion_lacks
+from speckit_memory.evaluation.experiments.experiments import evidence
+from speckit_memory.evaluation.experiments.flag_evidence import Cited
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import experiment_id
+from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags, with_flag
+from speckit_memory.pipeline.roles.registry import Registry
+
+Find = Callable[[str], Cited | None]
+"""The comparison of an id, None where there is none."""
+
+
+def next_state(state: str) -> str | None:
+    """The state after this one, None for the last."""
+    return STATES[STATES.index(state) + 1] if state != STATES[-1] else None
+
+
+def state_before(state: str) -> str | None:
+    """The state before this one, None for the first."""
+    return STATES[STATES.index(state) - 1] if state != STATES[0] else None
+
+
+def hashes(whole: Effective, name: str, registry: Registry) -> tuple[str, str]:
+    """The pipeline without and with a flag."""
+    closed, opened = either_way(whole, name)
+    return examined(closed, registry).hash, examined(opened, registry).hash
+
+
+def lacking(whole: Effective, flag: Flag, registry: Registry, name: str, find: Find) -> list[str]:
+    """What keeps the comparison `name` from bearing that a flag is on in this pipeline, everything at once."""
+    if flag.name not in waiting_flags(whole):
+        return [f"no step of the pipeline '{whole.name}' waits for {flag.name}"]
+    if not name:
+        return ["a comparison is needed: --evidence with the id that `shadow report` or `eval compare --flag` shows"]
+    found = find(name)
+    if found is None:
+        return [f"there is no comparison '{name}' in the evaluation database"]
+    closed, opened = hashes(whole, flag.name, registry)
+    lacks = []
+    if found.control != closed:
+        lacks.append(f"it is of the control {found.control or 'of nothing'}; the pipeline without the flag is {closed}")
+    if opened not in found.variants:
+        others = ", ".join(found.variants) or "none"
+        lacks.append(f"it is of the variant {others}; the pipeline with the flag is {opened}")
+    if not flag.criterion:
+        lacks.append(f"{flag.name} has no criterion, so that nothing can meet it")
+    figures = found.variants.get(opened) or (next(iter(found.variants.values())) if len(found.variants) == 1 else None)
+    return [*lacks, *(promotion_lacks(flag, figures) if figures else ())]
+
+
+def second_window(flag: Flag, name: str, enabled_at: float, find: Find) -> list[str]:
+    """Why the comparison `name` is no second window for a flag that is enabled: other queries than those by which it
+    was enabled, compared after that."""
+    cited = str(flag.decision.get("evidence") or flag.facts.get("evidence") or "")
+    first, second = find(cited), find(name)
+    if second is None:
+        return []
+    if first is None:
+        why = f"cites '{cited}', which is not in the evaluation database" if cited else "cites no comparison"
+        return [f"a second comparison must confirm a first one, and the flag {why}; demote it and promote it by one"]
+    if name == cited:
+        return [f"{name} is what it was enabled by; a second comparison on other queries must confirm it"]
+    lacks = []
+    if shared := len(first.asked & second.asked):
+        lacks.append(
+            f"{shared:,} of the {len(second.asked):,} queries of {name} were asked in {cited}, by which it was "
+            "enabled; a second comparison asks others"
+        )
+    if second.at < max(first.at, enabled_at):
+        lacks.append(f"{name} was measured before the flag was enabled; a second comparison is made after that")
+    return lacks
+
+
+def too_dear(whole: Effective, name: str, registry: Registry, database: EvaluationDatabase) -> list[str]:
+    """Why the dark run of a flag speaks against comparing its answers; nothing when there was no dark run."""
+    closed, opened = hashes(whole, name, registry)
+    report = evidence(database, experiment_id(closed, opened, "dark_run"))
+    if report is None or report.cost.spent is None or not report.cost.budget_broken:
+        return []
+    spent, budget = report.cost.spent, report.cost.budget_ms
+    return [f"its dark run took {spent.p95:.0f} ms (p95 of {spent.n:,} queries), the budget is {budget:g} ms"]
+
+
+def unborne(whole: Effective, flag: Flag, registry: Registry, find: Find) -> Iterator[str]:
+    """Why what a flag cites does not bear that it is on.
+
+    The comparison must be of the present pipeline without and with the flag, and meet the flag's criterion; flags that
+    have been opened since may be closed for that, as they were then.
+    """
+    name = str(flag.decision.get("evidence") or flag.facts.get("evidence") or "")
+    found = find(name)
+    if found is None:
+        yield f"cites '{name}', and there is no such comparison in the evaluation database"
+        return
+    if flag.name not in waiting_flags(whole):
+        return
+    pairs = [hashes(one, flag.name, registry) for one in _as_it_was(whole, flag.name)]
+    borne = [opened for closed, opened in pairs if found.control == closed and opened in found.variants]
+    if not borne:
+        closed, opened = pairs[0]
+        yield (
+            f"cites {name}, which compares {found.control} with {', '.join(found.variants)}; the pipeline is {closed} "
+            f"without the flag and {opened} with it"
+        )
+        return
+    if lacks := promotion_lacks(flag, found.variants[borne[0]]):
+        yield f"cites {name}, which does not meet its criterion: {'; '.join(lacks)}"
+
+
+def _as_it_was(whole: Effective, name: str) -> Iterator[Effective]:
+    """The pipeline as it is, then with each choice of the other flags that are enabled closed."""
+    others = [
+        other
+        for other in waiting_flags(whole)
+        if other != name and whole.flags[other].state in ON and whole.flags[other].state != "permanent"
+    ]
+    sizes: Sequence[int] = range(len(others) + 1)
+    for chosen in chain.from_iterable(combinations(others, size) for size in sizes):
+        one = whole
+        for other in chosen:
+            one = with_flag(one, other, on=False)
+        yield one

@@ -1,0 +1,73 @@
+"""What a live experiment had shown when a flag was promoted by it, kept: its queries are given up in time.
+
+Feature P11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+from speckit_memory.config.flags.criterion import METRICS
+from speckit_memory.evaluation.experiments.criteria import Figure, Figures
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+
+KIND = "promotion"
+
+
+def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> StoredEvaluation:
+    """The report and every figure that a criterion can ask for, under the id of the experiment; no query is quoted."""
+    document = {**written(report, figures), "report": report.as_json()}
+    return StoredEvaluation(report.id, KIND, at, "live", "", document)
+
+
+def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
+    """The two pipelines and every figure that a criterion can ask for, as a document from which `OfKept` reads them."""
+    return {
+        "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],
+        "compared": report.compared,
+        "differences": _written(figures.difference),
+        "own": _written(figures.own),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class OfKept:
+    """The figures of an experiment as they were when a flag was promoted by it."""
+
+    document: Mapping[str, Any]
+
+    def difference(self, metric: str) -> Figure | None:
+        """The variant minus the control, as it was."""
+        return _read(self.document["differences"].get(metric))
+
+    def own(self, metric: str) -> Figure | None:
+        """The variant's own figure, or how far both agreed, as it was."""
+        return _read(self.document["own"].get(metric))
+
+
+def _written(figure: Callable[[str], Figure | None]) -> dict[str, dict[str, Any]]:
+    found = {metric: figure(metric) for metric in METRICS}
+    return {
+        metric: {
+            "value": one.value,
+            "queries": one.queries,
+            "interval": one.interval and [end if isfinite(end) else None for end in one.interval],
+            "p": one.p,
+        }
+        for metric, one in found.items()
+        if one is not None
+    }
+
+
+def _read(entry: Mapping[str, Any] | None) -> Figure | None:
+    if entry is None:
+        return None
+    interval = None
+    if entry["interval"]:
+        low, high = entry["interval"]
+        interval = (-inf if low is None else low, inf if high is None else high)
+    return Figure(entry["value"], entry["queries"], interval, entry["p"])

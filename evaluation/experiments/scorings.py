@@ -1,0 +1,143 @@
+"""What the steps of a pipeline do to scores and ranks, over the sample of answers kept in detail (feature E7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.memory.store.evaluation.records import PipelineRecord, Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class StepMoves:
+    """What one step did to the memories that were served, over the answers it took part in.
+
+    `moved_scores` and `moved_ranks`: in what share of them it changed a score, and the order of these memories among
+    themselves. `score_change` and `rank_change`: by how much on average, per memory. All four are None of the step
+    that comes first, before which there are no scores.
+    """
+
+    step: str
+    queries: int
+    moved_scores: float | None
+    score_change: float | None
+    moved_ranks: float | None
+    rank_change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineMoves:
+    """The steps of one pipeline in running order; `name` is "" where only the hash is known."""
+
+    hash: str
+    name: str
+    queries: int
+    steps: tuple[StepMoves, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringReport:
+    """What the sample says, one pipeline after the other, the most sampled first."""
+
+    pipelines: tuple[PipelineMoves, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `eval scorings --json`."""
+        return {"kind": "eval scorings", "pipelines": [asdict(one) for one in self.pipelines]}
+
+    def blocks(self) -> list[Block]:
+        """A sentence and a table for each pipeline."""
+        if not self.pipelines:
+            return ["no answer of that time is kept in detail; `evaluation: {observe: 0.05}` says of how many it is"]
+        blocks: list[Block] = []
+        for one in self.pipelines:
+            answers = "1 answer" if one.queries == 1 else f"{one.queries:,} answers"
+            rows = [["step", "answers", "moved scores", "by", "moved ranks", "by"]]
+            rows += [
+                [
+                    step.step,
+                    f"{step.queries:,}",
+                    _share(step.moved_scores),
+                    _number(step.score_change, 4),
+                    _share(step.moved_ranks),
+                    _number(step.rank_change, 2),
+                ]
+                for step in one.steps
+            ]
+            blocks += [f"{one.name or 'a pipeline'} ({one.hash}), {answers} in the sample", Table(rows)]
+        return blocks
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+
+def observed(scorings: Iterable[Scoring], known: Mapping[str, PipelineRecord]) -> ScoringReport:
+    """What the steps did in these answers; `known` names pipelines by hash. An empty answer tells nothing."""
+    by_pipeline: dict[str, list[Scoring]] = {}
+    for one in scorings:
+        if one.memories:
+            by_pipeline.setdefault(one.pipeline, []).append(one)
+    found = [
+        PipelineMoves(name, known[name].name if name in known else "", len(of_it), _moves(of_it))
+        for name, of_it in by_pipeline.items()
+    ]
+    return ScoringReport(tuple(sorted(found, key=lambda one: (-one.queries, one.hash))))
+
+
+def _moves(scorings: Sequence[Scoring]) -> tuple[StepMoves, ...]:
+    """The steps of one pipeline. A step that did not run in an answer is no part of that answer."""
+    counted: dict[str, int] = {}
+    moved: dict[str, list[tuple[float, float]]] = {}
+    for scoring in max(scorings, key=lambda one: len(one.steps)), *scorings:  # the longest gives the order
+        for step in scoring.steps:
+            counted.setdefault(step.step, 0)
+    for scoring in scorings:
+        before: Sequence[float] | None = None
+        for step in scoring.steps:
+            counted[step.step] += 1
+            if before is not None:
+                moved.setdefault(step.step, []).append(_moved(before, step.after))
+            before = step.after
+    return tuple(_summed(step, count, moved.get(step, ())) for step, count in counted.items())
+
+
+def _moved(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """The mean change of a score and of a rank, both without sign."""
+    ranks = zip(_ranks(before), _ranks(after), strict=True)
+    scores = fmean(abs(new - old) for old, new in zip(before, after, strict=True))
+    return scores, fmean(abs(new - old) for old, new in ranks)
+
+
+def _ranks(scores: Sequence[float]) -> list[int]:
+    """The place of each, best first; equal ones keep the order in which they were served."""
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    ranks = [0] * len(scores)
+    for rank, place in enumerate(order):
+        ranks[place] = rank
+    return ranks
+
+
+def _summed(step: str, count: int, moved: Sequence[tuple[float, float]]) -> StepMoves:
+    if not moved:
+        return StepMoves(step, count, None, None, None, None)
+    scores, ranks = zip(*moved, strict=True)
+    return StepMoves(
+        step,
+        count,
+        fmean(change > 0 for change in scores),
+        fmean(scores),
+        fmean(change > 0 for change in ranks),
+        fmean(ranks),
+    )
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

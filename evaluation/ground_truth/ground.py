@@ -1,0 +1,84 @@
+"""What is asked, how it is judged, and the store that answers: a dataset, or the user's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from speckit_memory.config.files.regular_file import reading
+from speckit_memory.evaluation.datasets.dataset import EDGES, Dataset, DatasetQuery, read
+from speckit_memory.evaluation.datasets.documents import DatasetDocument, document_files
+from speckit_memory.evaluation.measuring.temporary_store import Opener, throwaway_store
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Queries with their judgements, and how to open the store that holds what they ask for.
+
+    `digest` (16 hex digits) is that of the documents, queries and judgements together: figures of two evaluations may
+    be paired query by query only where it is the same. `documents` may be read once. `unanswerable` are queries that
+    nothing in the store answers;
+    `warnings` say in sentences what figures from here do not show. `by_use`: what readers did with earlier answers
+    judges, so that no pipeline can be shown to be worse than the one that was served.
+    """
+
+    dataset: Dataset
+    opened: Opener
+    digest: str
+    documents: Iterable[DatasetDocument]
+    unanswerable: tuple[DatasetQuery, ...] = ()
+    warnings: tuple[str, ...] = ()
+    by_use: bool = False
+
+
+class GroundSource(Protocol):
+    """Names what to measure on, before anything is read."""
+
+    @property
+    def name(self) -> str:
+        """For progress bars."""
+
+    def ground(self, environ: Mapping[str, str]) -> Ground:
+        """Reads it. Raises SpeckitError with all that is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSource:
+    """A dataset in the BEIR layout, indexed into a throw-away store."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    def ground(self, environ: Mapping[str, str]) -> Ground:  # noqa: ARG002 -- a dataset knows no environment
+        """Reads the dataset. Raises SpeckitError (E123), see `dataset.read`."""
+        dataset = read(self.folder)
+        content = digest(dataset, _files(self.folder))
+        return Ground(dataset, throwaway_store, content, dataset.corpus(), unanswerable=dataset.hard_negatives())
+
+
+def digest(dataset: Dataset, content: Iterator[bytes]) -> str:
+    """Of the documents, given as bytes in any pieces, and of all that is asked and judged."""
+    total = sha256()
+    for piece in content:
+        total.update(piece)
+    queries = sorted((query.id, query.text, query.folder) for query in dataset.queries)
+    judged = sorted((query, sorted(grades.items())) for query, grades in dataset.judgements.items())
+    total.update(json.dumps([queries, judged]).encode())
+    return total.hexdigest()[:16]
+
+
+def _files(folder: Path) -> Iterator[bytes]:
+    for path in (*document_files(folder), folder / EDGES):
+        if path.is_file():
+            with reading(path) as file:
+                yield from iter(lambda: file.read(_CHUNK), b"")

@@ -1,0 +1,57 @@
+"""What somebody has remembered, as the documents of a dataset, with the headings of their sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
+from speckit_memory.memory.store.records import Tier
+
+_PAGE = 500
+_FENCED = re.compile(r"^ {0,3}(?P<fence>```|~~~)(?s:.*?)(?:^ {0,3}(?P=fence)|\Z)", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A memory with what its queries are made of. `memory` is its id, `content` the digest of its text."""
+
+    memory: int
+    content: str
+    document: DatasetDocument
+    headings: tuple[str, ...]
+
+
+def own_documents(memory: Memory) -> list[OwnDocument]:
+    """All memories that a search may answer with, by key: what is deprecated is not asked for."""
+    return list(_documents(memory))
+
+
+def _documents(memory: Memory) -> Iterator[OwnDocument]:
+    passages, offset, total = memory.store().passages, 0, 1
+    while offset < total:
+        page, total = memory.list(sort="key", limit=_PAGE, offset=offset)
+        offset += _PAGE
+        for record in page:
+            if record.tier == Tier.DEPRECATED:
+                continue
+            document = DatasetDocument(
+                key=record.key,
+                title=record.title,
+                text=passages.body(record.id),
+                folder=record.folder,
+                tier=record.tier,
+                triggers=record.triggers,
+                created_at=record.created_at,
+            )
+            yield OwnDocument(record.id, record.content_hash, document, tuple(_headings(document)))
+
+
+def _headings(document: DatasetDocument) -> dict[str, None]:
+    """The headings of a Markdown text below its title, each once; nothing in fenced code is one."""
+    text = _FENCED.sub("", document.text)
+    found = (match[1].strip() for match in _HEADING.finditer(text))
+    return dict.fromkeys(heading for heading in found if heading.casefold() != document.title.casefold())

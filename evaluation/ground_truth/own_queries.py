@@ -1,0 +1,198 @@
+"""Queries made of somebody's own memories, judged by how they are made (feature E3, phase A).
+
+In addition to the kinds of `made_queries` there are trigger phrases, headings, sentences in other words, and questions
+that take two memories; hard negatives are memories whose titles are near to the one that is asked for, and questions
+that nothing in the store answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
+from random import Random
+
+from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
+from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
+from speckit_memory.evaluation.made_queries.collection import Collection, is_content
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kinds import KINDS
+from speckit_memory.evaluation.made_queries.making import Maker
+from speckit_memory.evaluation.made_queries.prose import plain_runs
+
+Asked = tuple[str, tuple[str, ...]]
+"""A query and the keys of the memories that answer it."""
+
+ENOUGH_QUERIES = 400
+"""So many queries in all, as many of each kind as far as they go: criteria of flags ask for 200 to 300."""
+_LONGEST_KIND = 100
+"""At most so many of one kind, so that no kind stands for all."""
+
+LEAST_MEMORIES = 5
+LEAST_QUERIES = 10
+"""Below these nothing is measured: any figure would be chance."""
+
+_WORDS = 3
+_TRIES = 20
+"""Words of a rewording, and how many choices of them are tried in each run of words."""
+
+_NEAR = 0.5
+"""A title that shares this part of the content words of another is near to it."""
+
+FOREIGN = (
+    "how long does sourdough bread have to rise before baking",
+    "which planets of the solar system have visible rings",
+    "what medicine helps against seasonal hay fever in children",
+    "when did the Ottoman siege of Vienna end",
+    "how are violin strings tuned in perfect fifths",
+    "why do migrating storks avoid flying across open sea",
+    "what is the offside rule in football",
+    "how deep is the Mariana trench below sea level",
+    "which cheese belongs on a classic Neapolitan pizza",
+    "how do glaciers carve valleys in granite mountains",
+    "who painted the ceiling of the Sistine chapel",
+    "what causes the northern lights above Norway",
+    "how many strings does a medieval lute have",
+    "which grape varieties grow in the Burgundy vineyards",
+)
+"""Questions about other things than software. Those are asked of which no memory holds two content words."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQueries:
+    """Queries with their judgements by key; a grade of 0 marks a hard negative. `missing` says what lacks."""
+
+    queries: tuple[DatasetQuery, ...]
+    judgements: Mapping[str, Mapping[str, float]]
+    unanswerable: tuple[DatasetQuery, ...]
+    missing: tuple[str, ...]
+
+
+def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1) -> OwnQueries:
+    """Makes queries of every kind, `ENOUGH_QUERIES` or as many as there are. The second window begins after those of
+    the first.
+
+    Raises SpeckitError (E125) when there are too few memories, or of too few words.
+    """
+    if len(documents) < LEAST_MEMORIES:
+        message = f"the store holds {len(documents)} memories; queries of one's own take {LEAST_MEMORIES} at least"
+        raise SpeckitError("E125", message, actions=("index more documents", "measure on a dataset with --dataset"))
+    collection = Collection([one.document for one in documents])
+    maker = Maker(collection.documents, scoped=False, seed=seed)
+    made: dict[str, list[Asked]] = {
+        "triggers": _unique([(phrase, one) for one in documents for phrase in one.document.triggers], seed),
+        "headings": _unique([(text, one) for one in documents for text in one.headings], seed),
+        "rewordings": _rewordings(collection, Random(f"{seed} rewordings")),
+    }
+    for kind in KINDS:
+        made[kind] = [(query.query.text, query.relevant) for query in maker.make(kind, _LONGEST_KIND)]
+    made["two_memories"] = _two_memories(made["rewordings"][_LONGEST_KIND:])
+    made["rewordings"] = made["rewordings"][:_LONGEST_KIND]
+    start = (window - 1) * ENOUGH_QUERIES
+    whole = in_turn([_labelled(kind, found) for kind, found in made.items()])
+    taken = list(islice(whole, start, start + ENOUGH_QUERIES))
+    queries = sorted(taken, key=lambda one: list(made).index(one[0].id.rpartition("-")[0]))
+    asks = {
+        "triggers": "no memory has a trigger phrase of its own",
+        "headings": "no memory has a heading of two words of its own",
+        "rewordings": "no line has three words that one memory alone holds together, in other forms elsewhere",
+        "two_memories": "there are too few rewordings to join any two",
+        **{kind: f"there is no {entry.asks_for}" for kind, entry in KINDS.items()},
+    }
+    missing = tuple(f"no query of the kind {kind}: {asks[kind]}" for kind, found in made.items() if not found)
+    if len(queries) < LEAST_QUERIES:
+        further = " further" if window > 1 else ""
+        message = (
+            f"only {len(queries)}{further} queries can be made of {len(documents)} memories; {LEAST_QUERIES} are needed"
+        )
+        raise SpeckitError("E125", f"{message}: {'; '.join(missing)}", actions=("index more documents",))
+    judgements = {
+        query.id: {**_near(collection, relevant), **dict.fromkeys(relevant, 1.0)} for query, relevant in queries
+    }
+    return OwnQueries(tuple(query for query, _ in queries), judgements, tuple(_foreign(collection)), missing)
+
+
+def _labelled(kind: str, found: Iterable[Asked]) -> Iterator[tuple[DatasetQuery, tuple[str, ...]]]:
+    return ((DatasetQuery(f"{kind}-{number:04}", text), relevant) for number, (text, relevant) in enumerate(found, 1))
+
+
+def _rewordings(collection: Collection, random: Random) -> list[Asked]:
+    """What somebody types who remembers a line vaguely: its most common content words, in another order, and in the
+    forms that other memories have of them. One memory holds them all."""
+    forms: dict[tuple[str, ...], list[str]] = {}
+    for word in sorted(collection.by_word):
+        if word.isalpha() and is_content(word):
+            forms.setdefault(collection.tokens(word), []).append(word)
+    rows = shuffled(range(len(collection.documents)), random)
+    made = in_turn([_reworded(collection, row, forms, random) for row in rows])
+    return [
+        (query.text, tuple(collection.documents[row].key for row in query.relevant))
+        for query in islice(made, 2 * _LONGEST_KIND)
+    ]
+
+
+def _reworded(
+    collection: Collection, row: int, forms: Mapping[tuple[str, ...], list[str]], random: Random
+) -> Iterator[MadeQuery]:
+    def holders(word: str) -> int:
+        return len(collection.with_tokens(collection.tokens(word)))
+
+    runs = [run for line in collection.prose[row] for run in plain_runs(line.casefold())]
+    for run in shuffled(runs, random):
+        words = sorted({word for word in run if is_content(word)}, key=lambda word: (-holders(word), word))
+        for chosen in islice(combinations(words, _WORDS), _TRIES):
+            stems = [collection.tokens(word) for word in chosen]
+            others = [
+                [form for form in forms.get(stem, ()) if form != word] for word, stem in zip(chosen, stems, strict=True)
+            ]
+            if any(others) and collection.with_tokens(chain.from_iterable(stems)) == (row,):
+                changed = [random.choice(other or [word]) for word, other in zip(chosen, others, strict=True)]
+                yield MadeQuery(" ".join(shuffled(changed, random)), (row,))
+                break
+
+
+def _two_memories(single: Sequence[Asked]) -> list[Asked]:
+    """Questions that take two memories: what is asked of one and what is asked of another, in one query."""
+    half = len(single) // 2
+    both = zip(single[:half], single[half:], strict=False)
+    return [(f"{text} and {further}", (*one, *other)) for (text, one), (further, other) in both if one != other]
+
+
+def _unique(phrases: Sequence[tuple[str, OwnDocument]], seed: int) -> list[Asked]:
+    """Phrases of two content words that one memory has and no other, by seed."""
+    owners: dict[str, set[str]] = {}
+    for text, one in phrases:
+        owners.setdefault(text.casefold(), set()).add(one.document.key)
+    texts = {text.casefold(): text for text, _ in reversed(phrases)}
+    chosen = [
+        (texts[folded], tuple(keys))
+        for folded, keys in sorted(owners.items())
+        if len(keys) == 1 and len(folded) <= MAX_QUERY_CHARACTERS and sum(map(is_content, folded_words(folded))) >= 2
+    ]
+    return shuffled(chosen, Random(seed))[:_LONGEST_KIND]
+
+
+def _near(collection: Collection, relevant: Sequence[str]) -> dict[str, float]:
+    """Memories whose titles are near to those of the relevant ones, wherever they lie: grade 0."""
+    titles = {one.key: frozenset(filter(is_content, folded_words(one.title))) for one in collection.documents}
+    near = {
+        key
+        for wanted in relevant
+        for key, words in titles.items()
+        if titles[wanted] and len(words & titles[wanted]) >= _NEAR * len(titles[wanted])
+    }
+    return dict.fromkeys(sorted(near - set(relevant)), 0.0)
+
+
+def _foreign(collection: Collection) -> Iterator[DatasetQuery]:
+    """Questions that nothing here answers: no memory holds two of their content words."""
+    for number, text in enumerate(FOREIGN, 1):
+        held: dict[int, int] = {}
+        for token in set(collection.tokens(text)):
+            for row in collection.by_stem.get(token, ()):
+                held[row] = held.get(row, 0) + 1
+        if max(held.values(), default=0) < 2:
+            yield DatasetQuery(f"unanswerable-{number:04}", text)

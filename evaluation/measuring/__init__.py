@@ -1,0 +1,1 @@
+"""A pipeline measured on a dataset, in a temporary store."""

@@ -1,0 +1,76 @@
+"""Steps that answer a question once, for pipelines that differ in a few parameters and are asked the same questions.
+
+The steps of the candidates stage are pure functions of their parameters, the question with its plan, and the store:
+while only fusion and reranking change, or another channel, their earlier answers hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from speckit_memory.pipeline.model.columns import Hits, Plan, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.roles.contracts import Channel, Understander
+
+KEPT = 4
+"""The answers of so many configurations of each component are kept, the ones used last."""
+
+Answers = dict[tuple[str, int], Any]
+"""By question, which includes the plan, and limit."""
+
+
+class CachedChannel:
+    """A channel with its earlier answers, which are all of one state of one store."""
+
+    def __init__(self, channel: Channel, answers: Answers) -> None:
+        self._channel = channel
+        self._answers = answers
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
+        """What the channel answers, looked up when it has been asked before."""
+        key = repr(query), limit
+        if key not in self._answers:
+            self._answers[key] = self._channel.search(query, limit, store)
+        found: Hits | Unavailable = self._answers[key]
+        return found
+
+
+class CachedUnderstander:
+    """A step of query understanding with its earlier answers, likewise."""
+
+    def __init__(self, understander: Understander, answers: Answers) -> None:
+        self._understander = understander
+        self._answers = answers
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
+        """What the step answers, looked up when it has been asked before."""
+        key = repr((query, plan)), 0
+        if key not in self._answers:
+            self._answers[key] = self._understander.understand(query, plan, store)
+        found: Plan | Unavailable = self._answers[key]
+        return found
+
+
+class StepCache:
+    """What the steps of many pipelines have answered over one state of one store."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, Answers]] = {}
+
+    def caching(self, pipeline: Pipeline) -> Pipeline:
+        """The same pipeline, with steps that look up what steps of the same configuration have answered."""
+        stage = pipeline.candidates
+        understand = (replace(s, component=CachedUnderstander(s.component, self._by(s))) for s in stage.understand)
+        channels = (replace(s, component=CachedChannel(s.component, self._by(s))) for s in stage.channels)
+        return replace(pipeline, candidates=replace(stage, understand=tuple(understand), channels=tuple(channels)))
+
+    def _by(self, step: BoundStep[object]) -> Answers:
+        """The answers of a step's configuration. Two channels of one component with the same parameters share them."""
+        kept = self._of.setdefault(step.use, {})
+        configuration = step.params.model_dump_json()
+        kept[configuration] = kept.pop(configuration, {})  # used last, forgotten last
+        for forgotten in list(kept)[:-KEPT]:
+            del kept[forgotten]
+        return kept[configuration]

@@ -1,0 +1,1 @@
+"""Evaluation runs, their reports and their history."""

@@ -1,0 +1,93 @@
+"""The further metrics of a pipeline as they stand in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
+from speckit_memory.evaluation.measuring.attribution import Attribution, attribution
+from speckit_memory.evaluation.measuring.measure import Answer
+from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, Known, evaluate_further
+from speckit_memory.evaluation.statistics.tables import Table
+from speckit_memory.pipeline.ports import Column
+
+_DIGITS = 6
+_HEADINGS = ("MAP@20", "P@5", "inverted", "const.@5", "weighted R@20", "new@10", "intent nDCG", "proxy")
+"""Of the table, in the order of `FURTHER`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherFigure:
+    """The mean of a metric over the `n` queries on which it has a meaning, None where there is no such query."""
+
+    mean: float | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Column) -> FurtherFigure:
+        """The figure of these values, of which NaN has no meaning."""
+        meant = values[~np.isnan(values)]
+        return cls(round(float(meant.mean()), _DIGITS) if len(meant) else None, len(meant))
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherFigures:
+    """What a pipeline reached besides the compared metrics, and which channels brought it."""
+
+    metrics: Mapping[str, FurtherFigure]
+    attribution: Attribution
+
+    def as_json(self) -> dict[str, Any]:
+        """The entries `further_metrics` and `channel_attribution`."""
+        return {
+            "further_metrics": {metric: asdict(figure) for metric, figure in self.metrics.items()},
+            "channel_attribution": self.attribution.as_json(),
+        }
+
+
+def further_figures(
+    queries: Sequence[DatasetQuery],
+    answers: Sequence[Answer],
+    judgements: Sequence[Mapping[str, float]],
+    known: Mapping[str, Known],
+    *,
+    now: float,
+) -> FurtherFigures:
+    """The figures of one pipeline from its answers, all aligned with `queries`."""
+    asked = [
+        AskedQuery(answer.keys, judged, query.intent, query.folder, answer.latency_ms)
+        for query, answer, judged in zip(queries, answers, judgements, strict=True)
+    ]
+    values = evaluate_further(asked, known, now=now)
+    return FurtherFigures(
+        {metric: FurtherFigure.of(column) for metric, column in values.items()},
+        attribution(answer.channels for answer in answers),
+    )
+
+
+def further_table(figures: Mapping[str, FurtherFigures]) -> Table:
+    """The means by pipeline, "-" for a metric that has no meaning here."""
+    rows = [["pipeline", *_HEADINGS]]
+    for name, further in figures.items():
+        means = [further.metrics[metric].mean for metric in FURTHER]
+        rows.append([name, *("-" if mean is None else f"{mean:.4f}" for mean in means)])
+    return Table(rows)
+
+
+def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
+    """Which channels found the first ten results, a line for each pipeline."""
+    return "\n".join(
+        f"{name}: the first ten were found by {further.attribution.as_text() or 'no channel'}"
+        for name, further in figures.items()
+    )
+
+
+def known_memories(memory: Memory) -> dict[str, Known]:
+    """What the store knows of all its memories besides their texts, by key."""
+    records, _ = memory.list(limit=memory.stats().memories)
+    return {record.key: Known(record.tier, record.created_at, record.folder) for record in records}

@@ -1,0 +1,57 @@
+"""A metric over time: what kept evaluations measured, and the ids under which they are kept (feature E1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.memory.store.evaluation.records import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One metric of every pipeline that was measured, by time. `metrics` are those of which anything is kept."""
+
+    metric: str
+    measured: Sequence[Measured]
+    metrics: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in JSON. `at` is in epoch seconds; `name` is "" where the evaluation does not say it."""
+        return {
+            "metric": self.metric,
+            "metrics": list(self.metrics),
+            "evaluations": [
+                {
+                    "id": one.evaluation,
+                    "command": one.kind,
+                    "at": one.at,
+                    "dataset": one.dataset,
+                    "pipeline": {"name": one.name, "hash": one.figure.pipeline},
+                    "value": one.figure.value,
+                    "queries": one.figure.queries,
+                }
+                for one in self.measured
+            ],
+        }
+
+    def blocks(self) -> list[Block]:
+        """A row for each pipeline of each evaluation, the latest last."""
+        if not self.measured:
+            others = f"; there are figures of {', '.join(self.metrics)}" if self.metrics else ""
+            return [f"No kept evaluation measured {self.metric}{others}."]
+        rows = [["at", "id", "command", "dataset", "pipeline", "queries", self.metric]]
+        for one in self.measured:
+            name = one.name or one.figure.pipeline
+            at = f"{datetime.fromtimestamp(one.at, UTC):%Y-%m-%d %H:%M}"
+            rows.append(
+                [at, one.evaluation, one.kind, one.dataset, name, f"{one.figure.queries:,}", f"{one.figure.value:.4f}"]
+            )
+        return [Table(rows)]
+
+    def as_text(self) -> str:
+        """The whole of it, as wide as it is."""
+        return plain_text(self.blocks())

@@ -1,0 +1,192 @@
+"""Measures pipelines on a dataset: `eval run`.
+
+The dataset is indexed once into a throw-away store, all pipelines search that store, and every query goes through the
+same entry as in production.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import components
+from speckit_memory.engine.pipelines.pipelines import check
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
+from speckit_memory.evaluation.datasets.trec import Ranking, check_run_file, write_run
+from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource
+from speckit_memory.evaluation.measuring.measure import Answer, Report, measure
+from speckit_memory.evaluation.measuring.temporary_store import Opener, throwaway_store
+from speckit_memory.evaluation.running.further_report import further_figures, known_memories
+from speckit_memory.evaluation.running.report import EvalReport, Restraint, figures
+from speckit_memory.evaluation.statistics.comparison import Values, compare
+from speckit_memory.evaluation.statistics.metrics import evaluate
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import PipelineSource, load
+
+SEED = 20
+"""Seeds the sample of queries, their order, and the draws of the tests, so that a report can be repeated."""
+
+
+def run(
+    dataset: Path | GroundSource,
+    pipelines: Sequence[PipelineSource] = (),
+    *,
+    run_file: Path | None = None,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> EvalReport:
+    """Measures each pipeline on a dataset, or on what else is named, and compares all pairs on nDCG@10 and MRR@5.
+
+    `pipelines` are paths, presets or values; none means the one that a search would use. `queries` limits the run to a
+    random sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all
+    pipelines. `run_file` receives the rankings as TREC run lines. `now` (epoch seconds) is the time at which all
+    queries are asked, by default the present. `progress` is called after every document and search. Raises
+    SpeckitError with every problem of the pipelines, or else of the dataset.
+    """
+    environ = os.environ if environ is None else environ
+    chosen = loaded(pipelines, overrides, environ)
+    ground = (DatasetSource(dataset) if isinstance(dataset, Path) else dataset).ground(environ)
+    measured = evaluate_pipelines(
+        ground.dataset,
+        chosen,
+        run_file=run_file,
+        queries=queries,
+        progress=progress,
+        environ=environ,
+        now=now,
+        opened=ground.opened,
+        unanswerable=ground.unanswerable,
+    )
+    report = measured.compared(list(combinations(measured.values, 2)))
+    return replace(report, warnings=(*report.warnings, *ground.warnings))
+
+
+def loaded(
+    pipelines: Sequence[PipelineSource], overrides: Mapping[str, str] | None, environ: Mapping[str, str]
+) -> list[Effective]:
+    """The pipelines to measure, the one that a search would use when none is given.
+
+    Raises SpeckitError with every problem of all of them.
+    """
+    wanted = pipelines or [settings(environ=environ).pipeline]
+    chosen = [load(source, environ, overrides, components.registry(environ).flag_files) for source in wanted]
+    if problems := [problem for whole in chosen for problem in check(whole, environ)]:
+        raise SpeckitError.of(problems)
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What pipelines answered: a report without comparisons, and what to compare.
+
+    `values` and `answers` are those of each query, by pipeline, aligned with `asked`.
+    """
+
+    report: EvalReport
+    values: Mapping[str, Values]
+    answers: Mapping[str, Sequence[Answer]]
+    asked: tuple[DatasetQuery, ...]
+
+    def compared(self, pairs: Sequence[tuple[str, str]]) -> EvalReport:
+        """The report with comparisons of these pairs of pipelines, as one family."""
+        return replace(self.report, comparisons=compare(self.values, pairs))
+
+
+def evaluate_pipelines(
+    dataset: Dataset,
+    pipelines: Sequence[PipelineSource],
+    *,
+    run_file: Path | None = None,
+    queries: int | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+    opened: Opener = throwaway_store,
+    unanswerable: Sequence[DatasetQuery] = (),
+) -> Measured:
+    """Measures pipelines on a dataset that has been read, in the store that `opened` opens for it.
+
+    `unanswerable` are queries that nothing in it answers: asked too, to see who says so; a judgement
+    of 0 is then a hard negative.
+    """
+    judged = dataset.judged()
+    if not judged:
+        raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
+    asked = sample(judged, queries)
+    if run_file is not None:
+        check_run_file(run_file, dataset.keys.union(query.id for query in asked))
+    report = progress or (lambda _: None)
+    with opened(dataset, pipelines, environ=environ, progress=report) as store:
+        moment = time.time() if now is None else now
+        answers = measure(store.memories, asked, now=moment, seed=SEED, progress=report)
+        foreign = (
+            measure(store.memories, unanswerable, now=moment, seed=SEED, progress=report)
+            if unanswerable
+            else [[] for _ in store.memories]
+        )
+        built = [memory.pipeline for memory in store.memories]
+        embedder = store.memories[0].stats().embedding_model
+        known = known_memories(store.memories[0])
+    names = distinct([pipeline.name for pipeline in built])
+    if run_file is not None:
+        write_run(run_file, {name: rankings(asked, row) for name, row in zip(names, answers, strict=True)})
+    judgements = [dataset.judgements[query.id] for query in asked]
+    values: dict[str, Values] = {
+        name: evaluate([answer.ranked(judged) for answer, judged in zip(row, judgements, strict=True)], judgements)
+        for name, row in zip(names, answers, strict=True)
+    }
+    further = [further_figures(asked, row, judgements, known, now=moment) for row in answers]
+    evaluated = EvalReport(
+        dataset=dataset.name,
+        documents=len(dataset.keys),
+        queries=len(asked),
+        no_relevant=len(dataset.queries) - len(judged),
+        pipelines=tuple(
+            replace(
+                figures(name, pipeline.hash, store.index_s, values[name], row, asked, more, pipeline.budgets_ms),
+                restraint=Restraint.of(row, judgements, beside) if unanswerable else None,
+            )
+            for name, pipeline, row, more, beside in zip(names, built, answers, further, foreign, strict=True)
+        ),
+        comparisons=(),
+        embedder=embedder,
+        warnings=store.warnings,
+    )
+    return Measured(evaluated, values, dict(zip(names, answers, strict=True)), asked)
+
+
+def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:
+    """A random sample in the order of the dataset; the same one each time."""
+    if size is None or size >= len(queries):
+        return queries
+    if size < 1:
+        raise SpeckitError("E032", f"the number of queries is {size}; accepted: 1 and above")
+    rows = np.random.default_rng(SEED).choice(len(queries), size, replace=False)
+    return tuple(queries[row] for row in np.sort(rows))
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, with #2, #3 … after those that have come before: a pipeline may well be compared with itself."""
+    seen = Counter[str]()
+    distinct = []
+    for name in names:
+        seen[name] += 1
+        distinct.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return distinct
+
+
+def rankings(queries: Sequence[DatasetQuery], answers: Sequence[Answer]) -> dict[str, Ranking]:
+    """The answers by query, as a run file holds them."""
+    return {query.id: answer.ranking for query, answer in zip(queries, answers, strict=True)}

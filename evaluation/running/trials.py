@@ -1,0 +1,174 @@
+"""Many settings of one pipeline, measured on datasets that are indexed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.engine.pipelines import pipelines
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
+from speckit_memory.evaluation.ground_truth.ground import DatasetSource, Ground, GroundSource
+from speckit_memory.evaluation.ground_truth.judged_queries import JudgedQuery
+from speckit_memory.evaluation.measuring.measure import Report, measure
+from speckit_memory.evaluation.running.tunable import Setting
+from speckit_memory.evaluation.running.workers import Ask, Work
+from speckit_memory.evaluation.statistics.comparison import Values
+from speckit_memory.evaluation.statistics.folds import Rows
+from speckit_memory.evaluation.statistics.metrics import METRICS, evaluate
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+
+START: Setting = {}
+"""The pipeline as it was given."""
+
+
+ENOUGH = 30
+"""Fewer queries than this are not judged by."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSet:
+    """A dataset in a store, the judged queries that are asked, and those that nothing in it answers."""
+
+    dataset: Dataset
+    queries: tuple[DatasetQuery, ...]
+    memory: Memory
+    warnings: tuple[str, ...]
+    unanswerable: tuple[DatasetQuery, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def judged(self) -> list[JudgedQuery]:
+        """The queries with their judgements."""
+        return [(query, self.dataset.judgements[query.id]) for query in self.queries]
+
+
+def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[Ground]:
+    """Reads several datasets, given as folders or by their sources.
+
+    Raises SpeckitError for a malformed one, for one without a judged query (E123), and for two with one name (E030):
+    figures could not be told apart, and a dataset given twice would be held out from itself.
+    """
+    grounds = [(DatasetSource(source) if isinstance(source, Path) else source).ground(environ) for source in sources]
+    sets = [ground.dataset for ground in grounds]
+    for place, dataset in enumerate(sets):
+        if not dataset.judged():
+            raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing to go by")
+        if dataset.name in [other.name for other in sets[:place]]:
+            raise SpeckitError("E030", f"two datasets are named '{dataset.name}'", hint="Give each dataset once.")
+    return grounds
+
+
+def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery, ...]:
+    """The judged queries, or a random sample of them in the order of the dataset."""
+    judged = dataset.judged()
+    if size is None or size >= len(judged):
+        return judged
+    rows = np.random.default_rng(seed).choice(len(judged), size, replace=False)
+    return tuple(judged[row] for row in np.sort(rows))
+
+
+@contextmanager
+def open_sets(
+    sets: Sequence[tuple[Ground, tuple[DatasetQuery, ...]]],
+    pipeline: PipelineSource,
+    *,
+    environ: Mapping[str, str],
+    progress: Report,
+) -> Iterator[list[OpenSet]]:
+    """Opens the store of each: a dataset is indexed once, into one of its own."""
+    with ExitStack() as stack:
+        opened = []
+        for ground, queries in sets:
+            store = stack.enter_context(ground.opened(ground.dataset, [pipeline], environ=environ, progress=progress))
+            warnings = (*ground.warnings, *store.warnings)
+            opened.append(OpenSet(ground.dataset, queries, store.memories[0], warnings, ground.unanswerable))
+        yield opened
+
+
+def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> Work:
+    """What it takes to ask the queries of open datasets elsewhere."""
+    stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
+    return Work(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
+
+
+class Trials:
+    """Measures settings, each query of each dataset at most once.
+
+    `ask` asks the queries of `sets`; `written` turns a setting into overrides.
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[OpenSet],
+        ask: Ask,
+        pipeline: PipelineSource,
+        environ: Mapping[str, str],
+        written: Callable[[Setting], Mapping[str, str]],
+        *,
+        now: float,
+        seed: int,
+    ) -> None:
+        self._sets = sets
+        self._ask = ask
+        self._pipeline = pipeline
+        self._environ = environ
+        self._written = written
+        self._now = now
+        self._seed = seed
+        self._known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = {}
+        rng = np.random.default_rng(seed)
+        self._first = [_first(len(opened.queries), rng) for opened in sets]
+
+    @property
+    def measured(self) -> int:
+        """How many different settings have been measured, on any dataset."""
+        return len({setting for _, setting in self._known})
+
+    def possible(self, setting: Setting) -> bool:
+        """Whether the pipeline can be built so: some values that are fine alone do not go together."""
+        return not pipelines.check(self._pipeline, self._environ, self._written(setting))
+
+    def begun(self, place: int, setting: Setting) -> Values:
+        """What a setting reaches on the dataset at a place, for a part of its queries at least; NaN for the others."""
+        return self._values(place, setting, self._first[place])
+
+    def values(self, place: int, setting: Setting) -> Values:
+        """What a setting reaches on the dataset at a place, for each of its queries."""
+        return self._values(place, setting, np.arange(len(self._sets[place].queries)))
+
+    def judged(self, place: int, setting: Setting, rows: Rows) -> Values:
+        """The same for the queries at these rows, through the entry that is used in production."""
+        opened = self._sets[place]
+        asked = [opened.queries[row] for row in rows.tolist()]
+        with opened.memory.using(self._pipeline, self._written(setting)) as memory:
+            (answers,) = measure([memory], asked, now=self._now, seed=self._seed, progress=lambda _: None)
+        judgements = [opened.dataset.judgements[query.id] for query in asked]
+        return evaluate([one.ranked(judged) for one, judged in zip(answers, judgements, strict=True)], judgements)
+
+    def _values(self, place: int, setting: Setting, wanted: Rows) -> Values:
+        key = place, frozenset(setting.items())
+        if key not in self._known:
+            self._known[key] = {metric: np.full(len(self._sets[place].queries), np.nan) for metric in METRICS}
+        known = self._known[key]
+        missing = wanted[np.isnan(known[METRICS[0]][wanted])]
+        if len(missing):
+            for metric, column in self._ask(place, self._written(setting), missing).items():
+                known[metric][missing] = column
+        return known
+
+
+def _first(queries: int, rng: np.random.Generator) -> Rows:
+    """The queries at which a setting is tried first: a third of them, or all when that would be too few to judge by."""
+    size = queries // 3 if queries // 3 >= ENOUGH else queries
+    return np.sort(rng.permutation(queries)[:size])

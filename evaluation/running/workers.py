@@ -1,0 +1,115 @@
+"""Asks the queries of open datasets, in this process or shared among several."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.engine import components
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.evaluation.ground_truth.judged_queries import JudgedQueries, JudgedQuery
+from speckit_memory.evaluation.statistics.folds import Rows
+from speckit_memory.pipeline.configuration.builder import build
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+from speckit_memory.pipeline.ports import Column
+
+Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
+"""What a pipeline with these overrides reaches on the dataset at a place for the queries at these rows, by metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a process needs to ask: the file, root folder and queries of each dataset, and the pipeline."""
+
+    stores: tuple[tuple[Path, Path, tuple[JudgedQuery, ...]], ...]
+    pipeline: PipelineSource
+    environ: Mapping[str, str]
+    now: float
+
+    def ask(self, stack: ExitStack) -> Ask:
+        """Opens the stores for as long as `stack` lives."""
+        asked = []
+        for file, root, queries in self.stores:
+            memory = Memory.open(file, self.pipeline, root=root, environ=self.environ, create=False, shadows=False)
+            asked.append(JudgedQueries(stack.enter_context(memory), queries, self.now))
+
+        def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:
+            return asked[place].values(
+                build(self.pipeline, components.registry(self.environ), self.environ, overrides), rows
+            )
+
+        return ask
+
+
+@contextmanager
+def asking(work: Work, jobs: int) -> Iterator[Ask]:
+    """One process asks, or `jobs` processes of which each asks every so many-th query of each dataset."""
+    with ExitStack() as stack:
+        if jobs == 1:
+            yield work.ask(stack)
+            return
+        ends = []
+        for _ in range(jobs):
+            here, there = get_context("spawn").Pipe()
+            process = get_context("spawn").Process(target=_serve, args=(there, work), daemon=True)
+            process.start()
+            there.close()
+            stack.callback(process.join)
+            stack.callback(here.close)  # the process ends when nobody can ask any more
+            ends.append(here)
+        yield _shared(ends)
+
+
+def _shared(ends: Sequence[Connection]) -> Ask:
+    """Every process gets its part of the rows; what they find is put together again."""
+
+    def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:
+        parts = [np.flatnonzero(rows % len(ends) == number) for number in range(len(ends))]
+        for end, part in zip(ends, parts, strict=True):
+            with suppress(ConnectionError):  # receiving tells that there is nobody
+                end.send((place, dict(overrides), rows[part]))
+        together: dict[str, Column] = {}
+        for end, part in zip(ends, parts, strict=True):
+            found = _received(end)
+            for metric, column in found.items():
+                together.setdefault(metric, np.empty(len(rows)))[part] = column
+        return together
+
+    return ask
+
+
+def _received(end: Connection) -> dict[str, Column]:
+    try:
+        found: dict[str, Column] | list[Problem] = end.recv()
+    except (EOFError, ConnectionError):
+        message = "a process that shared the work has ended; memory may be short"
+        raise SpeckitError("E040", message, hint="Give fewer jobs.") from None
+    if isinstance(found, list):
+        raise SpeckitError.of(found)
+    return found
+
+
+def _serve(end: Connection, work: Work) -> None:
+    """The life of one process: answers until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted, and closes its end
+    with ExitStack() as stack, suppress(EOFError, ConnectionError):
+        try:
+            ask = work.ask(stack)
+        except SpeckitError as error:
+            end.recv()
+            end.send([*error.problems])
+            return
+        while True:
+            place, overrides, rows = end.recv()
+            try:
+                end.send(ask(place, overrides, rows))
+            except SpeckitError as error:
+                end.send([*error.problems])

@@ -1,0 +1,1 @@
+"""Metrics, agreement of rankings, and tests that hold under peeking."""

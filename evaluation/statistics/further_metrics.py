@@ -1,0 +1,163 @@
+"""The diagnostic metrics of a run, per query: what the four compared ones leave out (feature E2).
+
+A query on which a metric has no meaning has the value NaN, is left out of the mean and counted: a store without new
+memories says nothing about new memories, and 0 would say that they are missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from speckit_memory.evaluation.statistics.metrics import DEPTH, evaluate, without_pinned
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.ports import Column
+
+FURTHER = (
+    "MAP@20",
+    "P@5",
+    "inversion rate",
+    "constitutional@5",
+    "importance-weighted recall@20",
+    "cold start@10",
+    "intent-weighted nDCG@10",
+    "quality proxy",
+)
+"""The names, in the order of every table."""
+
+NEW_S = 48 * 3600.0
+"""Up to this age in seconds a memory is new: a cold start."""
+TARGET_MS = 500.0
+"""The time at which an answer earns nothing for its speed any more."""
+
+IMPORTANCE = {Tier.CONSTITUTIONAL: 3.0, Tier.CRITICAL: 2.0, Tier.IMPORTANT: 1.5}
+"""How much a relevant memory counts by its tier; 1 for all others."""
+
+INTENT_GRADES = {
+    "add_feature": (1.0, 2.0, 3.0),
+    "understand": (1.0, 2.0, 3.0),
+    "fix_bug": (0.5, 2.0, 4.0),
+    "refactor": (1.0, 1.5, 2.5),
+    "security_audit": (0.0, 2.0, 5.0),
+    "find_spec": (1.5, 2.0, 3.0),
+    "find_decision": (1.2, 2.0, 3.2),
+}
+"""What the judgements 1, 2 and 3 are worth to a query of this intent; those between are interpolated."""
+
+_SHARES = (0.40, 0.25, 0.20, 0.15)
+"""Of relevance, first result, number of results and speed in the quality proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a memory besides its text. `created_at` in epoch seconds, None where nobody knows it."""
+
+    tier: Tier = Tier.NORMAL
+    created_at: float | None = None
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A query and what came back: document keys, best first. `intent` and `folder` as a person gave them, or ""."""
+
+    ranking: Sequence[str]
+    judgements: Mapping[str, float]
+    intent: str = ""
+    folder: str = ""
+    latency_ms: float = 0.0
+
+
+def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *, now: float) -> dict[str, Column]:
+    """Every further metric for every query: float64[n], NaN where it has no meaning.
+
+    `known` holds the memories of the store by key, `now` (epoch seconds) is when the queries were asked. But for
+    constitutional@5, a constitutional memory that is not relevant to the query counts as if it were not in the ranking.
+
+    - MAP@20, P@5: average precision and precision.
+    - inversion rate [0, 1]: of all pairs of results with different judgements, those with the lesser one above.
+    - constitutional@5: whether a constitutional memory, where the query may find one, is among the first five.
+    - importance-weighted recall@20: recall with every relevant memory weighted by its tier, see `IMPORTANCE`.
+    - cold start@10: of the relevant memories younger than 48 h those among the first ten.
+    - intent-weighted nDCG@10: nDCG with judgements worth what `INTENT_GRADES` says.
+    - quality proxy [0, 1]: 0.40 of the gain of the first ten against the best possible, 0.25 of that of the first
+      result, 0.20 of how full the first ten are, 0.15 of the speed against 500 ms.
+    """
+    constitutional = {key: one.folder for key, one in known.items() if one.tier is Tier.CONSTITUTIONAL}
+    ranked = [
+        replace(query, ranking=without_pinned(query.ranking, constitutional, query.judgements)) for query in asked
+    ]
+    rows = [
+        (
+            _average_precision(query),
+            sum(query.judgements.get(key, 0) > 0 for key in query.ranking[:5]) / 5,
+            _inversions(query),
+            _surfaced(whole, constitutional),
+            _weighted_recall(query, known),
+            _cold_start(query, known, now),
+            _by_intent(query),
+            _proxy(query),
+        )
+        for query, whole in zip(ranked, asked, strict=True)
+    ]
+    table = np.array(rows, np.float64).reshape(len(rows), len(FURTHER))
+    return {name: table[:, column] for column, name in enumerate(FURTHER)}
+
+
+def _relevant(query: AskedQuery) -> list[str]:
+    return [key for key, judgement in query.judgements.items() if judgement > 0]
+
+
+def _average_precision(query: AskedQuery) -> float:
+    hits = np.array([query.judgements.get(key, 0) > 0 for key in query.ranking[:DEPTH]], np.float64)
+    precision = hits.cumsum() / np.arange(1, len(hits) + 1)
+    return float((precision * hits).sum() / len(_relevant(query)))
+
+
+def _inversions(query: AskedQuery) -> float:
+    gains = np.array([max(0.0, query.judgements.get(key, 0.0)) for key in query.ranking[:DEPTH]])
+    below = np.triu(gains[:, None] - gains[None, :], 1)  # of each pair, the upper result minus the lower one
+    ordered = np.count_nonzero(below)
+    return float((below < 0).sum() / ordered) if ordered else float("nan")
+
+
+def _surfaced(query: AskedQuery, constitutional: Mapping[str, str]) -> float:
+    below = f"{query.folder}/"
+    reachable = {key for key, folder in constitutional.items() if not query.folder or f"{folder}/".startswith(below)}
+    return float(not reachable.isdisjoint(query.ranking[:5])) if reachable else float("nan")
+
+
+def _weighted_recall(query: AskedQuery, known: Mapping[str, Known]) -> float:
+    found = set(query.ranking[:DEPTH])
+    weights = {key: IMPORTANCE.get(known.get(key, Known()).tier, 1.0) for key in _relevant(query)}
+    return sum(weight for key, weight in weights.items() if key in found) / sum(weights.values())
+
+
+def _cold_start(query: AskedQuery, known: Mapping[str, Known], now: float) -> float:
+    born = {key: known[key].created_at for key in _relevant(query) if key in known}
+    new = {key for key, moment in born.items() if moment is not None and now - moment < NEW_S}
+    return len(new.intersection(query.ranking[:10])) / len(new) if new else float("nan")
+
+
+def _by_intent(query: AskedQuery) -> float:
+    if query.intent not in INTENT_GRADES:
+        return float("nan")
+    worth = (0.0, *INTENT_GRADES[query.intent])
+    judged = {key: float(np.interp(judgement, range(4), worth)) for key, judgement in query.judgements.items()}
+    if not any(judged.values()):
+        return float("nan")
+    return float(evaluate([query.ranking], [judged])["nDCG@10"][0])
+
+
+def _proxy(query: AskedQuery) -> float:
+    gains = [max(0.0, query.judgements.get(key, 0.0)) for key in query.ranking[:10]]
+    ideal = sorted(query.judgements.values(), reverse=True)[:10]
+    parts = (
+        sum(gains) / sum(max(0.0, judgement) for judgement in ideal),
+        gains[0] / ideal[0] if gains else 0.0,
+        len(gains) / 10,
+        max(0.0, 1 - query.latency_ms / TARGET_MS),
+    )
+    return sum(share * part for share, part in zip(_SHARES, parts, strict=True))

@@ -1,0 +1,108 @@
+"""How much two answers can differ on a metric, whatever anybody says of the memories in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, MARGIN
+from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_needed, queries_to_rule_out
+from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.pipeline.ports import Column
+
+WORTH = 0.02
+"""A difference that is worth finding."""
+_ENOUGH = 2_000
+_GOLDEN = (5**0.5 - 1) / 2
+_TEN, _FIVE = 10, 5
+_DISCOUNTS = np.append(1 / np.log2(np.arange(2, _TEN + 2)), 0.0)
+_IDEAL = np.cumsum(_DISCOUNTS)
+_RECIPROCALS = np.append(1 / np.arange(1, _FIVE + 1), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFree:
+    """The most by which two pipelines can differ on one metric, either way, whatever the judgements.
+
+    `questions` were answered by both, and `differing` of these so that a judgement could matter. `mean` is the most
+    over these questions, `bound` that over all questions like these, one-sided at the level of the report.
+    `queries_needed`: about how many show a difference of `planned`, or, where the mean is of no interest whatever the
+    judgements, how many show that without any.
+    """
+
+    metric: str
+    questions: int
+    differing: int
+    mean: float
+    bound: float
+    queries_needed: int | None
+
+    @property
+    def planned(self) -> float:
+        """The difference that is planned for before anything is judged: one worth knowing, or a quarter of the most."""
+        return min(WORTH, self.mean / 4)
+
+
+def label_free(differing: Sequence[Sequence[Pair]], alike: int, *, alpha: float) -> tuple[LabelFree, ...]:
+    """The bounds on each metric that is compared, from the questions that got different answers and those `alike`."""
+    return tuple(_bounded(metric, _sizes(differing, alike, metric), alpha) for metric in COMPARED_METRICS)
+
+
+def _sizes(differing: Sequence[Sequence[Pair]], alike: int, metric: str) -> Column:
+    """float64[questions]: the largest difference of each question."""
+    most = _largest_gain if metric == COMPARED_METRICS[0] else _largest_reciprocal
+    depth = _TEN if metric == COMPARED_METRICS[0] else _FIVE
+    found = [most(*_places(one.control.memories[:depth], one.variant.answer.memories[:depth])) for one, *_ in differing]
+    return np.append(found, np.zeros(alike))
+
+
+def _bounded(metric: str, most: Column, alpha: float) -> LabelFree:
+    mean, bound = float(most.mean()), largest_loss(-most, alpha=alpha)
+    if mean <= MARGIN:
+        needed = queries_to_rule_out(MARGIN, -most, alpha=alpha)
+    else:
+        needed = queries_needed(_planned(most), alpha=alpha, margin=None)
+    return LabelFree(metric, len(most), int((most > 0).sum()), mean, bound, needed)
+
+
+def _planned(most: Column) -> Column:
+    """Differences of a mean of `LabelFree.planned`, evenly spread up to the largest ones: so many of them are gains."""
+    every = np.sort(np.tile(most, 1 + _ENOUGH // len(most)))
+    place = np.arange(1, len(every) + 1)
+    spread = every * (place * _GOLDEN % 1)
+    gains = np.floor(place * (1 + min(2 * WORTH / float(most.mean()), 0.5)) / 2)
+    planned: Column = np.where(np.diff(gains, prepend=0.0) > 0, spread, -spread)
+    return planned
+
+
+def _places(control: Sequence[int], variant: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Where the variant has each memory of the control, -1 for nowhere, and how many memories it has."""
+    place = {memory: rank for rank, memory in enumerate(variant)}
+    return tuple(place.get(memory, -1) for memory in control), len(variant)
+
+
+@lru_cache(maxsize=65_536)
+def _largest_gain(places: tuple[int, ...], length: int) -> float:
+    """Of nDCG@10. The gain of any grades over their ideal is largest where some memories are equally relevant and no
+    other is: those that the one answer moves up most."""
+    shown = np.array(places, np.intp)
+    new = np.setdiff1d(np.arange(length), shown)
+    moved = np.concatenate([_DISCOUNTS[shown] - _DISCOUNTS[: len(shown)], _DISCOUNTS[new]])
+    return max(_best(moved), _best(-moved))
+
+
+def _best(moved: Column) -> float:
+    up = np.sort(moved[moved > 0])[::-1]
+    return float((np.cumsum(up) / _IDEAL[: len(up)]).max()) if len(up) else 0.0
+
+
+@lru_cache(maxsize=65_536)
+def _largest_reciprocal(places: tuple[int, ...], length: int) -> float:
+    """Of MRR@5: where one memory alone is relevant."""
+    shown = np.array(places, np.intp)
+    new = np.setdiff1d(np.arange(length), shown)
+    moved = np.concatenate([_RECIPROCALS[shown] - _RECIPROCALS[: len(shown)], _RECIPROCALS[new]])
+    return float(np.abs(moved).max(initial=0.0))

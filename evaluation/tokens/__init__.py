@@ -1,0 +1,1 @@
+"""Recall within a token budget."""

@@ -1,0 +1,103 @@
+"""Measures how much of what is relevant reaches an agent within a number of tokens: `eval tokens`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.ground_truth.ground import Ground, GroundSource
+from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.running.run import loaded, sample
+from speckit_memory.evaluation.statistics.comparison import Values, compare
+from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, at, columns, figures_of
+from speckit_memory.evaluation.tokens.token_peers import PEERS, peer
+from speckit_memory.evaluation.tokens.token_report import TokenReport
+from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+
+Answering = Callable[[Memory], Sequence[Answerer]]
+"""The ways of answering through one pipeline; each has a name of its own among all of them."""
+
+
+def measure_tokens(
+    source: GroundSource,
+    pipelines: Sequence[PipelineSource],
+    answering: Answering,
+    *,
+    budgets: Sequence[int],
+    peers: bool = True,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> TokenReport:
+    """Every query through every way of answering, at every budget; the first one is what the others are compared with.
+
+    `answering` makes the answers, so that they are those of the door that sends them. `peers` adds those of
+    `token_peers`. Other parameters as in `run.run`. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    chosen = loaded(pipelines, overrides, environ)
+    ground = source.ground(environ)
+    dataset = ground.dataset
+    judged = dataset.judged()
+    if not judged:
+        raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
+    asked = sample(judged, queries)
+    forward = progress or (lambda _: None)
+    beside = loaded(list(PEERS), None, environ) if peers else []
+    terms = _Terms()
+    with ground.opened(dataset, [*chosen, *beside], environ=environ, progress=forward) as store:
+        ours = [one for memory in store.memories[: len(chosen)] for one in answering(memory)]
+        others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
+        answerers = [*ours, *(peer(name, memory) for name, memory in others)]
+        held = _held(ground, {key for query in asked for key in dataset.judgements[query.id]}, terms)
+        count = store.memories[0].count_tokens
+        rows: dict[str, list[dict[str, float]]] = {answerer.name: [] for answerer in answerers}
+        total = len(answerers) * len(asked)
+        for place, query in enumerate(asked):
+            grades = dataset.judgements[query.id]
+            for turn, answerer in enumerate(answerers, start=1):
+                figures: dict[str, float] = {}
+                for budget in budgets:
+                    sent = answerer.answer(query, budget)
+                    found = figures_of(sent, query, grades, held, terms, count)
+                    figures |= {at(name, budget): value for name, value in found.items()}
+                rows[answerer.name].append(figures)
+                forward(Progress("search", place * len(answerers) + turn, total))
+        warnings = store.warnings
+    values: dict[str, Values] = {name: columns(of) for name, of in rows.items()}
+    first, *further = values
+    compared = [at(figure, budget) for budget in budgets for figure in COMPARED]
+    return TokenReport(
+        dataset=dataset.name,
+        documents=len(dataset.keys),
+        queries=len(asked),
+        no_relevant=len(dataset.queries) - len(judged),
+        budgets=tuple(budgets),
+        values=values,
+        peers=frozenset(answerer.name for answerer in answerers if answerer.peer),
+        comparisons=compare(values, [(first, other) for other in further], metrics=compared),
+        warnings=(*warnings, *ground.warnings),
+    )
+
+
+class _Terms:
+    """The stems of a text without stop words, as the lexical channels read it."""
+
+    def __init__(self) -> None:
+        self._analyser = Analyser()
+
+    def __call__(self, text: str) -> frozenset[str]:
+        return frozenset(self._analyser.tokens(text))
+
+
+def _held(ground: Ground, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
+    """The words of the documents that are judged."""
+    return {
+        document.key: terms(f"{document.title}\n{document.text}")
+        for document in ground.documents
+        if document.key in wanted
+    }

@@ -1,0 +1,1 @@
+"""Ablation, calibration and parameter search."""

@@ -1,0 +1,161 @@
+"""What an ablation found: the worth of each step over all datasets and on each, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from speckit_memory.evaluation.running.report import EvalReport, comparison_json
+from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+
+_WORDS = {"better": "pays", "worse": "harms", "same": "no effect", "undecided": "undecided"}
+_MAIN = COMPARED_METRICS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one step is worth on one dataset; the fields are those of `Worth`."""
+
+    dataset: str
+    comparisons: tuple[Comparison, ...]
+    cost_ms: float
+    degraded_queries: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The share as plain data."""
+        return {
+            "dataset": self.dataset,
+            "cost_ms": self.cost_ms,
+            "degraded_queries": self.degraded_queries,
+            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What one step is worth: the full pipeline compared with the pipeline without the step.
+
+    In `comparisons`, over all datasets, each counting the same, a positive delta and "better" mean that the step
+    helps; they are empty when leaving it out changes no figure of any query. `cost_ms` is the median latency that the
+    step costs, the full pipeline's minus the variant's, as the mean over the datasets. `degraded_queries` counts the
+    queries in which the step did not do its work in the full pipeline: there the comparison says nothing about it.
+    `changed_answers` counts those whose answer differs without the step in a row, a score, the plan or a warning.
+    """
+
+    step: str
+    slot: str
+    comparisons: tuple[Comparison, ...]
+    cost_ms: float
+    degraded_queries: int
+    by_dataset: tuple[Share, ...]
+    changed_answers: int = 0
+
+    def verdict(self, queries: int) -> str:
+        """One word or two on nDCG@10, where `queries` were asked: pays, harms, no effect, undecided, not exercised,
+        did not run."""
+        if self.degraded_queries == queries:
+            return "did not run"
+        return next((_WORDS[c.verdict] for c in self.comparisons if c.metric == _MAIN), "not exercised")
+
+
+@dataclass(frozen=True, slots=True)
+class AblationReport:
+    """The worth of every step that can be left out; `needed` says of the others why they cannot."""
+
+    evaluations: tuple[EvalReport, ...]
+    steps: tuple[Worth, ...]
+    needed: Mapping[str, str]
+
+    @property
+    def queries(self) -> int:
+        """The queries of all datasets."""
+        return sum(evaluation.queries for evaluation in self.evaluations)
+
+    @property
+    def name(self) -> str:
+        """The pipeline's."""
+        return self.evaluations[0].pipelines[0].name
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "datasets": [
+                {
+                    "dataset": evaluation.dataset,
+                    "documents": evaluation.documents,
+                    "queries": evaluation.queries,
+                    "excluded": {"no_relevant": evaluation.no_relevant},
+                    "pipeline": evaluation.pipelines[0].as_json(),
+                }
+                for evaluation in self.evaluations
+            ],
+            "steps": [
+                {
+                    "step": worth.step,
+                    "slot": worth.slot,
+                    "verdict": worth.verdict(self.queries),
+                    "cost_ms": worth.cost_ms,
+                    "degraded_queries": worth.degraded_queries,
+                    "changed_answers": worth.changed_answers,
+                    "comparisons": [comparison_json(comparison) for comparison in worth.comparisons],
+                    "datasets": [share.as_json() for share in worth.by_dataset],
+                }
+                for worth in self.steps
+            ],
+            "needed": dict(self.needed),
+            "warnings": self._warnings(),
+        }
+
+    def blocks(self) -> list[Block]:
+        """A table of all datasets together, one with a column for each, and what they do not show."""
+        sets = ", ".join(f"{evaluation.dataset} ({evaluation.queries:,} queries)" for evaluation in self.evaluations)
+        heading = f"{self.name} on {sets}: what each step adds to the pipeline without it"
+        verdicts = {worth.step: worth.verdict(self.queries) for worth in self.steps}
+        idle, absent = ([s for s, v in verdicts.items() if v == word] for word in ("not exercised", "did not run"))
+        notes = [f"Not exercised, no figure of any query changes without them: {', '.join(idle)}."] if idle else []
+        acting = [f"{w.step} ({w.changed_answers:,})" for w in self.steps if w.step in idle and w.changed_answers]
+        notes += [f"So many answers change all the same, in scores or notes: {', '.join(acting)}."] if acting else []
+        notes += [f"Did not run, so that nothing is known about them: {', '.join(absent)}."] if absent else []
+        notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
+        notes += [f"warning: {warning}" for warning in self._warnings()]
+        several = [self._each()] if len(self.evaluations) > 1 else []
+        return [heading, self._overall(), *several, "\n".join(notes)]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+    def _overall(self) -> Table:
+        rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
+        for worth in self._exercised():
+            verdict = worth.verdict(self.queries)
+            for c in worth.comparisons:
+                figures = [f"{c.delta:+.4f}", f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}", f"{c.p_adjusted:.4f}"]
+                word = verdict if c.metric == _MAIN or verdict == "did not run" else _WORDS[c.verdict]
+                rows.append([worth.step, c.metric, *figures, word, f"{worth.cost_ms:.1f}"])
+        return Table(rows, markdown=True)
+
+    def _each(self) -> Table:
+        """nDCG@10 by dataset; * marks what is significant there."""
+        rows = [[f"{_MAIN}, * significant", *(evaluation.dataset for evaluation in self.evaluations), "mean"]]
+        for worth in self._exercised():
+            cells = [_cell(share.comparisons) for share in worth.by_dataset]
+            rows.append([worth.step, *cells, _cell(worth.comparisons)])
+        full = [evaluation.pipelines[0].metrics[_MAIN] for evaluation in self.evaluations]
+        rows.append([self.name, *(f"{value:.4f} " for value in (*full, sum(full) / len(full)))])
+        return Table(rows, markdown=True)
+
+    def _exercised(self) -> list[Worth]:
+        return [worth for worth in self.steps if worth.comparisons]
+
+    def _warnings(self) -> list[str]:
+        return [f"{one.dataset}: {warning}" for one in self.evaluations for warning in one.all_warnings()]
+
+
+def _cell(comparisons: Sequence[Comparison]) -> str:
+    main = next((comparison for comparison in comparisons if comparison.metric == _MAIN), None)
+    if main is None:
+        return "0 "
+    return f"{main.delta:+.4f}{'*' if main.verdict in ('better', 'worse') else ' '}"

@@ -1,0 +1,150 @@
+"""Calibrated abstention: the evidence below which a question is called unanswerable (feature A4).
+
+The warning of `evidence_gap` has a threshold. It is fitted on judged queries, so that a stated share of the questions
+that a store can answer is warned of, and what it detects is measured on questions that the store cannot answer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.engine import components
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.running.trials import open_sets, read_grounds, sampled
+from speckit_memory.evaluation.statistics import folds as splits
+from speckit_memory.evaluation.tuning.calibration_report import CalibrationReport, Detection, Rate
+from speckit_memory.evaluation.tuning.evidence import Evidence, collect
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.declared import evidence_rule
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+from speckit_memory.pipeline.model.columns import Mask
+from speckit_memory.pipeline.ports import Column
+
+SEED = 20
+FALSE_ALARMS = 0.05
+STEPS = 20
+"""The nominal rate is lowered by this part of the stated rate, until the rate measured on held-out queries keeps it."""
+
+
+def calibrate(
+    pipeline: PipelineSource,
+    datasets: Sequence[Path | GroundSource],
+    *,
+    false_alarms: float = FALSE_ALARMS,
+    folds: int = splits.FOLDS,
+    seed: int = SEED,
+    queries: int | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> CalibrationReport:
+    """Fits the threshold of a pipeline's step `evidence_gap`, form `coverage`, to a stated false-alarm rate.
+
+    The rate is the mean over the datasets of the share of their judged queries that would be warned of. The threshold
+    is fitted on all queries; the figures come from thresholds fitted without the fold of each query, and with several
+    datasets from thresholds fitted without each dataset. `queries` limits every dataset to a random sample. Equal
+    arguments give equal reports. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    checked = examine(pipeline, components.registry(environ), environ)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    found = [(entry.step.id, rule) for entry in checked.bound if (rule := evidence_rule(entry))]
+    if not found:
+        raise SpeckitError("E030", f"the pipeline '{checked.effective.name}' has no step 'evidence_gap' to calibrate")
+    if not 0 < false_alarms < 1:
+        raise SpeckitError("E032", f"the false-alarm rate is {false_alarms:g}; accepted: between 0 and 1")
+    step, rule = found[0]
+    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    names = [ground.dataset.name for ground, _ in asked]
+    splits.check_folds(folds, {ground.dataset.name: len(chosen) for ground, chosen in asked})
+    report = progress or (lambda _: None)
+    with open_sets(asked, checked.effective, environ=environ, progress=report) as sets:
+        moment = time.time() if now is None else now
+        evidence = collect(sets, rule, folds, seed=seed, now=moment, progress=report)
+        warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
+    answerable = [one.answerable for one in evidence]
+    nominal, by_fold = _kept(evidence, false_alarms, folds)
+    without = [
+        threshold([column for other, column in enumerate(answerable) if other != place], nominal)
+        for place in range(len(sets) if len(sets) > 1 else 0)
+    ]
+    return CalibrationReport(
+        pipeline=checked.effective.name,
+        hash=checked.hash,
+        step=step,
+        start=rule.limit,
+        false_alarm_rate=false_alarms,
+        threshold=threshold(answerable, nominal),
+        by_fold=tuple(by_fold),
+        seed=seed,
+        before=None if rule.limit is None else _overall(evidence, [rule.limit] * folds),
+        overall=_overall(evidence, by_fold),
+        held_out=tuple(_detection(name, one, by_fold) for name, one in zip(names, evidence, strict=True)),
+        left_out=tuple(
+            _detection(name, one, [limit] * folds) for name, one, limit in zip(names, evidence, without, strict=False)
+        ),
+        warnings=warnings,
+    )
+
+
+def threshold(answerable: Sequence[Column], rate: float) -> float:
+    """The largest threshold that warns of at most a share `rate` of answerable questions, as the mean over datasets.
+
+    `answerable` holds the evidence for each question, dataset by dataset; a question is warned of below the threshold.
+    In each dataset one question more is counted as warned of than there are, so that the rate is kept for the next
+    question and not only for those seen (split conformal prediction; Vovk et al. 2005). Rounded down to four digits.
+    Raises SpeckitError (E032) when there are too few questions to promise so low a rate.
+    """
+    candidates = np.unique(np.concatenate(answerable))
+    warned = np.mean(
+        [(np.searchsorted(np.sort(column), candidates) + 1) / (len(column) + 1) for column in answerable], axis=0
+    )
+    kept = candidates[(warned <= rate) & (candidates >= 0)]
+    if not len(kept):
+        count = sum(len(column) for column in answerable)
+        message = f"{count} judged queries are too few, or find too little, to keep a false-alarm rate of {rate:g}"
+        raise SpeckitError("E032", message, hint="Give more judged queries, or a higher rate.")
+    return float(np.floor(kept[-1] * 1e4) / 1e4)
+
+
+def _kept(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float, list[float]]:
+    """The nominal rate at which held-out queries keep the stated one, and the threshold found without each fold."""
+    for step in range(STEPS, 0, -1):
+        nominal = rate * step / STEPS
+        by_fold = [threshold([one.answerable[one.fold != fold] for one in evidence], nominal) for fold in range(folds)]
+        if np.mean([_warned(one, by_fold)[0].mean() for one in evidence]) <= rate:
+            break
+    return nominal, by_fold
+
+
+def _detection(name: str, evidence: Evidence, by_fold: Sequence[float]) -> Detection:
+    """The warnings on one dataset; each question is held against the threshold of its fold."""
+    return Detection(name, *(Rate.of(warned, np.ones(len(warned))) for warned in _warned(evidence, by_fold)))
+
+
+def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float]) -> Detection:
+    """The warnings on all datasets, each of which counts the same."""
+    rates = []
+    for columns in zip(*(_warned(one, by_fold) for one in evidence), strict=True):
+        share = sum(map(len, columns)) / len(columns)
+        weights = [np.full(len(column), share / max(len(column), 1)) for column in columns]
+        rates.append(Rate.of(np.concatenate(columns), np.concatenate(weights)))
+    return Detection("mean of all", *rates)
+
+
+def _warned(evidence: Evidence, by_fold: Sequence[float]) -> tuple[Mask, Mask, Mask]:
+    """Which answerable, foreign and removed questions are warned of."""
+    limits = np.take(by_fold, evidence.fold)
+    return (
+        evidence.answerable < limits,
+        evidence.foreign < limits[: len(evidence.foreign)],
+        evidence.removed < limits,
+    )

@@ -1,0 +1,160 @@
+"""What a calibration found: the threshold, its false alarms and what it detects, as JSON, text and lines of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.evaluation.statistics.sequential import mean_interval
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.pipeline.model.columns import Mask
+from speckit_memory.pipeline.ports import Column
+
+_DIGITS = 6
+_KINDS = ("answerable", "foreign", "removed")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of `n` questions and its 95 % interval; both None without a question."""
+
+    share: float | None
+    ci95: tuple[float, float] | None
+    n: int
+
+    @classmethod
+    def of(cls, warned: Mask, weights: Column) -> Rate:
+        """The weighted share of questions that are warned of; the mean of the weights is 1."""
+        if not len(warned):
+            return cls(None, None, 0)
+        column = weights * warned
+        return cls(float(np.mean(column)), mean_interval(column, most=float(weights.max())), len(warned))
+
+    def as_json(self) -> dict[str, Any]:
+        """The rate as plain data."""
+        share = None if self.share is None else round(self.share, _DIGITS)
+        return {"share": share, "ci95": self.ci95 and [round(end, _DIGITS) for end in self.ci95], "n": self.n}
+
+    def __str__(self) -> str:
+        if self.share is None or self.ci95 is None:
+            return "-"
+        return f"{self.share:.1%} ({self.ci95[0]:.1%} to {self.ci95[1]:.1%})"
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """How often a threshold warns on one dataset, or on all.
+
+    `answerable`: judged queries, where a warning is a false alarm. `foreign`: queries of other datasets. `removed`: the
+    judged queries without their relevant documents, among documents that are about the same things.
+    """
+
+    dataset: str
+    answerable: Rate
+    foreign: Rate
+    removed: Rate
+
+    def as_json(self) -> dict[str, Any]:
+        """The rates as plain data."""
+        return {"dataset": self.dataset, **{kind: getattr(self, kind).as_json() for kind in _KINDS}}
+
+    def cells(self) -> list[str]:
+        """A line of the table of rates."""
+        return [self.dataset, f"{self.answerable.n:,}", *(str(getattr(self, kind)) for kind in _KINDS)]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationReport:
+    """One calibration of the step named `step`.
+
+    `start` is the threshold before, None when the step had another form, and `before` what it does. `overall` and
+    `held_out` judge each query by the threshold fitted without its fold, `left_out` each dataset by the threshold
+    fitted on the others (empty for a single one).
+    """
+
+    pipeline: str
+    hash: str
+    step: str
+    start: float | None
+    false_alarm_rate: float
+    threshold: float
+    by_fold: tuple[float, ...]
+    seed: int
+    before: Detection | None
+    overall: Detection
+    held_out: tuple[Detection, ...]
+    left_out: tuple[Detection, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """What leads from the pipeline to the calibrated one."""
+        return {
+            f"{self.step}.form": "coverage",
+            f"{self.step}.min_coverage": repr(self.threshold),
+            f"{self.step}.false_alarm_rate": repr(self.false_alarm_rate),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "pipeline": self.pipeline,
+            "hash": self.hash,
+            "step": self.step,
+            "false_alarm_rate": self.false_alarm_rate,
+            "threshold": {"start": self.start, "fitted": self.threshold, "by_fold": list(self.by_fold)},
+            "seed": self.seed,
+            "before": self.before and self.before.as_json(),
+            "held_out": {
+                "overall": self.overall.as_json(),
+                "datasets": [detection.as_json() for detection in self.held_out],
+            },
+            "left_out": [detection.as_json() for detection in self.left_out],
+            "warnings": list(self.warnings),
+        }
+
+    def blocks(self) -> list[Block]:
+        """The threshold and tables of the rates."""
+        heading = f"{self.pipeline}: {self.step} warns below a coverage of {self.threshold:g}, fitted to at most "
+        heading += f"{self.false_alarm_rate:.1%} false alarms"
+        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
+        return [heading, *self._tables(), warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+    def heading(self) -> list[str]:
+        """What a file with the threshold says about its origin."""
+        sizes = ", ".join(f"{detection.dataset} ({detection.answerable.n:,} queries)" for detection in self.held_out)
+        return [
+            f"Calibrated from '{self.pipeline}' (hash {self.hash}) on {sizes}.",
+            f"At most {self.false_alarm_rate:.1%} false alarms; {len(self.by_fold)} folds, seed {self.seed}.",
+            *(line for table in self._tables() for line in str(table).splitlines()),
+        ]
+
+    def remarks(self) -> dict[str, list[str]]:
+        """What a file with the threshold says above the step."""
+        start = "another form" if self.start is None else f"{self.start:g}"
+        folds = ", ".join(f"{value:g}" for value in self.by_fold)
+        lines = [
+            f"min_coverage: {start} -> {self.threshold:g} (by fold: {folds})",
+            f"Held out, it warns of {self.overall.answerable} of the answerable questions, of {self.overall.removed}",
+            "of the same without their relevant documents",
+        ]
+        if self.overall.foreign.n:
+            lines[-1] += f", and of {self.overall.foreign} of foreign ones"
+        return {self.step: lines}
+
+    def _tables(self) -> list[Table]:
+        head = ["queries", "false alarms", "foreign found", "removed found"]
+        several = [self.overall] if len(self.held_out) > 1 else []
+        tables = [[["held-out folds", *head], *(one.cells() for one in (*several, *self.held_out))]]
+        if self.left_out:
+            tables.append([["dataset left out", *head], *(one.cells() for one in self.left_out)])
+        if self.before is not None:
+            tables.append([["threshold before", *head], self.before.cells()])
+        return [Table(table) for table in tables]

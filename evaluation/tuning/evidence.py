@@ -1,0 +1,98 @@
+"""Asks questions that a store can answer and questions that it cannot, and keeps how strong the evidence is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+
+from speckit_memory.engine.answers.request import MAX_LIMIT
+from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.running.trials import OpenSet
+from speckit_memory.evaluation.statistics.folds import Rows, folds
+from speckit_memory.pipeline.ports import Column, Store
+from speckit_memory.pipeline.roles.hooks import EvidenceRule
+from speckit_memory.pipeline.running.lookup import coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence for each question asked of one dataset: the coverage [0, 1] of its best rows, -1 without a row.
+
+    `answerable`: judged queries. `removed`: the same, aligned, with their relevant documents taken out of the answer.
+    `foreign`: judged queries of the other datasets, at most as many; empty when there is no other. `fold` is the fold
+    of each answerable query, and of the foreign one asked beside it.
+    """
+
+    answerable: Column
+    removed: Column
+    foreign: Column
+    fold: Rows
+
+
+def collect(
+    sets: Sequence[OpenSet], rule: EvidenceRule, count: int, *, seed: int, now: float, progress: Report
+) -> list[Evidence]:
+    """Asks of every dataset its own questions, and as many of the other datasets' in the same folders.
+
+    `rule` is that of the step whose measure is taken; `count` is the number of folds.
+    """
+    rng = np.random.default_rng(seed)
+    total = sum(len(opened.queries) for opened in sets)
+    done = 0
+    collected = []
+    for opened in sets:
+        asked = _Asked(opened, opened.memory.store(), rule, now)
+        answerable, removed, foreign = [], [], []
+        for query, other in zip_longest(opened.queries, _foreign(opened, sets, rng)):
+            judged = opened.dataset.judgements[query.id]
+            relevant = {key for key, grade in judged.items() if grade > 0}
+            own, without = asked.evidence(query.text, query.folder, relevant)
+            answerable.append(own)
+            removed.append(without)
+            if other is not None:
+                foreign.append(asked.evidence(other, query.folder, ())[0])
+            done += 1
+            progress(Progress("search", done, total))
+        own_fold = folds(len(answerable), count, rng)
+        collected.append(Evidence(np.array(answerable), np.array(removed), np.array(foreign, np.float64), own_fold))
+    return collected
+
+
+def _foreign(opened: OpenSet, sets: Sequence[OpenSet], rng: np.random.Generator) -> Iterator[str]:
+    """Questions of the other datasets, in turns and each once, at most as many as this one has.
+
+    Where there is no other, those that its ground knows to be unanswerable.
+    """
+    others = [[query.text for query in other.queries] for other in sets if other is not opened]
+    others = others or [[query.text for query in opened.unanswerable]]
+    shuffled = [[texts[row] for row in rng.permutation(len(texts))] for texts in others]
+    turns = [text for turn in zip_longest(*shuffled) for text in turn if text is not None]
+    yield from turns[: len(opened.queries)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One store that is asked."""
+
+    opened: OpenSet
+    store: Store
+    rule: EvidenceRule
+    now: float
+
+    def evidence(self, text: str, folder: str, relevant: Collection[str]) -> tuple[float, float]:
+        """What the step `evidence_gap` finds for a question, and what it would find without the relevant documents."""
+        result = self.opened.memory.search(
+            text, limit=MAX_LIMIT, folder=folder, now=self.now, deadline_ms=None, snippet=0
+        )
+        counted = [row for row in result.results if row.tier not in self.rule.ignore_tiers]
+        return (
+            self._coverage(result.outcome.query.terms, [row.id for row in counted]),
+            self._coverage(result.outcome.query.terms, [row.id for row in counted if row.key not in relevant]),
+        )
+
+    def _coverage(self, terms: tuple[str, ...], memories: list[int]) -> float:
+        best = np.array(memories[: self.rule.top], np.int64)
+        return coverage(terms, best, self.store.lexicon, self.store.attributes.count) if len(best) else -1.0

@@ -1,0 +1,219 @@
+"""Are answers better with the vectors of another model? Both, on the same store and the same questions (feature I6).
+
+The store is copied, the other vectors are put in use in the copy, and both are asked through the pipeline in force:
+queries that were asked before, whose answers can only be told apart, and queries made of what is remembered, which have
+a right answer. Words find most of these whatever the vectors are, so that the ground truth that ships is asked as well,
+by vectors alone: it tells of any vectors whether they mean something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, EVALUATION_VARIABLE
+from speckit_memory.engine.api.memory import Memory
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation import bundled
+from speckit_memory.evaluation.datasets.dataset import read
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
+from speckit_memory.evaluation.made_queries.kinds import KINDS
+from speckit_memory.evaluation.made_queries.making import Maker
+from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.running.run import evaluate_pipelines
+from speckit_memory.evaluation.statistics.agreement import agree
+from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
+from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.file.copying import copy_into
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.records import Tier
+
+MADE = 25
+"""Queries that are made of each kind."""
+ASKED_BEFORE = 200
+"""So many queries of those noted are asked again, the latest."""
+READ = 2_000
+"""So many memories queries are made of."""
+ALONE = "vector"
+"""The preset that ranks by vectors alone."""
+JUDGED = bundled.FOLDER
+"""The dataset that tells whether vectors mean something."""
+
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceComparison:
+    """What other vectors change. `comparisons` are verdicts on the new ones over `made` queries with a right answer,
+    `alone` those over the `judged` questions of the ground truth that ships, ranked by vectors alone. Nothing is called
+    the same where these find the new vectors worse, or where they could not be asked.
+
+    Of `asked` queries that had been asked before, `other_first` get another first result; `overlap_10` is the mean
+    share of the first ten results that both have, None where none was noted.
+    """
+
+    before: str
+    after: str
+    made: int
+    means: dict[str, tuple[float, float]]
+    comparisons: tuple[Comparison, ...]
+    asked: int
+    other_first: int
+    overlap_10: float | None
+    judged: int = 0
+    alone_means: dict[str, tuple[float, float]] = field(default_factory=dict)
+    alone: tuple[Comparison, ...] = ()
+
+    @property
+    def worse(self) -> bool:
+        """Whether any verdict is against the new vectors."""
+        return any(one.verdict == "worse" for one in (*self.comparisons, *self.alone))
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    def as_text(self) -> str:
+        """For a reader."""
+        lines = [f"{self.before} now, {self.after} compared with it:"]
+        if self.made:
+            lines += _figures(self.means, self.comparisons)
+            lines.append(f"  over {self.made:,} queries made of what is remembered, each with a right answer")
+        else:
+            lines.append("  no query can be made of what is remembered: there is too little of it")
+        if self.judged:
+            lines += _figures(self.alone_means, self.alone)
+            lines.append(f"  by vectors alone, over {self.judged:,} judged questions about the product's documents")
+        else:
+            lines.append("  the judged questions that ship were not asked: the model in use cannot be")
+        if self.overlap_10 is None:
+            lines.append("  no query was noted that could be asked again")
+        else:
+            lines.append(
+                f"  of {self.asked:,} queries asked before, {self.other_first:,} get another first result; "
+                f"{self.overlap_10:.0%} of the first ten results stay"
+            )
+        return "\n".join(lines)
+
+
+def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None) -> SpaceComparison:
+    """Compares the vectors in use with those of a model, which must have been made. Writes nothing to the store."""
+    made = _made(memory)
+    before = _asked_before(memory)
+    environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
+    pipeline = memory.settings.pipeline
+    with TemporaryDirectory(prefix="speckit-models-") as folder:
+        copy = Path(folder) / "memory.db"
+        copy_into(memory.database.reader(), copy)
+        with (
+            Memory.open(copy, pipeline, root=memory.settings.root, environ=environ, shadows=False) as other,
+            memory.using(pipeline) as control,
+        ):
+            changed = other.use_model(name)
+            total, done = 2 * (len(made) + len(before)), 0
+
+            def ask(which: Memory, **question: Any) -> list[str]:
+                nonlocal done
+                done += 1
+                if progress:
+                    progress(done, total)
+                try:
+                    asked = {**question, "limit": DEPTH, "snippet": 0, "deadline_ms": None}
+                    found = which.search(**asked).results
+                    return [row.key for row in found if row.tier != Tier.CONSTITUTIONAL]
+                except SpeckitError:
+                    return []
+
+            rankings = {which: [ask(which, text=text) for text, _ in made] for which in (control, other)}
+            pairs = [(ask(control, **question), ask(other, **question)) for question in before]
+    alone = _alone(memory, name, progress)
+    told = compare(alone, [("now", "compared")]) if alone else ()
+    judged = [dict.fromkeys(relevant, 1.0) for _, relevant in made]
+    sides = {
+        "now": evaluate(rankings[control], judged),
+        "compared": evaluate(rankings[other], judged),
+    }
+    agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
+    comparisons = compare(sides, [("now", "compared")]) if made else ()
+    if not told or any(one.verdict == "worse" for one in told):
+        comparisons = tuple(replace(one, verdict="undecided") if one.verdict == "same" else one for one in comparisons)
+    return SpaceComparison(
+        before=changed.before,
+        after=changed.after,
+        made=len(made),
+        means=_means(sides) if made else {},
+        comparisons=comparisons,
+        asked=len(before),
+        other_first=sum(old[:1] != new[:1] for old, new in pairs),
+        overlap_10=float(np.mean([one.overlap_10 for one in agreed])) if agreed else None,
+        judged=len(alone["now"][METRICS[0]]) if alone else 0,
+        alone_means=_means(alone) if alone else {},
+        alone=told,
+    )
+
+
+def _means(sides: Mapping[str, Values]) -> dict[str, tuple[float, float]]:
+    now, compared = sides["now"], sides["compared"]
+    return {metric: (float(column.mean()), float(compared[metric].mean())) for metric, column in now.items()}
+
+
+def _figures(means: Mapping[str, tuple[float, float]], comparisons: Sequence[Comparison]) -> list[str]:
+    verdicts = {c.metric: f", {c.verdict} ({c.ci95[0]:+.4f} to {c.ci95[1]:+.4f})" for c in comparisons}
+    return [f"  {metric} {old:.4f} -> {new:.4f}{verdicts.get(metric, '')}" for metric, (old, new) in means.items()]
+
+
+def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, Values]:
+    """What the vectors in use and those of a model reach by themselves on the ground truth that ships; nothing where
+    the model in use cannot be asked any more."""
+    known = memory.models()
+    stamp = known.stamps.get(known.serving)
+    dataset = read(JUDGED)
+
+    def forward(now: Progress) -> None:
+        if progress:
+            progress(now.done, now.total)
+
+    sides: dict[str, Values] = {}
+    for side, model in (("now", stamp.name if stamp else ""), ("compared", name)):
+        environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: model}
+        try:
+            measured = evaluate_pipelines(dataset, [ALONE], environ=environ, progress=forward)
+        except SpeckitError:
+            if side == "now":
+                return {}
+            raise
+        if side == "now" and measured.report.embedder != known.serving:
+            return {}
+        (sides[side],) = measured.values.values()
+    return sides
+
+
+def _made(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
+    records, _ = memory.list(limit=READ)
+    connection = memory.database.reader()
+    documents = [
+        DatasetDocument(record.key, record.title, reader.body(connection, record.id), record.folder)
+        for record in records
+    ]
+    maker = Maker(documents, scoped=False)
+    return [(query.query.text, query.relevant) for kind in KINDS for query in maker.make(kind, MADE)]
+
+
+def _asked_before(memory: Memory) -> list[dict[str, Any]]:
+    log = evaluation_file(memory.database.path)
+    if not log.exists():
+        return []
+    with EvaluationDatabase.open(log, create=False) as database:
+        served = database.served(None)
+    asked = [dict(seen.query.question) for seen in served if seen.query.question]
+    return [
+        {name: question[name] for name in ("text", "folder", "tier", "context_type") if name in question}
+        for question in asked[-ASKED_BEFORE:]
+        if question.get("text")
+    ]

@@ -1,0 +1,159 @@
+"""Tuning: better values for the parameters of a pipeline, found on some queries and judged on others.
+
+The same search runs several times: on all queries for the values that are proposed, and without each fold of queries
+and without each dataset for the figures by which they are judged. Nothing is chosen and judged on one query.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+
+from speckit_memory.engine import components
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sampled, work
+from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
+from speckit_memory.evaluation.running.workers import asking
+from speckit_memory.evaluation.statistics import folds as splits
+from speckit_memory.evaluation.statistics.comparison import Values, compare, largest_weight, macro_averaged
+from speckit_memory.evaluation.statistics.metrics import METRICS
+from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE, Found, Seen, search
+from speckit_memory.evaluation.tuning.tuning_report import SetFigures, Tuned, TuneReport
+from speckit_memory.pipeline.configuration.builder import examine
+from speckit_memory.pipeline.configuration.loading import PipelineSource
+
+TRIALS = 100
+SEED = 20
+
+
+def tune(
+    pipeline: PipelineSource,
+    datasets: Sequence[Path | GroundSource],
+    *,
+    parameters: Sequence[str] = (),
+    folds: int = splits.FOLDS,
+    trials: int = TRIALS,
+    seed: int = SEED,
+    queries: int | None = None,
+    jobs: int = 1,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> TuneReport:
+    """Searches the tunable parameters of a pipeline, or only those that `parameters` names.
+
+    The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. `trials` limits the
+    settings that one search tries; there is one search on all queries, one without each of the `folds`, and with
+    several datasets one without each of them. `queries` limits every dataset to a random sample. `jobs` processes share
+    the queries, which changes no result. Equal arguments give equal reports. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    checked = examine(pipeline, components.registry(environ), environ)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    whole = checked.effective
+    space = tunable(checked.bound, parameters)
+    if trials < 1:
+        raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
+    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    sizes = {ground.dataset.name: len(chosen) for ground, chosen in asked}
+    splits.check_folds(folds, sizes)
+    report = progress or (lambda _: None)
+    with ExitStack() as stack:
+        sets = stack.enter_context(open_sets(asked, whole, environ=environ, progress=report))
+        moment = time.time() if now is None else now
+        ask = stack.enter_context(asking(work(sets, whole, environ, moment), jobs))
+        table = Trials(sets, ask, whole, environ, overrides, now=moment, seed=seed)
+        rng = np.random.default_rng(seed)
+        fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
+        views = list(_views(fold_of, folds))
+        found = [
+            _search(table, space, seen, trials, seed, place, len(views), report) for place, seen in enumerate(views)
+        ]
+        final, by_fold, without = found[0], found[1 : folds + 1], found[folds + 1 :]
+        every = [np.arange(size) for size in sizes.values()]
+        start = [table.judged(place, START, rows) for place, rows in enumerate(every)]
+        held_out = [_held_out(table, place, fold_of[place], by_fold) for place in range(len(sets))]
+        left_out = [table.judged(place, one.setting, every[place]) for place, one in enumerate(without)]
+        warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
+    return TuneReport(
+        pipeline=checked.effective.name,
+        hash=checked.hash,
+        seed=seed,
+        folds=folds,
+        trials=trials,
+        settings=table.measured,
+        parameters=tuple(_tuned(parameter, final, by_fold) for parameter in space),
+        overall=_figures("mean of all", macro_averaged(start), macro_averaged(held_out), largest_weight(start)),
+        held_out=tuple(_figures(name, a, b) for name, a, b in zip(sizes, start, held_out, strict=True)),
+        left_out=tuple(_figures(name, a, b) for name, a, b in zip(sizes, start, left_out, strict=False)),
+        overrides=overrides(final.setting),
+        warnings=warnings,
+    )
+
+
+def _views(fold_of: Sequence[splits.Rows], folds: int) -> Iterator[Seen]:
+    """What each search may see: all queries; all but one fold; all but one dataset, when there are several."""
+    yield {place: np.arange(len(fold)) for place, fold in enumerate(fold_of)}
+    for left_out in range(folds):
+        yield {place: np.flatnonzero(fold != left_out) for place, fold in enumerate(fold_of)}
+    for left_out in range(len(fold_of)) if len(fold_of) > 1 else ():
+        yield {place: np.arange(len(fold)) for place, fold in enumerate(fold_of) if place != left_out}
+
+
+def _search(
+    table: Trials,
+    space: Sequence[Parameter],
+    seen: Seen,
+    trials: int,
+    seed: int,
+    place: int,
+    searches: int,
+    report: Report,
+) -> Found:
+    """One of several searches, with its progress as a share of all."""
+    done = place * trials
+
+    def tried() -> None:
+        nonlocal done
+        done += 1
+        report(Progress("search", done, searches * trials))
+
+    found = search(table, space, seen, budget=trials, seed=seed, tried=tried)
+    report(Progress("search", (place + 1) * trials, searches * trials))
+    return found
+
+
+def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[Found]) -> Values:
+    """Each query of a dataset by the setting that was found without its fold."""
+    values = {metric: np.empty(len(fold_of)) for metric in METRICS}
+    for fold, found in enumerate(by_fold):
+        rows = np.flatnonzero(fold_of == fold)
+        for metric, column in table.judged(place, found.setting, rows).items():
+            values[metric][rows] = column
+    return values
+
+
+def _figures(name: str, start: Values, tuned: Values, largest: float = 1.0) -> SetFigures:
+    comparisons = compare({"start": start, "tuned": tuned}, [("start", "tuned")], largest=largest)
+    gains = tuned[OBJECTIVE] - start[OBJECTIVE]
+    error = float(gains.std()) / sqrt(len(gains))
+    means = [{metric: float(values[metric].mean()) for metric in METRICS} for values in (start, tuned)]
+    return SetFigures(name, len(start[METRICS[0]]), means[0], means[1], error, comparisons)
+
+
+def _tuned(parameter: Parameter, final: Found, by_fold: Sequence[Found]) -> Tuned:
+    return Tuned(
+        parameter,
+        final.value(parameter),
+        tuple(found.value(parameter) for found in by_fold),
+        idle=parameter.name in final.idle,
+    )

@@ -1,8 +1,0 @@
-"""Models that read a query and a text together (feature R1). None is bundled; the user may configure one."""
-
-from speckit_memory.memory.indexing.crossencoders.choice import chosen
-from speckit_memory.memory.indexing.crossencoders.guarded import GuardedCrossEncoder
-from speckit_memory.memory.indexing.crossencoders.none import NoCrossEncoder
-from speckit_memory.memory.indexing.crossencoders.protocol import CrossEncoder
-
-__all__ = ["CrossEncoder", "GuardedCrossEncoder", "NoCrossEncoder", "chosen"]

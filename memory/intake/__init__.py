@@ -1,0 +1,1 @@
+"""A text on its way in: secrets, quality, duplicates and contradictions."""

@@ -1,0 +1,129 @@
+"""What is done to a document on its way in, and what is told of it: secrets, recalled text, quality (I9, I10)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.errors import Problem, Where
+from speckit_memory.memory.intake import quality, recalled, secrets
+from speckit_memory.memory.intake.quality import Quality
+from speckit_memory.memory.intake.recalled import Recalled
+from speckit_memory.memory.intake.secrets import Secret
+from speckit_memory.memory.intake.source import Source
+from speckit_memory.memory.parsing import generated
+from speckit_memory.memory.parsing.classify import UNKNOWN_TYPE, Inferred
+from speckit_memory.memory.parsing.markdown import anchors
+from speckit_memory.memory.parsing.markdown.anchors import Section
+
+SECRET_CODE = "E097"
+RECALLED_CODE = "E098"
+REMARKS = frozenset({SECRET_CODE, RECALLED_CODE})
+"""Codes of what was left out of a document, which keeps nobody from saving it."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """What one document was taken in with. Secrets are told by kind and line, never by what they say."""
+
+    secrets: tuple[Secret, ...] = ()
+    suspicions: tuple[Secret, ...] = ()
+    """What may be a secret, and is stored."""
+    recalled: tuple[Recalled, ...] = ()
+    quality: Quality | None = None
+    memory_type: Inferred = UNKNOWN_TYPE
+    only_recalled: bool = False
+    """Whether nothing was left beside what came out of an answer."""
+    only_generated: bool = False
+    """Whether nothing was left beside what `init` wrote for agents."""
+
+    def text(self, text: str, rules: SavingRules) -> str:
+        """The text as it may be stored: with as many lines."""
+        own = generated.leave_out(text)
+        self.only_generated = own != text and not own.strip()
+        kept, self.recalled = recalled.leave_out(own)
+        self.only_recalled = bool(self.recalled) and not kept.strip()
+        if rules.secrets == "keep":
+            return kept
+        kept, self.secrets, self.suspicions = secrets.examine(kept, addresses=rules.secrets == "all")
+        return kept
+
+    def metadata(self, text: str, rules: SavingRules) -> str:
+        """What another file says of the document, as it may be stored; its secrets count as of line 1."""
+        if rules.secrets == "keep":
+            return text
+        kept, found = secrets.redact(text, addresses=rules.secrets == "all")
+        self.secrets += tuple(secret._replace(line=1) for secret in found)
+        return kept
+
+    def source(self, source: Source, rules: SavingRules) -> Source:
+        """The source with a title and trigger phrases that may be stored; their secrets count as of line 1."""
+        if rules.secrets == "keep" or not (source.title or source.triggers):
+            return source
+        addresses = rules.secrets == "all"
+        title, found = secrets.redact(source.title, addresses=addresses) if source.title else (source.title, ())
+        phrases = [secrets.redact(phrase, addresses=addresses) for phrase in source.triggers]
+        self.secrets += (*found, *(secret for _, more in phrases for secret in more))
+        return replace(source, title=title, triggers=tuple(phrase for phrase, _ in phrases))
+
+    def mended(
+        self,
+        triggers: tuple[str, ...],
+        sections: tuple[Section, ...],
+        broken: int,
+        body: str,
+        title: str,
+        key: str,
+        rules: SavingRules,
+    ) -> tuple[tuple[str, ...], tuple[Section, ...]]:
+        """Trigger phrases and sections as they are stored, and the quality of the document with them.
+
+        A document below the pass mark is mended, at most `quality.MOST_ATTEMPTS` times and as long as that changes it.
+        """
+        found = quality.assess(len(triggers), len(sections), broken, body)
+        done: list[str] = []
+        attempts = 0
+        while not found.passed and rules.quality != "report" and attempts < quality.MOST_ATTEMPTS:
+            more = (
+                quality.triggers_of_headings(body, (title, *triggers))
+                if len(triggers) < quality.ENOUGH_TRIGGERS
+                else ()
+            )
+            closed = anchors.find(body, key, closing_open=True)[0] if broken else sections
+            if not more and len(closed) == len(sections):
+                break
+            attempts += 1
+            if more:
+                done.append(f"{len(more)} trigger phrases taken from headings: {', '.join(more)}")
+            if len(closed) > len(sections):
+                done.append(f"{len(closed) - len(sections)} open sections closed where the next one begins")
+            broken -= len(closed) - len(sections)
+            triggers, sections = (*triggers, *more), closed
+            found = quality.assess(len(triggers), len(sections), broken, body)
+        self.quality = replace(found, mended=tuple(done), attempts=attempts)
+        return triggers, sections
+
+    def redacted(self) -> dict[str, int]:
+        """How many secrets were left out, by kind."""
+        return dict(Counter(kind for kind, _ in self.secrets))
+
+    def problems(self, key: str) -> list[Problem]:
+        """What is told of the secrets and of the recalled text of a document."""
+        told = [
+            Problem(SECRET_CODE, f"{kind} left out of what is stored", where=Where(key, line, 1))
+            for kind, line in self.secrets
+        ]
+        told += [
+            Problem(SECRET_CODE, f"{kind} may be a secret, and stay in what is stored", where=Where(key, line, 1))
+            for kind, line in self.suspicions
+        ]
+        return told + [
+            Problem(
+                RECALLED_CODE,
+                f"lines {block.first_line} to {block.last_line} came out of an answer"
+                f"{f' about {block.source}' if block.source else ''} and are left out of what is stored",
+                where=Where(key, block.first_line, 1),
+            )
+            for block in self.recalled
+        ]

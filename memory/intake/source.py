@@ -1,0 +1,30 @@
+"""A text that is to be remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.memory.scanning.commit_times import CommitTimes
+from speckit_memory.memory.store.records import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text to be remembered under a key. What is given here goes before what the text's front matter says.
+
+    `title` None means "find one"; an empty title means that the document has none. `folder` None means the folder part
+    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from, and
+    `committed` are the times at which git took that in.
+    """
+
+    key: str
+    text: str
+    title: str | None = None
+    folder: str | None = None
+    tier: Tier | None = None
+    triggers: tuple[str, ...] = ()
+    created_at: float | None = None
+    file: Path | None = None
+    mtime_ns: int | None = None
+    committed: CommitTimes | None = None

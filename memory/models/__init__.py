@@ -1,0 +1,1 @@
+"""Models of text: embedders, cross-encoders, token counts."""

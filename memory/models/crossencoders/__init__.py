@@ -1,0 +1,8 @@
+"""Models that read a query and a text together (feature R1). None is bundled; the user may configure one."""
+
+from speckit_memory.memory.models.crossencoders.choice import chosen
+from speckit_memory.memory.models.crossencoders.guarded import GuardedCrossEncoder
+from speckit_memory.memory.models.crossencoders.none import NoCrossEncoder
+from speckit_memory.memory.models.crossencoders.protocol import CrossEncoder
+
+__all__ = ["CrossEncoder", "GuardedCrossEncoder", "NoCrossEncoder", "chosen"]

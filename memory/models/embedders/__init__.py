@@ -1,0 +1,18 @@
+"""Models that turn text into vectors (feature I6). Nothing is imported or read before the first text arrives."""
+
+from speckit_memory.memory.models.embedders.choice import chosen, encoder_of, of_setting
+from speckit_memory.memory.models.embedders.counting import counted_tokens
+from speckit_memory.memory.models.embedders.protocol import Embedder, PoolingModel, TokenModel
+from speckit_memory.memory.models.embedders.static import NAME, StaticEmbedder
+
+__all__ = [
+    "NAME",
+    "Embedder",
+    "PoolingModel",
+    "StaticEmbedder",
+    "TokenModel",
+    "chosen",
+    "counted_tokens",
+    "encoder_of",
+    "of_setting",
+]

@@ -1,0 +1,125 @@
+"""A sentence encoder as the product's embedder, beside the bundled token vectors (feature I6)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import TypeVar
+
+import numpy as np
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.models.embedders.beside_tokens import BesideTokens
+from speckit_memory.memory.models.embedders.model_folder import Prompts
+from speckit_memory.memory.models.embedders.protocol import Provenance, SentenceEncoder, TokenModel
+from speckit_memory.pipeline.ports import Vectors
+from speckit_memory.pipeline.ports.immutable import own
+from speckit_memory.pipeline.process.clock import opening
+
+REMEMBERED_QUERIES = 1_000
+"""The vectors of so many queries asked last are kept."""
+
+T = TypeVar("T")
+
+
+class EncoderEmbedder(BesideTokens):
+    """Vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
+
+    The model is loaded at first use, which is no query's time, and once, whatever the number of threads. Their uses of
+    it take turns, one text at a time.
+    """
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        tokens: TokenModel,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+    ) -> None:
+        """The prompts stand before every query and passage; None means what the model's folder says."""
+        super().__init__(tokens)
+        self._encoder = encoder
+        self._given = query_prompt, document_prompt
+        self._turn, self._opening = threading.Lock(), threading.RLock()
+        self._loaded = threading.Event()
+        self._settled: tuple[str, Prompts] | None = None
+        self._dimensions: int | None = None
+        self._query = lru_cache(REMEMBERED_QUERIES)(self._encoded_query)
+
+    @property
+    def model_id(self) -> str:
+        """The encoder's name and a digest of its files, its settings and the prompt of passages."""
+        return self._settle()[0]
+
+    @property
+    def provenance(self) -> Provenance:
+        """What is known of the model."""
+        return Provenance(self._encoder.name, self.model_id.rpartition("-")[2], self._guarded(self._encoder.pooling))
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; asking for it loads the model."""
+        known = self._dimensions
+        if known is None:
+            with opening(), self._opening:
+                known = self._dimensions = self._dimensions or len(self._unit("dimensions"))
+        return known
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows, shape (len(texts), dimensions); zeros for a blank text."""
+        rows = np.zeros((len(texts), self.dimensions), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            if text.strip():
+                row[:] = self._unit(self._settle()[1].document + text)
+        return rows
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector of a query, shape (dimensions,); zeros for a blank one."""
+        return self._query(own(text)).copy()
+
+    def _encoded_query(self, text: str) -> Vectors:
+        return self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)
+
+    def _unit(self, text: str) -> Vectors:
+        self._load()
+        vector = self._guarded(lambda: np.asarray(self._encoder.encode(text), np.float64))
+        length = np.sqrt(np.square(vector).sum())
+        if vector.ndim != 1 or not np.isfinite(length) or not length:
+            raise self._failed(f"it gave a vector of the shape {vector.shape} and the length {length}")
+        unit: Vectors = (vector / length).astype(np.float32)
+        return unit
+
+    def _settle(self) -> tuple[str, Prompts]:
+        """The model's id and prompts, read once."""
+        settled = self._settled
+        if settled is None:
+            with opening(), self._opening:
+                settled = self._settled = self._settled or self._read()
+        return settled
+
+    def _read(self) -> tuple[str, Prompts]:
+        known = self._guarded(self._encoder.prompts)
+        query, document = (read if given is None else given for given, read in zip(self._given, known, strict=True))
+        whole = sha256(f"{self._guarded(self._encoder.fingerprint)} {document}".encode()).hexdigest()
+        return f"{self._encoder.name}-{whole[:12]}", Prompts(query, document)
+
+    def _load(self) -> None:
+        if not self._loaded.is_set():
+            with opening(), self._opening:
+                if not self._loaded.is_set():
+                    self._guarded(self._encoder.load)
+                    self._loaded.set()
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        with self._turn:
+            try:
+                return work()
+            except SpeckitError:
+                raise
+            except Exception as error:  # a model is other people's code
+                raise self._failed(f"{type(error).__name__}: {error}") from error
+
+    def _failed(self, reason: str) -> SpeckitError:
+        return SpeckitError("E001", f"the sentence encoder {self._encoder.name} cannot be used: {reason}")

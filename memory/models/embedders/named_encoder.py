@@ -1,0 +1,51 @@
+"""The encoder behind a name that a user has set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from speckit_memory.config.files.paths import is_file, named_path
+from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.models.embedders.bert import BertEncoder
+from speckit_memory.memory.models.embedders.missing import MissingEncoder
+from speckit_memory.memory.models.embedders.model_name import FASTEMBED, ModelName
+from speckit_memory.memory.models.embedders.onnx import OnnxEncoder
+from speckit_memory.memory.models.embedders.protocol import SentenceEncoder
+from speckit_memory.memory.models.embedders.sentence_transformers import SentenceTransformersEncoder
+
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+_FOLDER_FILES = ("modules.json", "config.json")
+
+
+def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = EMBEDDER_VARIABLE) -> SentenceEncoder:
+    """That of an ONNX file or of a folder, or one that was pulled; what is neither says so when it is asked."""
+    if name.kind == FASTEMBED:
+        from speckit_memory.memory.models.embedders.pulled.encoder import FastembedEncoder
+
+        return FastembedEncoder(name.model, environ, variable)
+    try:
+        path = named_path(name.model, variable)
+    except SpeckitError as error:
+        return MissingEncoder(_missing(error.problems[0].message, variable))
+    files = [path] if path.suffix == ".onnx" else [path / file for file in _ONNX_FILES]
+    for file in files:
+        if is_file(file):
+            return OnnxEncoder(file)
+    if BertEncoder.is_in(path) and find_spec("sentence_transformers") is None:
+        return BertEncoder(path)
+    if any(is_file(path / file) for file in _FOLDER_FILES):
+        return SentenceTransformersEncoder(path)
+    return MissingEncoder(
+        _missing(
+            f"{variable} is '{name.model}', which is neither an ONNX file nor a folder with model.onnx or "
+            f"{' or '.join(_FOLDER_FILES)}",
+            variable,
+        )
+    )
+
+
+def _missing(reason: str, variable: str) -> SpeckitError:
+    actions = (f"name a model that is there in {variable}", f"unset {variable} for the bundled model")
+    return SpeckitError("E001", reason, hint="Words find everything meanwhile.", actions=actions)

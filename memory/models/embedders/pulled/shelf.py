@@ -1,0 +1,104 @@
+"""Where fetched models lie, and what is known of each (feature I6).
+
+A model is a folder with its files and a manifest that names them with their SHA-256. It comes to its place whole, by
+one renaming, so that what is there is complete; what has been changed since is found by its checksum.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.workspace.settings import MODELS_VARIABLE
+from speckit_memory.errors import SpeckitError
+
+MANIFEST = "speckit-model.json"
+LARGEST_MANIFEST = 1_000_000
+
+_DIGEST = 64
+"""Characters of a SHA-256."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was fetched: the model, from which repository in which revision, how its vectors are pooled, their
+    dimensions, and the SHA-256 of every file by its path."""
+
+    model: str
+    source: str
+    revision: str
+    pooling: str
+    dimensions: int
+    files: dict[str, str]
+
+
+def models_folder(environ: Mapping[str, str]) -> Path:
+    """Where fetched models lie: SPECKIT_MODELS, else below the account's folder for data. Raises E001 for neither."""
+    if named := environ.get(MODELS_VARIABLE):
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        base = environ.get("LOCALAPPDATA", "")
+    elif sys.platform == "darwin":
+        base = str(_home(environ) / "Library" / "Application Support")
+    else:
+        base = environ.get("XDG_DATA_HOME") or str(_home(environ) / ".local" / "share")
+    if not Path(base).is_absolute():
+        message = f"there is no folder for the models of this account; set {MODELS_VARIABLE} to one"
+        raise SpeckitError("E001", message)
+    return Path(base) / "speckit-memory" / "models"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ["HOME"]) if environ.get("HOME") else Path("~").expanduser()
+
+
+def place_of(model: str, environ: Mapping[str, str]) -> Path:
+    """The folder of a model, there or not. Names that differ in their case alone share one."""
+    return models_folder(environ) / model.lower().replace("/", "--").replace(":", "-")
+
+
+def manifest_of(folder: Path) -> Manifest | None:
+    """What is known of the model in a folder, None where there is none that is complete."""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            read: dict[str, Any] = json.loads(file.read(LARGEST_MANIFEST))
+        manifest = Manifest(**read)
+        known = all(len(digest) == _DIGEST for digest in manifest.files.values())
+        return manifest if known and manifest.dimensions > 0 else None
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes what is known of the model in a folder."""
+    (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True), encoding="utf-8")
+
+
+def installed(environ: Mapping[str, str]) -> dict[str, Manifest]:
+    """The models that are there, by name."""
+    try:
+        folders = sorted(folder for folder in models_folder(environ).iterdir() if folder.is_dir())
+    except OSError:
+        return {}
+    found = [manifest for folder in folders if (manifest := manifest_of(folder))]
+    return {manifest.model: manifest for manifest in found}
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def damaged(folder: Path, manifest: Manifest) -> list[str]:
+    """The files of a model that are missing or whose content is not what was fetched."""
+    return [
+        name
+        for name, digest in sorted(manifest.files.items())
+        if not (folder / name).is_file() or sha256_of(folder / name) != digest
+    ]

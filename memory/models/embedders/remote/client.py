@@ -1,0 +1,172 @@
+"""Asks a service for vectors: time-outs, retries, limits (feature I6)."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import abridged
+from speckit_memory.memory.models.embedders.remote import reply
+from speckit_memory.memory.models.embedders.remote.endpoint import Endpoint
+from speckit_memory.memory.models.embedders.remote.pace import Pace
+from speckit_memory.memory.models.embedders.remote.reply import ReplyError
+from speckit_memory.pipeline.ports import Vectors
+
+if TYPE_CHECKING:
+    import httpx2
+
+ATTEMPTS = 5
+FIRST_WAIT = 0.5
+"""Seconds before the second attempt; twice as long before each further one, half of it by chance."""
+LONGEST_WAIT = 60.0
+"""Seconds that a service may ask to wait; who asks for more is not waited for."""
+CONNECT_SECONDS = 10.0
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+"""States of a service that may be better soon."""
+SHOWN = 200
+"""Characters of what a service says that are told."""
+
+_WHAT_TO_DO = {
+    400: "The service does not accept the request: see whether it knows the model and takes these dimensions.",
+    401: "The service does not accept the key in {variable}.",
+    403: "The service does not let the key in {variable} do this.",
+    404: "The service does not know the model or the address {url}.",
+    413: "The service takes less at a time: set SPECKIT_EMBEDDER_BATCH to a smaller number.",
+    429: "The service is asked too often: set SPECKIT_EMBEDDER_REQUESTS_PER_MINUTE, or look at the account.",
+}
+
+
+class _BusyError(Exception):
+    """It may work next time; `wait` is how long the service asks to wait, in seconds."""
+
+    def __init__(self, reason: str, wait: float | None = None, hint: str = "") -> None:
+        super().__init__(reason)
+        self.wait, self.hint = wait, hint
+
+
+class Client:
+    """One service. Safe to share between threads; the connection is made with the first request."""
+
+    def __init__(self, endpoint: Endpoint, pace: Pace | None = None) -> None:
+        self._endpoint = endpoint
+        self._pace = pace or Pace(endpoint.per_minute, endpoint.budget)
+        self._http: httpx2.Client | None = None
+        self._chance = random.Random()
+
+    def vectors(
+        self, texts: list[str], role: str, tokens: int, dimensions: int | None, *, seconds: float, attempts: int
+    ) -> Vectors:
+        """Unit rows, shape (len(texts), dimensions). An attempt may take so many `seconds`. Raises E001."""
+        for attempt in range(1, attempts + 1):
+            if not self._pace.wait(seconds if attempts == 1 else LONGEST_WAIT * 2):
+                raise self._failed("the limit of requests per minute is reached", retryable=True)
+            self._pace.pay(tokens)
+            try:
+                return self._once(texts, role, dimensions, seconds)
+            except _BusyError as busy:
+                wait = busy.wait if busy.wait is not None else self._wait(attempt)
+                if attempt == attempts:
+                    tried = f" ({attempts} attempts)" if attempts > 1 else ""
+                    raise self._failed(f"{busy}{tried}", busy.hint, retryable=True) from busy
+                if wait > LONGEST_WAIT:
+                    asks = f"{busy}, and asks to wait for {wait:,.0f} s"
+                    raise self._failed(asks, busy.hint, retryable=True) from busy
+                self._pace.sleep(wait)
+        raise AssertionError  # the last attempt returns or raises
+
+    def _wait(self, attempt: int) -> float:
+        return FIRST_WAIT * float(2 ** (attempt - 1)) * (0.5 + 0.5 * self._chance.random())
+
+    def _once(self, texts: list[str], role: str, dimensions: int | None, seconds: float) -> Vectors:
+        import httpx2
+
+        until = time.monotonic() + seconds
+        limits = httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
+        content = json.dumps(self._endpoint.request(texts, role)).encode()
+        try:
+            with self._opened().stream(
+                "POST", f"{self._endpoint.url}/embeddings", content=content, headers=self._headers(), timeout=limits
+            ) as response:
+                body = self._body(response, reply.largest(len(texts)), until)
+                self._judge(response.status_code, response.headers, body)
+        except httpx2.TimeoutException as error:
+            raise _BusyError(f"it did not answer within {seconds:g} s") from error
+        except httpx2.HTTPError as error:
+            raise _BusyError(f"the connection failed: {type(error).__name__}: {self._told(str(error))}") from error
+        except httpx2.InvalidURL as error:
+            raise self._failed(f"{self._endpoint.url} is no address: {error}") from error
+        try:
+            return reply.vectors(body, len(texts), dimensions)
+        except ReplyError as error:
+            if error.again:
+                raise _BusyError(str(error)) from error
+            raise self._failed(str(error)) from error
+
+    def _body(self, response: httpx2.Response, most: int, until: float) -> bytes:
+        """The whole answer. One that drips in, or has no end, is not waited for."""
+        body = bytearray()
+        for part in response.iter_bytes():
+            body += part
+            if len(body) > most:
+                raise self._failed(f"its answer has more than {most:,} bytes")
+            if time.monotonic() > until:
+                raise _BusyError("its answer was not complete in time")
+        return bytes(body)
+
+    def _judge(self, status: int, headers: httpx2.Headers, body: bytes) -> None:
+        if 200 <= status < 300:
+            return
+        said = self._told(body[: 4 * SHOWN].decode(errors="replace"))
+        reason = f"it answered {status}" + (f": {said}" if said else "")
+        hint = _WHAT_TO_DO.get(status, "").format(variable=self._endpoint.key_variable, url=self._endpoint.url)
+        if status in BUSY:
+            raise _BusyError(reason, _asked_to_wait(headers.get("retry-after")), hint)
+        raise self._failed(reason, hint)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        return headers
+
+    def _opened(self) -> httpx2.Client:
+        if self._http is None:
+            import httpx2
+
+            # a redirect would carry texts, and perhaps the key, to somebody whom nobody named
+            self._http = httpx2.Client(follow_redirects=False)
+        return self._http
+
+    def _told(self, said: str) -> str:
+        """What a service says, on one line and without the key."""
+        plain = " ".join(said.split())
+        if self._endpoint.key:
+            plain = plain.replace(self._endpoint.key, "[key]")
+        return abridged(plain, SHOWN)
+
+    def _failed(self, reason: str, hint: str = "", *, retryable: bool = False) -> SpeckitError:
+        return SpeckitError(
+            "E001",
+            f"{self._endpoint.name} at {self._endpoint.host} cannot be used: {reason}",
+            hint=hint or "Words find everything meanwhile.",
+            actions=("index again to go on: what has been embedded stays in the cache", "see docs/embedders.md"),
+            retryable=retryable,
+        )
+
+
+def _asked_to_wait(header: str | None) -> float | None:
+    """Seconds that a service asks to wait, as a number or as a date; None when it says nothing that can be read."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if seconds == seconds else None  # noqa: PLR0124 - a header may say "nan"

@@ -1,0 +1,191 @@
+"""Vectors of passages, through the cache, and of queries (features C1, I6, I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from speckit_memory.memory.models.embedders.protocol import Embedder, PoolingModel, Provenance, Stamped, TokenModel
+from speckit_memory.memory.models.embedders.static import StaticEmbedder
+from speckit_memory.memory.parsing.markdown.anchors import without_tags
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables.vectors import embedding_cache, embedding_models
+from speckit_memory.memory.store.tables.vectors.embedding_models import Stamp
+from speckit_memory.memory.store.tables.words import token_sets
+from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
+
+TITLE_REPEATS = 3
+"""How often the title stands before each passage in a mean of tokens: it weighs more than a passage's own words
+(measured). A model that reads sentences sees it once."""
+
+
+GROUP = 64
+GROUP_CHARACTERS = 50_000
+"""Texts that are embedded at a time, and about how many characters of them."""
+
+
+def embedding_text(title: str, heading: str, text: str, repeats: int = TITLE_REPEATS) -> str:
+    """What is embedded for a passage: the title of its document, the headings above it, then its words."""
+    return "\n".join([*[title] * (repeats if title else 0), *([heading] if heading else []), without_tags(text)])
+
+
+def title_repeats(embedder: Embedder) -> int:
+    """How often this model is to see a title."""
+    return TITLE_REPEATS if isinstance(embedder, PoolingModel) else 1
+
+
+def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dict[int, str]:
+    """What is embedded of each of these passages, by its id; of one that is gone, nothing."""
+    found = rows(
+        connection,
+        "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
+        "JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(?))",
+        (integers(chunks),),
+    )
+    return {chunk: embedding_text(title, heading, text, repeats) for chunk, title, heading, text in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors in the order of their texts, shape (n, dimensions), and what has to be noted in the cache.
+
+    `tokens` are the distinct token numbers of each text, ascending, as cut by `token_model_id`; None when the embedder
+    knows no tokens. `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
+    """
+
+    rows: Vectors
+    tokens: list[Tokens] | None
+    token_model_id: str
+    computed: dict[str, Vectors]
+    used: tuple[str, ...]
+    provenance: Provenance | None = None
+
+    def note(self, txn: Transaction, model_id: str, now: float) -> None:
+        """Writes to the cache what this run has learned about it, and what its model is.
+
+        Raises E002 for tokens that the store cannot take.
+        """
+        if self.provenance and self.rows.size:
+            embedding_models.note(txn, Stamp(model_id, *self.provenance, self.rows.shape[1]), now)
+        if self.tokens:
+            token_sets.claim(txn, self.token_model_id)
+        embedding_cache.store(txn, model_id, self.computed, now)
+        embedding_cache.touch(txn, model_id, self.used, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """The passages of one document: hashes of what is embedded of them, their vectors, shape (n, dimensions), and the
+    distinct token numbers of each, ascending."""
+
+    hashes: tuple[str, ...]
+    rows: Vectors
+    tokens: list[Tokens]
+
+
+def document_texts(document: Document, embedder: Embedder) -> list[str]:
+    """What is embedded of each passage of a document by this model."""
+    title = "" if document.title == document.key else document.title
+    repeats = title_repeats(embedder)
+    return [embedding_text(title, chunk.heading, chunk.text, repeats) for chunk in document.chunks]
+
+
+def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) -> list[Passages]:
+    """The passages of documents, given what is embedded of each."""
+    texts = [text for document in documents for text in document]
+    sequences = embedder.tokenise(texts)
+    rows = embedder.pool_documents(sequences)
+    found, start = [], 0
+    for document in documents:
+        end = start + len(document)
+        hashes = tuple(sha256(text.encode()).hexdigest() for text in document)
+        found.append(Passages(hashes, rows[start:end], [np.unique(sequence) for sequence in sequences[start:end]]))
+        start = end
+    return found
+
+
+def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[Passages]) -> Embedded:
+    """As `embed`, where vectors and tokens have been found already; those in the cache go before them."""
+    hashes = [each for document in passages for each in document.hashes]
+    if not hashes:
+        return Embedded(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
+    rows = np.concatenate([document.rows for document in passages])
+    cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
+    for at, key in enumerate(hashes):
+        if key in cached:
+            rows[at] = cached[key]
+    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
+    tokens = [each for document in passages for each in document.tokens]
+    return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
+
+
+def embed(
+    connection: Connection,
+    embedder: Embedder,
+    texts: Iterable[str],
+    keep: Callable[[Mapping[str, Vectors]], None] | None = None,
+) -> Embedded:
+    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing itself.
+
+    Texts are taken in groups, so that few of them, and of what a tokeniser makes of them, are held at a time. `keep`
+    is given the new vectors of each group, by hash, and puts them into the cache: they are in use then, as if they had
+    been there, whatever becomes of the next group.
+    """
+    waiting = iter(texts)
+    hashes: list[str] = []
+    tokens: list[Tokens] | None = [] if isinstance(embedder, TokenModel) else None
+    cached: dict[str, Vectors] = {}
+    computed: dict[str, Vectors] = {}
+    while group := _group(waiting):
+        keys = [sha256(text.encode()).hexdigest() for text in group]
+        cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
+        missing = {key: at for at, key in enumerate(keys) if key not in cached and key not in computed}
+        sequences = embedder.tokenise(group) if isinstance(embedder, TokenModel) else None
+        if sequences is not None and isinstance(embedder, PoolingModel):
+            found = embedder.pool_documents([sequences[at] for at in missing.values()])
+        elif missing:
+            found = embedder.embed_documents([group[at] for at in missing.values()])
+        else:
+            found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
+        new = dict(zip(missing, found, strict=True))
+        if keep is None:
+            computed |= new
+        elif new:
+            keep(new)
+            cached |= new
+        hashes += keys
+        if tokens is not None and sequences is not None:
+            tokens += [np.unique(sequence) for sequence in sequences]
+    vectors = cached | computed
+    rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
+    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # each is held once
+    token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
+    return Embedded(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
+
+
+def _provenance(embedder: Embedder) -> Provenance | None:
+    return embedder.provenance if isinstance(embedder, Stamped) else None
+
+
+def _group(texts: Iterator[str]) -> list[str]:
+    group: list[str] = []
+    characters = 0
+    while len(group) < GROUP and characters < GROUP_CHARACTERS and (text := next(texts, None)) is not None:
+        group.append(text)
+        characters += len(text)
+    return group
+
+
+def weighted_query(model: PoolingModel, tokens: Tokens, rarity: Callable[[Ids], Column]) -> Vectors:
+    """The unit vector of a query of these tokens, shape (dimensions,).
+
+    The model's own weights of tokens are those of the language at large; in a query each is multiplied by the square
+    root of its inverse document frequency `rarity`, which is what it is worth in this store. The vectors of passages
+    stay free of it and never go stale.
+    """
+    return model.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

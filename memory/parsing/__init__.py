@@ -1,0 +1,1 @@
+"""What documents say: words, keys, dates, links, titles and passages."""

@@ -1,0 +1,1 @@
+"""What a document declares about itself: front matter, metadata, causal links."""

@@ -1,0 +1,197 @@
+"""Links that a document declares to others (feature I3), in its front matter or in a `causalLinks:` block of its text.
+
+docs/decisions/0006-link-vocabulary.md explains what each word becomes.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+from speckit_memory.config.yaml.reader import Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.errors import Problem, Where, nearest
+from speckit_memory.memory.parsing.limits import (
+    LONGEST_FRONT_MATTER,
+    LONGEST_TARGET,
+    MOST_LINK_BLOCKS,
+    MOST_LINKS,
+    Limits,
+    over,
+)
+from speckit_memory.memory.store.records import Link, Relation
+from speckit_memory.memory.store.tables.graph.link_targets import last_part, meant
+
+WEAK = 0.5
+"""Strength of links that state a connection without a cause."""
+
+
+class Meaning(NamedTuple):
+    """The edge that a word declares; `reverse` when the declared memory is its source."""
+
+    relation: Relation
+    strength: float = 1.0
+    reverse: bool = False
+
+
+VOCABULARY: dict[str, Meaning] = {
+    "caused_by": Meaning(Relation.CAUSED, reverse=True),
+    "blocks": Meaning(Relation.ENABLED, WEAK),
+    "related_to": Meaning(Relation.SUPPORTS, WEAK),
+    **{relation.value: Meaning(relation) for relation in Relation},
+}
+
+LONGEST_EVIDENCE = 2000
+"""Characters of what a link says of itself."""
+OF_A_LINK = ("target", "strength", "evidence")
+"""The keys of a link that says more than its target."""
+_BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
+_LONGEST_BLOCK = 20_000
+_YAML_FENCE = re.compile(r"```ya?ml[ \t]*\n(?!---)")
+_NEXT = ("write the whole key of the memory", "index the document that is meant")
+
+
+def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
+    """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them.
+
+    A target may be a mapping with the keys `OF_A_LINK`. Each link comes with the place of its target.
+    """
+    links: dict[Link, Where] = {}
+    problems: list[Problem] = []
+    match node:
+        case Scalar(value=None):
+            return {}, []
+        case Mapping(entries=entries):
+            pass
+        case _:
+            return {}, [Problem("E090", "causalLinks must map relations to lists of memories", where=node.where)]
+    for entry in entries:
+        meaning = VOCABULARY.get(entry.key)
+        if meaning is None:
+            hint = nearest(entry.key, VOCABULARY)
+            problems.append(Problem("E090", f"'{entry.key}' is not a causal relation", hint, where=entry.where))
+            continue
+        values = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+        for value in values:
+            match value:
+                case Scalar(value=str() as text) if text.strip():
+                    target = text.strip()
+                    if len(target) > LONGEST_TARGET:
+                        problems.append(over("target", value.where))
+                        continue
+                    link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
+                    links.setdefault(link, value.where)
+                case Mapping() if value.get("target"):
+                    described = _described(entry.key, meaning, value, problems)
+                    if described is not None:
+                        links.setdefault(described, value.where)
+                case Scalar(value=None | ""):
+                    pass
+                case _:
+                    message = f"'{entry.key}' must name memories by key, path or file name"
+                    problems.append(Problem("E090", message, where=value.where))
+    return links, problems
+
+
+def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Problem]) -> Link | None:
+    """The link of a mapping with the keys `OF_A_LINK`, which has a target; None where what it says is wrong."""
+    said = {each.key: each for each in node.entries}
+    wrong = [
+        Problem("E090", f"'{each.key}' is no key of a link", nearest(each.key, OF_A_LINK), where=each.where)
+        for each in node.entries
+        if each.key not in OF_A_LINK
+    ]
+    values = {name: plain(said[name].value) if name in said else None for name in OF_A_LINK}
+    target, strength, evidence = (values[name] for name in OF_A_LINK)
+    if not isinstance(target, str) or not target.strip():
+        wrong.append(Problem("E090", "the target of a link must be a key, path or file name", where=node.where))
+    elif len(target.strip()) > LONGEST_TARGET:
+        wrong.append(over("target", said["target"].value.where))
+    if strength is not None and (isinstance(strength, bool) or not isinstance(strength, int | float)):
+        wrong.append(Problem("E090", "the strength of a link must be a number", where=said["strength"].where))
+    elif isinstance(strength, int | float) and not 0 <= strength <= 1:
+        wrong.append(Problem("E090", "the strength of a link must be from 0 to 1", where=said["strength"].where))
+    if isinstance(evidence, list | dict) or len(str(evidence)) > LONGEST_EVIDENCE:
+        message = f"the evidence of a link must be a text of at most {LONGEST_EVIDENCE:,} characters"
+        wrong.append(Problem("E090", message, where=said["evidence"].where))
+    problems += wrong
+    if wrong or not isinstance(target, str):
+        return None
+    told = "" if evidence is None else str(evidence).strip()
+    value = meaning.strength if not isinstance(strength, int | float) else float(strength)
+    return Link(meaning.relation, target.strip(), value, told or f"{word}: {target.strip()}", meaning.reverse)
+
+
+def body_links(
+    text: str, file: str, first_line: int = 1, limits: Limits | None = None
+) -> tuple[dict[Link, Where], list[Problem]]:
+    """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence, or
+    among the keys of a fence of YAML below a heading that speaks of metadata.
+
+    Each comes with the place of its target. `first_line` is the number of the text's first line in the file. More
+    blocks or links than a document may have are noted among the `limits`, and not read.
+    """
+    links: dict[Link, Where] = {}
+    problems: list[Problem] = []
+    line, counted, blocks, characters, looked_back = first_line, 0, 0, 0, 0
+    for match in _BLOCK.finditer(text) if "inks:" in text else ():
+        previous = text[text.rfind("\n", 0, max(match.start() - 1, 0)) + 1 : match.start()].strip()
+        if previous and not previous.startswith(("```", "~~~")) and not previous.endswith("-->"):
+            looked_back += 1
+            if looked_back > MOST_LINK_BLOCKS or not _in_metadata(text, match.start()):
+                continue  # in the middle of other keys: an example of front matter
+        blocks += 1
+        if blocks > MOST_LINK_BLOCKS or characters > LONGEST_FRONT_MATTER or len(links) > MOST_LINKS:
+            (limits or Limits()).note("link block", text, match.start())
+            break
+        block = [match[0]]
+        for following in text[match.end() + 1 : match.end() + _LONGEST_BLOCK].split("\n"):
+            content = following.lstrip()
+            if not content or not (len(following) - len(content) > len(match[1]) or content.startswith("- ")):
+                break
+            block.append(following)
+        line, counted = line + text.count("\n", counted, match.start()), match.start()
+        characters += sum(map(len, block))
+        indented = "\n".join(block)  # by blanks it is YAML as it stands, with its own columns
+        node, found = read(textwrap.dedent(indented) if "\t" in match[1] else indented, file, line)
+        problems += found
+        if isinstance(node, Mapping):
+            declared, found = declared_links(node.entries[0].value)
+            links |= declared
+            problems += found
+    return links, problems
+
+
+def _in_metadata(text: str, offset: int) -> bool:
+    """Whether a place is among the keys of a fence of YAML below a heading that speaks of metadata.
+
+    Templates of sessions keep their metadata so. A fence that begins with a line --- shows front matter instead.
+    """
+    fence = text.rfind("\n```", max(0, offset - _LONGEST_BLOCK), offset)
+    opening = _YAML_FENCE.match(text, fence + 1) if fence >= 0 else None
+    if opening is None or opening.end() > offset:
+        return False
+    heading = text.rfind("\n#", max(0, fence - _LONGEST_BLOCK), fence + 1)
+    return heading >= 0 and "metadata" in text[heading : text.find("\n", heading + 1)].casefold()
+
+
+def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Problem]:
+    """What is to be said of targets that mean no memory, or several; `keys` are all stored.
+
+    The file of a target's place is the key of the document that declares it.
+    """
+    by_name: dict[str, set[str]] = {}
+    problems: list[Problem] = []
+    for target, where in targets:
+        if not by_name:
+            for key in keys:
+                by_name.setdefault(last_part(key), set()).add(key)
+        found = meant(target, where.file, by_name.get(last_part(target), ()))
+        if not found:
+            hint = "The link is kept, and holds as soon as that memory is stored."
+            problems.append(Problem("E090", f"'{target}' names no memory", hint, _NEXT, where))
+        elif len(found) > 1:
+            hint = f"It may mean {', '.join(found[:3])}{' and others' if len(found) > 3 else ''}."
+            problems.append(Problem("E090", f"'{target}' names {len(found)} memories", hint, _NEXT, where))
+    return problems

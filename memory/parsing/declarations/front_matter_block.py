@@ -1,0 +1,162 @@
+"""The block at the head of a document that declares something about it: where it lies, and the values in it.
+
+YAML stands between lines of three dashes, TOML between lines of three plus signs; blank lines may stand above either.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import date, time
+from typing import Literal
+
+from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, read
+from speckit_memory.errors import Problem, Where
+
+MOST_GROUPS = 500
+"""Keys with their lines that are read one by one where they cannot be read together."""
+
+_OPENING = re.compile(r"(?:[ \t]*+\n)*+(---|\+\+\+)[ \t]*\n")
+_CLOSING = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE),
+    "+++": re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE),
+}
+_KEY = re.compile(r"^(?![#\s]|-[ \t])", re.MULTILINE)
+"""The beginning of a line that begins a key and is none of a list."""
+_TEXT_LINE = re.compile(r"(title|description):[ \t]+(\S[^\n]*?)[ \t]*\n?\Z")
+_TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_TOML_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block by the offsets of its first line and of the line that closes it; the text of the document begins at
+    `body_start`. `first_line` is the number of its first line."""
+
+    form: Literal["yaml", "toml"]
+    start: int
+    end: int
+    body_start: int
+    first_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a block declares, and what in it is wrong. `node` is None where nothing is declared or can be read; the
+    keys in the lines `lost` were left out."""
+
+    node: Node | None
+    problems: list[Problem]
+    lost: tuple[int, ...] = ()
+
+
+def find_block(text: str) -> Block | None:
+    """The block that a text begins with; one that is not closed is none. Line ends must be "\\n"."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING[opening[1]].search(text, opening.end()) if opening else None
+    if not opening or not closing:
+        return None
+    body_start = min(closing.end() + 1, len(text))
+    first_line = text.count("\n", 0, opening.end()) + 1
+    form: Literal["yaml", "toml"] = "yaml" if opening[1] == "---" else "toml"
+    return Block(form, opening.end(), closing.start(), body_start, first_line)
+
+
+def opening_end(text: str) -> int:
+    """Where the line behind a line that opens a block begins, -1 where there is none."""
+    opening = _OPENING.match(text)
+    return opening.end() if opening else -1
+
+
+def read_block(text: str, block: Block, file: str) -> Declared:
+    """The values of a block. A line of YAML that cannot be read is told, and does not keep the others from counting."""
+    said = text[block.start : block.end]
+    if block.form == "toml":
+        return _read_toml(said, file, block.first_line)
+    node, problems = read(said, file, first_line=block.first_line)
+    if node is None and problems:
+        return _read_by_keys(said, file, block.first_line, problems)
+    return Declared(node, problems)
+
+
+def toml_key_lines(said: str) -> dict[str, int]:
+    """The line, from 0, that each key of TOML outside its tables begins in."""
+    table = _TOML_TABLE.search(said)
+    lines = said[: table.start() if table else len(said)].split("\n")
+    found = [(re.match(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=", line), number) for number, line in enumerate(lines)]
+    return {match[1]: number for match, number in reversed(found) if match}
+
+
+def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]) -> Declared:
+    """What can be read of YAML that is broken as a whole, for the reasons `problems`: key by key."""
+    starts = [match.start() for match in _KEY.finditer(said) if match.start() < len(said)]
+    if not starts or len(starts) > MOST_GROUPS:
+        return Declared(None, problems)
+    if said[: starts[0]].strip():
+        starts.insert(0, 0)
+    entries: list[Entry] = []
+    told: list[Problem] = []
+    lost: list[int] = []
+    for start, end in zip(starts, [*starts[1:], len(said)], strict=True):
+        line = first_line + said.count("\n", 0, start)
+        node, found = read(said[start:end], file, first_line=line)
+        text = _TEXT_LINE.match(said[start:end]) if not isinstance(node, Mapping) else None
+        if text:
+            where = Where(file, line, text.start(2) + 1)
+            entries.append(Entry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
+            message = f"line {line} is not valid YAML, and counts as the text '{text[2][:80]}'"
+            told.append(Problem("E099", message, where=where))
+        elif isinstance(node, Mapping):
+            entries += [entry for entry in node.entries if all(entry.key != other.key for other in entries)]
+            told += found
+        elif found:
+            lost.append(line)
+            told.append(Problem("E099", f"line {line} is left out: {found[0].message}", where=found[0].where))
+    node = Mapping(tuple(entries), Where(file, first_line, 1)) if entries else None
+    return Declared(node, told if entries else problems, tuple(lost))
+
+
+class _Float(float):
+    """A number that knows how it was written."""
+
+    text = ""
+
+
+def _as_written(text: str) -> float:
+    number = _Float(text)
+    number.text = text
+    return number
+
+
+def _read_toml(said: str, file: str, first_line: int) -> Declared:
+    try:
+        values = tomllib.loads(said, parse_float=_as_written)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        place = _TOML_PLACE.search(str(error))
+        line, column = (int(place[1]), int(place[2])) if place else (1, 1)
+        message = f"not valid TOML: {_TOML_PLACE.sub('', str(error)).strip() or 'nested too deeply'}"
+        return Declared(None, [Problem("E090", message, where=Where(file, first_line + line - 1, column))])
+    lines = toml_key_lines(said)
+    entries = []
+    for key, value in values.items():
+        where = Where(file, first_line + lines.get(key, 0), 1)
+        entries.append(Entry(key, where, _node(value, where)))
+    return Declared(Mapping(tuple(entries), Where(file, first_line, 1)) if entries else None, [])
+
+
+def _node(value: object, where: Where) -> Node:
+    match value:
+        case dict():
+            return Mapping(tuple(Entry(str(key), where, _node(item, where)) for key, item in value.items()), where)
+        case list():
+            return Sequence(tuple(_node(item, where) for item in value), where)
+        case date() | time():
+            return Scalar(value.isoformat(), where, value.isoformat())
+        case bool():
+            return Scalar(value, where, "true" if value else "false")
+        case _Float():
+            return Scalar(float(value), where, value.text)
+        case int() | str():
+            return Scalar(value, where, str(value))
+    raise AssertionError(value)  # TOML has no other values

@@ -1,0 +1,1 @@
+"""Markdown: blocks, titles, anchors and passages."""

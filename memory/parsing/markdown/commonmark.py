@@ -1,0 +1,403 @@
+"""The block structure of a Markdown text, as CommonMark with tables has it: what titles, passages, anchors and edits
+are found by.
+
+Tests hold the reader against a full parser. Reading line by line takes time in proportion to the text and memory for
+one block, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from speckit_memory.memory.parsing.markdown.html_blocks import HTML, HTML_END
+
+LeafKind = Literal["heading", "fence", "table", "code", "html", "paragraph", "other"]
+"""`code` is indented, `other` a thematic break or the mark of a container without text."""
+
+LONGEST_HEADING = 4000
+"""Characters of a heading that are looked at."""
+LONGEST_DELIMITER = 20_000
+"""Characters of the line below the head of a table. A wider table is text: it could not stay whole anyway."""
+_MISSING_CELLS = 65_536
+"""So many cells may the rows of a table lack altogether; the row that lacks more ends it."""
+MOST_NESTED = 100
+"""Quotations and list items within one another; the marks of further ones are text."""
+
+_TRIMMED = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+_PLAIN = re.compile(r"(?:(?:[^\W\d_]|\d{1,9}(?![\d.)]))[^\n]*+(?:\n|\Z))++(?=[ \t]*+(?:\n|\Z))")
+"""A paragraph that no line of can be anything else: each begins with a letter or a number that counts nothing, and a
+blank line follows. In one step, as most texts are made of little else."""
+_BLANKS = re.compile(r"[ \t\n]*")
+_HEADING = re.compile(r"(#{1,6})(?=[ \t\n]|\Z)")
+_FENCE = re.compile(r"(`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)")
+_FENCE_END = {sign: re.compile(rf"^ {{0,3}}({sign}{{3,}}+)[ \t]*$", re.MULTILINE) for sign in "`~"}
+_FENCE_CLOSED = {sign: re.compile(rf"({sign}{{3,}}+)[ \t]*(?:\n|\Z)") for sign in "`~"}
+_UNDERLINE = re.compile(r"(?:(=++)|-++)[ \t]*+(?:\n|\Z)")
+_BREAK = re.compile(r"([-*_])[ \t]*+(?:\1[ \t]*+){2,}+(?:\n|\Z)")
+_ITEM = re.compile(r"(?:[-+*]|(\d{1,9})[.)])(?=[ \t\n]|\Z)")
+_DELIMITER = re.compile(r"([|:]|-(?![ \t]))[-:|\t ]++(?:\n|\Z)")
+_ALIGNMENT = re.compile(r":?-+:?")
+
+_TITLE = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"
+_REFERENCE = re.compile(
+    r"[ \t]*+\[(?=[^\]]*[^\]\s])(?:[^\[\]\\]|\\.){1,999}+\]:[ \t]*+\n?[ \t]*+"
+    r"(?:<(?:[^<>\\\n]|\\.)*+>|(?!<)[^\s\x00-\x1f]++)"
+    rf"(?:(?:[ \t]++|[ \t]*+\n[ \t]*+)(?:{_TITLE})[ \t]*+(?:\n|\Z)|[ \t]*+(?:\n|\Z))",
+    re.DOTALL,
+)
+"""A definition of a link at the beginning of a paragraph: nothing of it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A block that holds no others, with the whole lines that it takes. `depth` counts the quotations and list items
+    around it. `form` is the kind of HTML, or the signs that open fenced code."""
+
+    kind: LeafKind
+    start: int
+    end: int
+    depth: int = 0
+    level: int = 0
+    heading: str = ""
+    form: str = ""
+
+
+def leaves(text: str) -> Iterator[Leaf]:
+    """The blocks without blocks in them, in order, those of quotations and lists as well. What is between two of them
+    is blank. Line ends must be "\\n"."""
+    return _Reader(text).leaves()
+
+
+class _Container:
+    """An open quotation, or an item of a list: its lines are indented by so many columns, 0 for a quotation."""
+
+    __slots__ = ("empty", "indent")
+
+    def __init__(self, indent: int, *, empty: bool = False) -> None:
+        self.indent = indent
+        self.empty = empty
+        """Nothing stands in the item yet: a blank line ends it."""
+
+
+class _Reader:
+    """Reads line by line. The leaf that is open has the kind `kind`, "" for none."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.containers: list[_Container] = []
+        self.done: list[Leaf] = []
+        self.kind: LeafKind | Literal[""] = ""
+        self.start = self.stop = 0
+        self.form = ""
+        """The kind of HTML, or the signs that open fenced code."""
+        self.missing = self.columns = 0
+        """Of a table: the cells that its rows lack, and those of its head."""
+        self.last_line = self.last_sign = 0
+        """The last line of a paragraph: where it begins, and where its text does, -1 when that is indented as code."""
+        # how far a line is read: the column, the width of the blanks that follow, and the sign behind them
+        self.column = self.indent = self.sign = 0
+
+    def leaves(self) -> Iterator[Leaf]:
+        """All leaves."""
+        text, size = self.text, len(self.text)
+        at = 0
+        while at < size:
+            line = _next_line_with_text(text, at)
+            if line > at:
+                if self.kind or self.containers:
+                    self._blank_lines()
+                at = line
+            if at < size:
+                if not (self.kind or self.containers) and (plain := _PLAIN.match(text, at)):
+                    yield from self.done
+                    self.done.clear()
+                    yield Leaf("paragraph", at, plain.end())
+                    at = plain.end()
+                    continue
+                end = _line_end(text, at)
+                if not self.containers and self.kind in ("", "paragraph") and text[at].isalpha():
+                    if not self.kind:  # most lines of most texts
+                        self._open("paragraph", at, end)
+                    self.last_line = self.last_sign = at
+                    self.stop = at = end
+                    continue
+                at = self._line(at, end)
+            yield from self.done
+            self.done.clear()
+        self._close()
+        yield from self.done
+
+    def _blank_lines(self) -> None:
+        for depth, container in enumerate(self.containers):
+            if container.empty or not container.indent:
+                self._leave(depth)
+                return
+        if self.kind not in ("fence", "code") and not (self.kind == "html" and self.form in HTML_END):
+            self._close()
+
+    def _line(self, start: int, end: int) -> int:
+        """Reads the line, which is not blank; returns where the next one to be read begins."""
+        depth = self._enter(start, end)
+        if depth < len(self.containers) and self.kind != "paragraph":
+            self._leave(depth)
+        if depth == len(self.containers) and self._continued(end):
+            return self.stop
+        if self._at_end(end):  # there are marks of containers alone
+            self._leave(depth)
+            self._close()
+            self.done.append(Leaf("other", start, end, depth))
+            return end
+        return self._begun(start, end, depth)
+
+    def _enter(self, start: int, end: int) -> int:
+        """Reads the marks of the open containers; returns how many of them go on."""
+        self._look(start, 0, end)
+        for depth, container in enumerate(self.containers):
+            if not container.indent:
+                if self.indent > 3 or not self.text.startswith(">", self.sign):
+                    return depth
+                self._pass_quotation_mark(end)
+            elif self._at_end(end):
+                if container.empty:
+                    return depth
+            elif self.indent < container.indent:
+                return depth
+            else:
+                self._indented_by(container.indent)
+        return len(self.containers)
+
+    def _continued(self, end: int) -> bool:
+        """Whether the line goes on with code or HTML, which then ends behind it unless it goes on further."""
+        blank = self._at_end(end)
+        if self.kind == "fence":
+            sign = self.form[0]
+            closing = _FENCE_CLOSED[sign].match(self.text, self.sign, end) if self.indent < 4 else None
+            self.stop = end
+            if closing and len(closing[1]) >= len(self.form):
+                self._close()
+            return True
+        if self.kind == "html":
+            if blank and self.form not in HTML_END:
+                return False
+            self.stop = end
+            if self.form in HTML_END and HTML_END[self.form].search(self.text, self.sign, end):
+                self._close()
+            return True
+        if self.kind == "code":
+            if blank or self.indent > 3:
+                self.stop = end
+                return True
+            self._close()
+        return False
+
+    def _begun(self, start: int, end: int, depth: int) -> int:
+        """Reads what begins in the line, the containers on the way included; returns where the next line begins."""
+        text = self.text
+        goes_on = self.kind == "paragraph" and depth == len(self.containers)
+        if goes_on and self._tabulated(end):
+            return end
+        while self.indent < 4:
+            sign = text[self.sign]
+            if sign == ">" and depth < MOST_NESTED:
+                self._enclose(depth, _Container(0))
+                self._pass_quotation_mark(end)
+            elif sign == "#" and (heading := _HEADING.match(text, self.sign, end)):
+                self._leave(depth)
+                self._open("heading", start, end)
+                self._close(level=len(heading[1]), heading=_without_tail(text[heading.end() : end]))
+                return end
+            elif sign in "`~" and (fence := _FENCE.match(text, self.sign, end)):
+                self._leave(depth)
+                self._open("fence", start, end, fence[1])
+                return end if depth else self._end_of_fence(end)
+            elif (
+                sign == "<"
+                and (html := HTML.match(text, self.sign, end))
+                and not (html["tag"] and self.kind in ("paragraph", "table"))
+            ):
+                self._leave(depth)
+                self._open("html", start, end, str(html.lastgroup))
+                ending = HTML_END.get(self.form)
+                if ending and ending.search(text, self.sign, end):
+                    self._close()
+                return end
+            elif (
+                goes_on
+                and sign in "=-"
+                and (line := _UNDERLINE.match(text, self.sign, end))
+                and self._titled(1 if line[1] else 2, start, end)
+            ):
+                return end
+            elif sign in "-*_" and _BREAK.match(text, self.sign, end):
+                self._leave(depth)
+                self._open("other", start, end)
+                self._close()
+                return end
+            elif (
+                depth < MOST_NESTED
+                and (item := _ITEM.match(text, self.sign, end))
+                and not (goes_on and (not text[item.end() : end].strip(" \t\n") or int(item[1] or 1) != 1))
+            ):
+                self._begin_item(depth, item.end() - self.sign, end)
+            else:
+                break
+            goes_on = False
+            depth += 1
+            if self._at_end(end):
+                self.done.append(Leaf("other", start, end, depth))
+                return end
+        if self.kind == "paragraph":
+            self.last_line, self.last_sign, self.stop = start, self.sign if self.indent < 4 else -1, end
+        elif self.indent > 3:
+            self._leave(depth)
+            self._open("code", start, end)
+        elif self.kind == "table" and self._row(start, end):
+            self.stop = end
+        else:
+            self._leave(depth)
+            self._open("paragraph", start, end)
+            self.last_line, self.last_sign = start, self.sign
+        return end
+
+    def _tabulated(self, end: int) -> bool:
+        """Makes the head of a table of the last line of the open paragraph where a line of dashes stands below it."""
+        near = self.indent < 4 and self.last_sign >= 0
+        delimiter = _DELIMITER.match(self.text, self.sign, end) if near else None
+        self.columns = _columns(delimiter, self.text[self.last_sign : self.stop]) if delimiter else 0
+        if self.columns:
+            self.stop = self.last_line
+            if self.start == self.stop:
+                self.kind = ""
+            self._open("table", self.last_line, end)
+            self.missing = 0
+        return self.columns > 0
+
+    def _row(self, start: int, end: int) -> bool:
+        row = self.text[start:end].strip(_TRIMMED)
+        self.missing += self.columns - _cells(row)
+        return bool(row) and self.missing <= _MISSING_CELLS
+
+    def _titled(self, level: int, start: int, end: int) -> bool:
+        """Makes a heading of the open paragraph; not where nothing but definitions of links stands in it."""
+        text, began = self.text, self.start
+        while definition := _REFERENCE.match(text, began, start):
+            began = definition.end()
+        if began >= start:
+            return False
+        if began > self.start:
+            self.done.append(Leaf("paragraph", self.start, began, len(self.containers)))
+        self.kind, self.start, self.stop = "heading", began, end
+        self._close(level=level, heading=text[began : min(start, began + LONGEST_HEADING)].strip(_TRIMMED))
+        return True
+
+    def _begin_item(self, depth: int, width: int, end: int) -> None:
+        outer = self.indent
+        self._pass(width, end)
+        blank = self._at_end(end)
+        inner = 1 if blank or self.indent > 4 else self.indent
+        self._enclose(depth, _Container(outer + width + inner, empty=blank))
+        self._indented_by(inner)
+
+    def _enclose(self, depth: int, container: _Container) -> None:
+        self._leave(depth)
+        self._close()
+        self._fill()
+        self.containers.append(container)
+
+    def _pass_quotation_mark(self, end: int) -> None:
+        self._pass(1, end)
+        self._indented_by(1)
+
+    def _pass(self, width: int, end: int) -> None:
+        """Passes a mark of so many signs, and finds the next one."""
+        self._look(self.sign + width, self.column + self.indent + width, end)
+
+    def _indented_by(self, columns: int) -> None:
+        """Passes blanks, of a tab so many columns of it, as far as there are any."""
+        passed = min(columns, self.indent)
+        self.column += passed
+        self.indent -= passed
+
+    def _look(self, at: int, column: int, end: int) -> None:
+        """Finds the first sign from a place on, which lies in that column, and how wide the blanks before it are."""
+        text, self.column = self.text, column
+        while at < end and (sign := text[at]) in " \t":
+            column += 4 - column % 4 if sign == "\t" else 1
+            at += 1
+        self.sign, self.indent = at, column - self.column
+
+    def _at_end(self, end: int) -> bool:
+        return self.sign == end or self.text[self.sign] == "\n"
+
+    def _leave(self, depth: int) -> None:
+        """Closes the containers below a depth, and the leaf in them."""
+        if depth < len(self.containers):
+            self._close()
+            del self.containers[depth:]
+
+    def _fill(self) -> None:
+        if self.containers:
+            self.containers[-1].empty = False
+
+    def _open(self, kind: LeafKind, start: int, end: int, form: str = "") -> None:
+        self._close()
+        self._fill()
+        self.kind, self.start, self.stop, self.form = kind, start, end, form
+
+    def _close(self, *, level: int = 0, heading: str = "") -> None:
+        if self.kind:
+            depth = len(self.containers)
+            self.done.append(Leaf(self.kind, self.start, self.stop, depth, level, heading, self.form))
+            self.kind = ""
+
+    def _end_of_fence(self, at: int) -> int:
+        for closing in _FENCE_END[self.form[0]].finditer(self.text, at):
+            if len(closing[1]) >= len(self.form):
+                self.stop = min(closing.end() + 1, len(self.text))
+                self._close()
+                return self.stop
+        self.stop = len(self.text)
+        return self.stop
+
+
+def _without_tail(heading: str) -> str:
+    """The text of a heading without the number signs that may close it."""
+    heading = heading.rstrip(" \t\n")
+    opened = heading.rstrip("#")
+    return (opened if opened.endswith((" ", "\t")) else heading).strip(_TRIMMED)[:LONGEST_HEADING].rstrip(_TRIMMED)
+
+
+def _columns(delimiter: re.Match[str], head: str) -> int:
+    """The number of columns that a line of dashes declares, 0 where the head of the table has others."""
+    if "|" not in head or len(delimiter[0]) > LONGEST_DELIMITER:
+        return 0
+    cells = [cell.strip(" \t") for cell in delimiter[0].strip(" \t\n").split("|")]
+    named = [cell for cell in cells if cell]
+    if not all(cells[1:-1]) or not all(map(_ALIGNMENT.fullmatch, named)):
+        return 0
+    return len(named) if len(named) == _cells(head.strip(_TRIMMED)) else 0
+
+
+def _cells(row: str) -> int:
+    """The number of cells of a row: those between bars that no backslash stands before."""
+    cells = row.count("|") - row.count("\\|") + 1
+    cells -= row.startswith("|")
+    return cells - (cells > 0 and row.endswith("|") and not row.endswith("\\|"))
+
+
+def _line_end(text: str, at: int) -> int:
+    """The offset behind the line that an offset lies in."""
+    return text.find("\n", at) + 1 or len(text)
+
+
+def _next_line_with_text(text: str, at: int) -> int:
+    """The offset of the first line from `at` on, where a line begins, that is not blank; the end when there is none."""
+    blanks = _BLANKS.match(text, at)
+    end = blanks.end() if blanks else at
+    return end if end == len(text) else text.rfind("\n", at, end) + 1 or at

@@ -1,0 +1,66 @@
+"""Where a Markdown text can be cut into passages, and which of its blocks are headings or must stay whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from speckit_memory.memory.parsing.markdown.commonmark import Leaf, leaves
+
+Kind = Literal["heading", "whole", "text"]
+"""`whole`: fenced code and tables, which lose their meaning when they are cut."""
+
+_CODE = re.compile(r" {0,3}\t| {4}")
+_WHOLE = {"fence": re.compile(r" {0,3}(?:```|~~~)"), "table": re.compile(r" {0,3}[^ \t>]")}
+"""What stays whole, by the beginning of its first line: not within quotations, nor deep in lists."""
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+(?=[^\n])")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block from the offset `start` to the next block. `level` (1 to 6) and `heading` belong to headings."""
+
+    start: int
+    kind: Kind = "text"
+    level: int = 0
+    heading: str = ""
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks that a text is cut at, in order; they tile the text: the first begins at 0, each ends where the next
+    begins.
+
+    Headings are those of the text itself, not of its quotations and lists. Whatever follows text without a blank line
+    belongs to it, unless it is a heading or must stay whole. Line ends must be "\\n".
+    """
+    block, end, code, after_table = Block(0), 0, False, False
+    for leaf in leaves(text):
+        for start, stop in _paragraphs(text, leaf) if leaf.kind == "html" else ((leaf.start, leaf.end),):
+            indented = _CODE.match(text, start) is not None
+            if leaf.kind == "heading" and not leaf.depth:
+                following = Block(start, "heading", leaf.level, leaf.heading)
+            elif leaf.kind in _WHOLE and _WHOLE[leaf.kind].match(text, start):
+                following = Block(start, "whole")
+            elif (code and indented) or (
+                start == end and not code and (block.kind == "text" or (after_table and leaf.kind == "html"))
+            ):
+                end = stop
+                continue
+            else:
+                following = Block(start)
+            if start:
+                yield block
+            block, end, after_table = following, stop, leaf.kind == "table"
+            code = indented and block.kind == "text"
+    yield block
+
+
+def _paragraphs(text: str, leaf: Leaf) -> Iterator[tuple[int, int]]:
+    """The stretches of a leaf between blank lines."""
+    start = leaf.start
+    for blank in _BLANK_LINES.finditer(text, leaf.start, leaf.end):
+        yield start, blank.start() + 1
+        start = blank.end()
+    yield start, leaf.end

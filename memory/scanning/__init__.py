@@ -1,0 +1,1 @@
+"""The files of a workspace: found, selected, compared with what is stored."""

@@ -1,0 +1,221 @@
+"""What Git is told to ignore: `.gitignore` in every folder, `info/exclude` of the repository, the user's own file; and
+what only this product shall: `.speckitignore` in every folder.
+
+The patterns alone decide, also for a file that Git tracks in spite of them. They hold without a repository too: whoever
+writes a `.gitignore` does not want these files passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from errno import EFBIG, EINVAL, EISDIR, ENOENT, ENOTDIR
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.files.paths import is_file, is_there, named_path
+from speckit_memory.config.files.patterns import compiled, last_match
+from speckit_memory.config.files.regular_file import read_bytes, read_text
+from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.memory.parsing.encoding import decode
+from speckit_memory.memory.scanning import inside
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+NAME = ".gitignore"
+OWN_NAME = ".speckitignore"
+"""The same for this product alone. It goes before the file of Git beside it, and holds in repositories below it."""
+LARGEST = 1_000_000
+"""Bytes. What is larger was not written by hand, and is no list of patterns."""
+MOST_PATTERNS = 5_000
+"""Each is tried on every name. The longest lists that tools make have some hundreds."""
+LONGEST_PATTERN = 4096
+"""Characters: no path is longer."""
+SHOWN_OF_PATTERN = 80
+
+_NO_SUCH_FILE = (ENOENT, ENOTDIR, EISDIR, EINVAL)
+"""A folder or a named pipe of the name is no list of patterns, as for Git."""
+_EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PatternList:
+    """Patterns relative to the folder `base`. Each has a place, which reports name."""
+
+    base: str
+    patterns: tuple[str, ...]
+    places: tuple[str, ...]
+    own: bool = False
+    """Whether they come from a file of the product's own."""
+
+    @cached_property
+    def spec(self) -> GitIgnoreSpec:
+        """The patterns, compiled once."""
+        return compiled(self.patterns)
+
+    def verdict(self, path: str, is_folder: bool) -> tuple[bool | None, str]:
+        """Whether the last pattern that matches leaves the path out (True) or takes it (False), and that pattern."""
+        if not self.patterns:
+            return None, ""
+        at = last_match(self.spec, _relative(path, self.base), is_folder)
+        if at is None:
+            return None, ""
+        return self.spec.patterns[at].include, f"{self.places[at]}: {self.patterns[at]}"
+
+    def without_those_that_leave_out(self, folder: str) -> PatternList:
+        """The patterns that do not match a folder below the base, or one it lies in: it was asked for by name."""
+        relative = _relative(folder, self.base)
+        kept = [
+            (pattern, place)
+            for pattern, place in zip(self.patterns, self.places, strict=True)
+            if pattern.startswith("!") or not compiled([pattern]).match_file(relative + "/")
+        ]
+        return replace(self, patterns=tuple(p for p, _ in kept), places=tuple(place for _, place in kept))
+
+
+class IgnoreFiles:
+    """The lists in force in one folder; the last one goes before those above it."""
+
+    def __init__(self, root: Path, lists: Sequence[PatternList] = ()) -> None:
+        self._root = root
+        self._lists = tuple(lists)
+
+    @classmethod
+    def above(cls, folder: Path, root: Path, remarks: list[Problem]) -> IgnoreFiles:
+        """The lists that reach a folder of the workspace from above, without what would leave out the folder itself.
+
+        They begin with the repository that the folder is in, even when that is larger than the workspace.
+        """
+        parents = [*reversed(folder.parents)]
+        top = next((place for place in reversed(parents) if is_there(place / ".git")), root)
+        found = cls(root)
+        for parent in parents:
+            if parent.is_relative_to(top):
+                found = found.inside(parent, remarks)
+        return cls(root, [each.without_those_that_leave_out(str(folder)) for each in found._lists])
+
+    def inside(self, folder: Path, remarks: list[Problem]) -> IgnoreFiles:
+        """The lists in force inside a folder. A repository of its own begins anew. Adds what cannot be read."""
+        lists = self._lists
+        repository = folder / ".git"
+        if is_there(repository):
+            ours = (each for each in lists if each.own)
+            lists = (
+                *_of_user(folder, remarks),
+                *_read(git_folder(repository) / "info" / "exclude", folder, remarks),
+                *ours,
+            )
+        of_git = _read(folder / NAME, folder, remarks, self._root)
+        own = (replace(each, own=True) for each in _read(folder / OWN_NAME, folder, remarks, self._root))
+        return IgnoreFiles(self._root, (*lists, *of_git, *own))
+
+    def reason(self, path: str, is_folder: bool) -> str:
+        """The place and the pattern that leave a path out, "" when nothing does."""
+        for each in reversed(self._lists):
+            ignored, why = each.verdict(path, is_folder)
+            if ignored is not None:
+                return why if ignored else ""
+        return ""
+
+
+def git_folder(entry: Path) -> Path:
+    """The repository behind `.git`: itself, or what the file names that worktrees and submodules have instead."""
+    own = _named_in(entry, "gitdir:") if is_file(entry) else entry
+    return _named_in(own / "commondir", "") if is_file(own / "commondir") else own
+
+
+def is_linked_worktree(folder: Path) -> bool:
+    """Whether a folder is a further checkout of a repository that has another one: its files are there twice."""
+    entry = folder / ".git"
+    return is_file(entry) and is_file(_named_in(entry, "gitdir:") / "commondir")
+
+
+def _named_in(file: Path, prefix: str) -> Path:
+    try:
+        text = read_text(file, LARGEST, "surrogateescape").removeprefix(prefix).strip()
+    except OSError:
+        text = ""
+    return Path(os.path.normpath(file.parent / text))
+
+
+def _of_user(folder: Path, remarks: list[Problem]) -> Iterable[PatternList]:
+    """The user's list for all repositories: what `core.excludesFile` in `~/.gitconfig` names, or Git's default."""
+    try:
+        home = Path.home()
+        text = read_text(home / ".gitconfig", LARGEST, "replace")
+    except FileNotFoundError:
+        text = ""
+    except (OSError, RuntimeError):  # not to be read; no home at all
+        return ()
+    file = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore"
+    if named := _EXCLUDES_FILE.search(text):
+        try:
+            file = home / named_path(named[1], "core.excludesFile")
+        except SpeckitError as error:
+            remarks += error.problems
+            return ()
+    return _read(file, folder, remarks)
+
+
+def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = None) -> Iterable[PatternList]:
+    """The patterns of a file, none when there is no such file. What is no pattern is reported and left out.
+
+    A file that lies in the workspace `root` is not read through a link that leads out of it.
+    """
+    if not os.path.lexists(file):  # as in most folders: nothing need be opened
+        return ()
+    try:
+        if root is not None and base.is_relative_to(root):
+            data = inside.read(root, file.relative_to(root).as_posix(), LARGEST).data
+        else:
+            data = read_bytes(file, LARGEST)
+    except OSError as error:
+        if error.errno == EFBIG:
+            message = f"{file}: more than {LARGEST:,} bytes, so that what it ignores is not known"
+            remarks.append(Problem("E013", message, actions=("shorten the file",)))
+        elif error.errno not in _NO_SUCH_FILE:
+            message = f"{file}: {(error.strerror or str(error)).lower()}, so that what it ignores is not known"
+            remarks.append(Problem("E011", message))
+        return ()
+    try:
+        text = decode(data, str(file))  # also UTF-16, which a shell of Windows writes and Git passes over
+    except SpeckitError:
+        text = data.decode(errors="surrogateescape")  # names of files that are not UTF-8
+    lines = [
+        (line.removesuffix("\r"), number)
+        for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if len(lines) > MOST_PATTERNS:
+        message = f"{file}: more than {MOST_PATTERNS:,} patterns, so that what it ignores is not known"
+        remarks.append(Problem("E013", message, actions=("shorten the file",)))
+        return ()
+    try:
+        if any(len(line) > LONGEST_PATTERN for line, _ in lines):
+            raise ValueError
+        compiled([line for line, _ in lines])
+    except ValueError:
+        lines = [(line, number) for line, number in lines if _is_pattern(line, Where(str(file), number, 1), remarks)]
+    places = tuple(f"{file}:{number}" for _, number in lines)
+    return (PatternList(str(base), tuple(line for line, _ in lines), places),)
+
+
+def _is_pattern(line: str, where: Where, remarks: list[Problem]) -> bool:
+    try:
+        if len(line) > LONGEST_PATTERN:
+            raise ValueError
+        compiled([line])
+    except ValueError:
+        line = line if len(line) <= SHOWN_OF_PATTERN else f"{line[:SHOWN_OF_PATTERN]}…"
+        hint, actions = "Git passes over it without a word.", ("correct the pattern",)
+        remarks.append(Problem("E114", f"'{line}' is not a pattern", hint, actions, where))
+        return False
+    return True
+
+
+def _relative(path: str, base: str) -> str:
+    return path[len(base.rstrip("/")) + 1 :]

@@ -1,0 +1,215 @@
+"""What is taken of a workspace: which folders are entered, and which of their documents become memories.
+
+Whoever names a path has decided. Below it, in this order: what nobody writes documents in is passed over;
+`sources.exclude` of the workspace file leaves out, or takes back with `!`; then the ignore files of Git leave out;
+hidden folders are entered when agents' tools keep documents there or `sources.include` names them; and when
+`sources.include` speaks of other places too, only what matches it is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.files.paths import is_folder
+from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES, suffixes_taken
+from speckit_memory.config.workspace.settings import CONFIG_FILE
+from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.errors import Problem
+from speckit_memory.memory.scanning.ignore_files import IgnoreFiles, PatternList, is_linked_worktree
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+DOCUMENT_FOLDERS = frozenset({".claude", ".cursor", ".github", ".specify"})
+"""Hidden folders in which people keep instructions, specifications and plans."""
+SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
+"""None of them holds what somebody wrote."""
+TOOL_FOLDERS = frozenset(
+    {
+        ".cache",
+        ".direnv",
+        ".eggs",
+        ".git",
+        ".gradle",
+        ".hg",
+        ".mypy_cache",
+        ".next",
+        ".nox",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".speckit",
+        ".svn",
+        ".terraform",
+        ".tox",
+        ".venv",
+    }
+)
+"""The same among hidden folders. No pattern opens them."""
+
+HIDDEN = "hidden"
+WORKTREE = "another worktree of a repository"
+NO_DOCUMENT = "not taken for a document"
+FORMAT = "a format that sources.formats does not name"
+NOT_INCLUDED = f"{CONFIG_FILE}: sources.include"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is taken below one folder that was named. Paths given to it are absolute and lie below that folder."""
+
+    folder: Path
+    root: Path
+    include: tuple[str, ...]
+    """The patterns of `sources.include`, as far as they speak of this folder."""
+    exclude: PatternList
+    formats: tuple[str, ...] = ()
+    """The formats that are taken besides Markdown and plain text."""
+
+    @classmethod
+    def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> Selection:
+        """What is taken below a folder of the workspace, whatever would leave out the folder itself."""
+        parts = folder.relative_to(root).parts
+        include = [pattern.text for pattern in patterns.include]
+        general = [_segments(pattern) for pattern in include if not _opens_hidden(pattern)]
+        if not any(_reaches(pattern, parts, len(parts)) for pattern in general):
+            include = [pattern for pattern in include if _opens_hidden(pattern)]
+        exclude = PatternList(
+            str(root),
+            tuple(pattern.text for pattern in patterns.exclude),
+            tuple(f"{CONFIG_FILE}:{pattern.where.line}:{pattern.where.column}" for pattern in patterns.exclude),
+        )
+        if parts:
+            exclude = exclude.without_those_that_leave_out(str(folder))
+        return cls(folder, root, tuple(include), exclude, patterns.formats)
+
+    def ignore_files(self, remarks: list[Problem]) -> IgnoreFiles:
+        """The ignore files that reach the folder from above it."""
+        return IgnoreFiles.above(self.folder, self.root, remarks)
+
+    def leaves_out(self, path: Path, is_folder: bool, ignores: IgnoreFiles) -> str | None:
+        """Why an entry of a folder is not taken; None when it is, "" when that is not worth a word."""
+        name = path.name
+        if is_folder and (name in SKIPPED_FOLDERS or name in TOOL_FOLDERS):
+            return ""
+        suffix = "" if is_folder else PurePosixPath(name).suffix.lower()
+        if not is_folder and suffix not in self._suffixes:
+            return self._why_no_document(path, suffix)
+        excluded, why = self.exclude.verdict(str(path), is_folder)
+        if excluded is None:
+            why = ignores.reason(str(path), is_folder).removeprefix(f"{self.root}/")
+        if excluded is not False and why:
+            return why
+        if is_folder and is_linked_worktree(path):
+            return WORKTREE
+        return self._not_included(path, is_folder)
+
+    @cached_property
+    def _suffixes(self) -> frozenset[str]:
+        return suffixes_taken(self.formats)
+
+    def _why_no_document(self, path: Path, suffix: str) -> str:
+        """A word about what could be taken: whoever has such files may not know that they must ask for it."""
+        shown = len(self.folder.relative_to(self.root).parts)
+        hidden = any(map(_is_hidden, path.relative_to(self.root).parts[shown:]))
+        return FORMAT if suffix in DOCUMENT_SUFFIXES and not hidden else ""
+
+    @cached_property
+    def _included(self) -> GitIgnoreSpec:
+        return compiled(self.include)
+
+    def _not_included(self, path: Path, is_folder: bool) -> str | None:
+        parts, shown = path.relative_to(self.root).parts, len(self.folder.relative_to(self.root).parts)
+        hidden = any(map(_is_hidden, parts[shown:]))
+        if not hidden and (is_folder or all(map(_opens_hidden, self.include))):
+            return None
+        reached = any(_reaches(_segments(pattern), parts, shown) for pattern in self.include)
+        if reached and (is_folder or self._included.match_file("/".join(parts))):
+            return None
+        return HIDDEN if hidden else NOT_INCLUDED
+
+
+class OneByOne:
+    """Why single paths below the folder of a selection are not taken. What is on the way to them is looked at once."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._remarks: list[Problem] = []  # whoever walks these folders reports them
+        self._ways: dict[Path, IgnoreFiles | str] = {}
+
+    def reason(self, path: Path) -> str:
+        """Why a run over the folder would not take a path below it, "" when it would."""
+        way = self._ways.get(path.parent)  # of most paths the folder is known: that is half of what one takes
+        if way is None:
+            way = self._way(path.parent)
+        return way if isinstance(way, str) else self._why(path, way)
+
+    def _way(self, folder: Path) -> IgnoreFiles | str:
+        """The ignore files in force inside a folder, or why it is not entered."""
+        at = self._selection.folder
+        way = self._ways.get(at)
+        if way is None:
+            way = self._ways[at] = self._selection.ignore_files(self._remarks).inside(at, self._remarks)
+        for part in folder.relative_to(at).parts:
+            at /= part
+            if at not in self._ways:
+                self._ways[at] = way if isinstance(way, str) else self._why(at, way) or way.inside(at, self._remarks)
+            way = self._ways[at]
+        return way
+
+    def _why(self, path: Path, ignores: IgnoreFiles) -> str:
+        reason = self._selection.leaves_out(path, is_folder(path), ignores)
+        return "" if reason is None else reason or NO_DOCUMENT
+
+
+def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
+    """Why a run over the whole workspace would not take a path below the root, "" when it would."""
+    return "" if path == root else OneByOne(Selection.below(root, root, patterns)).reason(path)
+
+
+def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:
+    """Why an agent may not name a path below the root, "" when it may: as `Selection`, the ignore files apart."""
+    folders = parts if is_folder else parts[:-1]
+    if skipped := next((part for part in folders if part in SKIPPED_FOLDERS or part in TOOL_FOLDERS), ""):
+        return f"in '{skipped}'"
+    if not any(map(_is_hidden, parts)) or any(_reaches(_segments(pattern.text), parts) for pattern in patterns.include):
+        return ""
+    return HIDDEN
+
+
+def _segments(pattern: str) -> tuple[str, ...]:
+    """The parts of a pattern; one that stands at no certain depth begins with `**`."""
+    parts = [part for part in pattern.rstrip("/").split("/") if part]
+    return tuple(parts) if "/" in pattern.rstrip("/") else ("**", *parts)
+
+
+def _opens_hidden(pattern: str) -> bool:
+    return any(part.startswith(".") for part in _segments(pattern))
+
+
+def _reaches(pattern: tuple[str, ...], path: tuple[str, ...], shown: int = 0) -> bool:
+    """Whether a pattern matches a path, something below it, or something that it lies below.
+
+    As in a shell, only a dot matches the dot of a hidden name. The first `shown` parts of the path count as not hidden:
+    they were given by name; and so do `DOCUMENT_FOLDERS`.
+    """
+    hidden = [at >= shown and _is_hidden(part) for at, part in enumerate(path)]
+    # from the end of the pattern to its beginning: whether what is left of it reaches the path from each part on
+    reached = [not any(hidden[at:]) for at in range(len(path))] + [True]
+    for part in reversed(pattern):
+        rest, reached = reached, [True] * (len(path) + 1)
+        for at in reversed(range(len(path))):
+            if part == "**":
+                reached[at] = rest[at] or (not hidden[at] and reached[at + 1])
+            else:
+                opened = not hidden[at] or part.startswith(".")
+                reached[at] = opened and rest[at + 1] and fnmatchcase(path[at], part)
+    return reached[0]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name not in DOCUMENT_FOLDERS

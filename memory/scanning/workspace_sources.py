@@ -1,0 +1,62 @@
+"""The sources of one workspace in one store: what was indexed by name, and what belongs to other roots."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from speckit_memory.errors.names import shown
+from speckit_memory.memory.scanning.scanner import Scan, below
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.tables.memories import source_paths
+
+
+class WorkspaceSources:
+    """Remembers the sources of a root in a store."""
+
+    def __init__(self, database: Database, root: Path) -> None:
+        self._store = database.path
+        self._name = source_paths.root_name(root, database.path)
+
+    def known(self, connection: Connection) -> dict[str, bool]:
+        """The sources by key ("" is the root), with whether each overrules what would leave it out."""
+        return source_paths.source_paths(connection, self._name)
+
+    def overruling(self, connection: Connection) -> list[str]:
+        """The keys of the sources that only their names bring in."""
+        return [key for key, overrules in self.known(connection).items() if overrules]
+
+    def remember(self, txn: Transaction, found: Scan) -> None:
+        """Adds what a scan was asked for by name and found there."""
+        absent = {*found.missing, *found.hidden}
+        named = {key: key in found.overruled for key in found.covered if key not in absent and _storable(key)}
+        source_paths.remember(txn, self._name, named)
+
+    def forget(self, txn: Transaction, keys: Iterable[str]) -> None:
+        """Takes sources away; their memories stay until the next scan."""
+        source_paths.forget(txn, self._name, keys)
+
+    def elsewhere(self, connection: Connection) -> Callable[[str], bool]:
+        """Tells of a key whether another root that shares the store has the file in one of its sources."""
+        others: defaultdict[Path, list[str]] = defaultdict(list)
+        for root, path in source_paths.other_sources(connection, self._name):
+            others[self._store.parent / root].append(path)
+        return lambda key: any(
+            any(below(key, folder) for folder in folders) and may_exist(root / key) for root, folders in others.items()
+        )
+
+
+def may_exist(path: Path) -> bool:
+    """Whether a file is there, also when it may not be looked at: what is not known to be gone is kept."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _storable(key: str) -> bool:
+    return shown(key) == key

@@ -1,0 +1,1 @@
+"""Checks that a store file is consistent."""

@@ -1,0 +1,1 @@
+"""A store file guarded against replacement, damage and stale readers."""

@@ -1,0 +1,1 @@
+"""Facts about memories as columns: attributes, folders, sessions, triggers."""

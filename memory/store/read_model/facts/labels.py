@@ -1,0 +1,127 @@
+"""A textual fact about all memories: the distinct values once, and for each memory the number of its value."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.memory.store.read_model.state.terms import Terms, TermsInMemory
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.term_table import TermTable
+
+ADDITIONS = 1000
+"""So many more values than at the last build may be added before those that nobody has any more are forgotten."""
+
+NONE = -1
+"""The number of the empty value of an unknown id."""
+_FEW = 4096
+"""So many values are turned into strings once, and not again at each question."""
+
+Texts = NDArray[np.object_]
+Places = NDArray[np.integer[Any]]
+
+
+class Labels:
+    """The values of one fact by place; one place more than there are memories holds "". Immutable."""
+
+    __slots__ = ("_added", "_codes", "_late", "_names", "_terms")
+
+    def __init__(self, terms: Terms, codes: NDArray[np.int32], added: dict[str, int] | None = None) -> None:
+        """Take the numbers of values, -1 at the last place; `added` numbers those that are not among the terms."""
+        self._terms = terms
+        self._codes = codes
+        self._added = added or {}
+        self._late = tuple(self._added)
+        self._names: Texts | None = None
+
+    @classmethod
+    def of(cls, values: Iterable[str]) -> Labels:
+        """The values of memories at places 0, 1, …"""
+        numbering: defaultdict[str, int] = defaultdict(count().__next__)
+        codes = [numbering[value] for value in values]
+        return cls(TermsInMemory(dict(numbering)), np.array([*codes, NONE], np.int32))
+
+    @classmethod
+    def of_segment(cls, segment: Container, name: str) -> Labels:
+        """The values that stand in a file under this name."""
+        table = TermTable(segment, name)
+        return cls(table, segment.array(f"{name}.codes"))
+
+    def at(self, places: Places) -> Texts:
+        """The value at each place."""
+        codes = self._codes[places]
+        if len(self._terms) <= _FEW:
+            named: Texts = self._all()[codes]
+            return named
+        found = np.empty(len(codes), np.object_)
+        numbers = codes.tolist()
+        plain = not self._late and NONE not in numbers
+        found[:] = self._terms.names(numbers) if plain else [self._name(number) for number in numbers]
+        return found
+
+    def equal(self, first: Places, second: Places) -> NDArray[np.bool_]:
+        """Where the values at two lists of places are the same and not empty."""
+        one = self._codes[first]
+        empty = self._number("")
+        same: NDArray[np.bool_] = (one == self._codes[second]) & (one != NONE)
+        return same if empty is None else same & (one != empty)
+
+    def where(self, holds: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Which memories have a value that passes the test. The test runs once per value."""
+        return np.array([holds(value) for value in self._all()[:-1]], np.bool_)[self._codes[:-1]]
+
+    def changed(self, places: Places, values: Sequence[str]) -> Labels:
+        """The same with these values at these places; itself when they are there already."""
+        if self.at(places).tolist() == list(values):
+            return self
+        codes = self._codes.copy()
+        added = self._added.copy()
+        codes[places] = self._numbered(values, added)
+        return Labels(self._terms, codes, added)._compacted()
+
+    def spliced(self, drop: Places, at: Places, values: Sequence[str]) -> Labels:
+        """The same without the places in `drop`, and then with new ones of these values before the places `at`."""
+        kept = np.delete(self._codes, drop) if len(drop) else self._codes
+        added = self._added.copy()
+        numbers = self._numbered(values, added)
+        return Labels(self._terms, np.insert(kept, at, numbers) if len(at) else kept, added)._compacted()
+
+    def _number(self, value: str) -> int | None:
+        found = self._added.get(value)
+        return self._terms.get(value) if found is None else found
+
+    def _numbered(self, values: Sequence[str], added: dict[str, int]) -> NDArray[np.int32]:
+        numbers = []
+        for value in values:
+            number = added.get(value)
+            if number is None:
+                number = self._terms.get(value)
+            if number is None:
+                number = added[value] = len(self._terms) + len(added)
+            numbers.append(number)
+        return np.array(numbers, np.int32)
+
+    def _compacted(self) -> Labels:
+        if len(self._added) <= len(self._terms) + ADDITIONS:
+            return self
+        return Labels.of(self.at(np.arange(len(self._codes) - 1)).tolist())
+
+    def _name(self, number: int) -> str:
+        if number == NONE:
+            return ""
+        late = number - len(self._terms)
+        return self._terms.name(number) if late < 0 else self._late[late]
+
+    def _all(self) -> Texts:
+        """All values by number, and then the empty one."""
+        if self._names is None:
+            names = [*chain(self._terms, self._added), ""]
+            table = np.empty(len(names), np.object_)
+            table[:] = names
+            self._names = table
+        return self._names

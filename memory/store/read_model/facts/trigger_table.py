@@ -1,0 +1,58 @@
+"""The trigger phrases that stand in a segment, read where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+from typing import NamedTuple
+
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.term_table import TermTable
+
+
+class Trigger(NamedTuple):
+    """A memory that a phrase triggers."""
+
+    memory: int
+    weight: float
+    expires_at: float | None
+
+
+class TriggerTable:
+    """Normalised phrases, what each triggers, and with which word each begins. Immutable."""
+
+    __slots__ = ("_ends", "_memories", "_phrases", "_starts", "_weights")
+
+    def __init__(self, segment: Container) -> None:
+        """Take the triggers of a file."""
+        self._memories, self._weights, self._ends = (
+            segment.array(f"trigger.{name}") for name in ("memories", "weights", "ends")
+        )
+        self._phrases, self._starts = _Lists(segment, "trigger.phrase"), _Lists(segment, "trigger.start")
+
+    def triggers(self, phrase: str) -> Iterator[Trigger]:
+        """All triggers of a phrase."""
+        for row in self._phrases.of(phrase):
+            end = float(self._ends[row])
+            yield Trigger(int(self._memories[row]), float(self._weights[row]), None if isnan(end) else end)
+
+    def beginning(self, start: str) -> Iterator[str]:
+        """The phrases that begin with this word or sign: see `trigger_index.start_of`."""
+        return map(self._phrases.terms.name, self._starts.of(start))
+
+
+class _Lists:
+    """Rows by term."""
+
+    __slots__ = ("_ends", "_rows", "terms")
+
+    def __init__(self, segment: Container, name: str) -> None:
+        self.terms = TermTable(segment, name)
+        self._ends, self._rows = segment.array(f"{name}.starts"), segment.array(f"{name}.rows")
+
+    def of(self, term: str) -> list[int]:
+        number = self.terms.get(term)
+        if number is None:
+            return []
+        rows: list[int] = self._rows[self._ends[number] : self._ends[number + 1]].tolist()
+        return rows

@@ -1,0 +1,1 @@
+"""The state of the store that the read model is of."""

@@ -1,0 +1,1 @@
+"""Vectors in memory: matrices, inverted lists, tokens."""

@@ -1,0 +1,233 @@
+"""The vectors of all chunks in one matrix, and the exact nearest-neighbour search over it (feature C1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.read_model.facts.scope import Restriction
+from speckit_memory.memory.store.read_model.vectors.growable_rows import Room
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.pipeline.arithmetic import distinct
+from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
+
+HOLE = -1
+"""Stands for chunk and memory of a row that was removed."""
+
+DECIMALS = 7
+"""Similarities are rounded to this, so that equal ones compare equal whatever order their sums were made in."""
+
+GATHERED_SHARE = 0.25
+"""Below this share of admitted rows, copying them out is faster than comparing all rows."""
+
+_EXCLUDED = np.float32(-3)
+_LOWEST = -2.0
+"""Between the mark of an excluded row and the smallest cosine."""
+
+
+def nothing() -> tuple[Ids, Column, Ids]:
+    """What is near to nothing; new arrays, as whoever gets them may do anything to them."""
+    return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
+
+
+def _cut(leaders: Vectors, owners: Ids, limit: int, scope: Restriction) -> float:
+    """A similarity that at least `limit` admitted leaders reach, if there are so many; holes are not admitted."""
+    # Most are admitted as a rule, so that twice as many as wanted hold enough of them.
+    for size in (2 * limit, len(leaders)):
+        best = np.argpartition(leaders, -size)[-size:] if size < len(leaders) else np.arange(len(leaders))
+        reached = leaders[best[scope.admits(owners[best])]]
+        if len(reached) >= limit:
+            return float(np.partition(reached, -limit)[-limit])
+    return float(_EXCLUDED)
+
+
+class VectorMatrix:
+    """Unit vectors of chunks, each with its memory. Immutable; `replaced` makes the next state and shares the rows.
+
+    Answers do not depend on the order of arrival, nor on how a BLAS adds up: a product in single precision only
+    selects, with a margin above its largest error; the selected rows are computed again in double precision.
+    """
+
+    __slots__ = (
+        "_by_chunk",
+        "_by_memory",
+        "_chunks",
+        "_count",
+        "_memories",
+        "_ordered_chunks",
+        "_ordered_parents",
+        "_parents",
+        "_room",
+        "_slots",
+    )
+
+    def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
+        """Take one vector of length one per chunk, and the memory of each chunk. Chunk ids are distinct."""
+        self._take(Room(np.ascontiguousarray(vectors, np.float32)), chunks, parents)
+
+    @classmethod
+    def of_segment(cls, segment: Container) -> VectorMatrix:
+        """The matrix that stands in a file, where it lies."""
+        matrix = cls.__new__(cls)
+        rows, chunks, parents = (segment.array(f"vector.{name}") for name in ("rows", "chunks", "parents"))
+        matrix._room = Room(rows)
+        matrix._chunks = matrix._ordered_chunks = chunks
+        matrix._parents, matrix._ordered_parents = parents, segment.array("vector.ordered_parents")
+        matrix._memories, matrix._slots = segment.array("vector.memories"), segment.array("vector.slots")
+        matrix._by_chunk, matrix._by_memory = np.arange(len(chunks)), segment.array("vector.by_memory")
+        matrix._count = len(chunks)
+        return matrix
+
+    def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
+        """The matrix without the rows of these memories, and with these rows in addition; all of one dimension."""
+        gone = np.isin(self._parents, memories)
+        old_chunks, old_parents = np.where(gone, HOLE, self._chunks), np.where(gone, HOLE, self._parents)
+        all_chunks, all_parents = np.append(old_chunks, chunks), np.append(old_parents, parents)
+        kept = all_chunks != HOLE
+        room = self._room.extended(len(old_chunks), vectors)
+        # Copied without holes once they are more than a third: so memory stays bounded and copies stay rare.
+        if 3 * np.count_nonzero(kept) < 2 * len(kept):
+            return VectorMatrix(all_chunks[kept], all_parents[kept], room.take(np.flatnonzero(kept)))
+        twin = VectorMatrix.__new__(VectorMatrix)
+        twin._take(room, all_chunks, all_parents)
+        return twin
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 when there is none."""
+        return self._room.width if self.count else 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows, with those that were removed. A matrix that came of another has its rows at their places,
+        unless there are fewer than in the other: then they were copied without the removed ones."""
+        return len(self._chunks)
+
+    @property
+    def memory_count(self) -> int:
+        """Number of memories that have vectors; one more when rows were removed."""
+        return len(self._memories)
+
+    @property
+    def count(self) -> int:
+        """Number of vectors."""
+        return self._count
+
+    def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
+        """Ids, cosine similarities in [-1, 1] and best chunks: similarity descending, then id ascending. Exact.
+
+        At level "memory" a memory scores as its best chunk (of equal ones the smallest id). A zero query is near to
+        nothing. Raises E002 when the query has another dimension than the vectors.
+        """
+        direction = self.direction(query) if limit > 0 else None
+        if direction is None:
+            return nothing()
+        rough = self._rough(direction.astype(np.float32), scope)
+        # The first pass only finds a bound that enough rows reach; every row within the margin of it is computed again,
+        # so that no rounding of the first pass can cost a row its place.
+        leaders, owners = rough, self._parents
+        if level == "memory":
+            leaders, owners = np.full(len(self._memories), _EXCLUDED), self._memories
+            np.maximum.at(leaders, self._slots, rough)
+        cut = _cut(leaders, owners, limit, scope)
+        return self.ranked(direction, np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST)), limit, scope, level)
+
+    def direction(self, query: Vectors) -> Column | None:
+        """A query as a unit vector in double precision; None where nothing is near to it. Raises E002."""
+        query = np.asarray(query)
+        if not self.count or not query.any():
+            return None
+        if query.shape != (self.dimensions,):
+            raise SpeckitError(
+                "E002", f"the query has the shape {query.shape}, the store's vectors have ({self.dimensions},)"
+            )
+        direction: Column = query.astype(np.float64)
+        return direction / np.linalg.norm(direction)
+
+    def ranked(
+        self, direction: Column, rows: NDArray[np.intp], limit: int, scope: Restriction, level: Level
+    ) -> tuple[Ids, Column, Ids]:
+        """What `nearest` answers where only these rows count; those that are not admitted do not."""
+        rows = rows[scope.admits(self._parents[rows])]
+        similarity = self._exact(direction, rows)
+        chunks = self._chunks[rows]
+        order = np.lexsort((chunks, -similarity))  # the last key sorts first: similarity, then the smaller chunk
+        ids = chunks
+        if level == "memory":
+            ids = self._parents[rows]
+            # The first of a memory in this order is its best chunk.
+            _, best = np.unique(ids[order], return_index=True)
+            order = order[best]
+            order = order[np.lexsort((ids[order], -similarity[order]))]
+        order = order[:limit]
+        return ids[order], similarity[order], chunks[order]
+
+    def reaching(self, direction: Column, similarity: float, first: int) -> NDArray[np.intp]:
+        """Rows from the place `first` on that may be as similar to a unit vector; removed ones too. They are all of
+        the file, or all later ones."""
+        rough = self._room.stretch(first, self.size - first) @ direction.astype(np.float32)
+        return first + np.flatnonzero(rough >= similarity - self._margin())
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vector of each chunk, the mean direction of a memory's chunks, zeros where there is none.
+
+        Shape (n, dimensions).
+        """
+        if not self._count:
+            return np.zeros((len(ids), self._room.width), np.float32)
+        ids = np.asarray(ids)
+        at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
+        is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
+        found: Vectors = self._room.take(self._by_chunk[at])
+        others = np.flatnonzero(~is_chunk)
+        if len(others):
+            found[others] = 0.0
+            first = np.searchsorted(self._ordered_parents, ids[others], "left")
+            sizes = np.searchsorted(self._ordered_parents, ids[others], "right") - first
+            several = np.flatnonzero((sizes > 0) & (ids[others] != HOLE))
+            if len(several):
+                found[others[several]] = self._mean_directions(first[several], sizes[several])
+        return found
+
+    def _take(self, room: Room, chunks: Ids, parents: Ids) -> None:
+        self._room = room
+        self._chunks = chunks
+        self._parents = parents
+        self._memories = distinct(parents)
+        self._slots = np.searchsorted(self._memories, parents)
+        self._by_chunk = np.argsort(chunks, kind="stable")
+        self._by_memory = np.lexsort((chunks, parents))
+        self._ordered_chunks = chunks[self._by_chunk]
+        self._ordered_parents = parents[self._by_memory]
+        self._count = int(np.count_nonzero(chunks != HOLE))
+
+    def _rough(self, direction: Vectors, scope: Restriction) -> Vectors:
+        """Similarities of rows in single precision; where few are admitted, the others are below every cosine."""
+        if scope.size > GATHERED_SHARE * len(self._memories):
+            return self._room.product(len(self._chunks), direction)
+        admitted = scope.admits(self._memories.copy())[self._slots]
+        rough = np.full(len(admitted), _EXCLUDED)
+        rough[admitted] = self._room.take(np.flatnonzero(admitted)) @ direction
+        return rough
+
+    def _margin(self) -> float:
+        """Twice the largest rounding error of a single-precision product of unit vectors, and of the final rounding."""
+        return 2 * (self.dimensions * float(np.finfo(np.float32).eps) + 10.0**-DECIMALS)
+
+    def _exact(self, direction: Column, rows: NDArray[np.intp]) -> Column:
+        # A sum along an axis, not a product of matrices: its order of adding does not hang on how many rows there are.
+        similarity: Column = (self._room.take(rows) * direction).sum(axis=1)
+        # Adding zero turns a rounded -0.0 into 0.0.
+        return np.clip(similarity.round(DECIMALS), -1.0, 1.0) + 0.0
+
+    def _mean_directions(self, first: Ids, sizes: Ids) -> Vectors:
+        """Directions of the sums of consecutive stretches of `_by_memory`; zeros where a sum is zero."""
+        # The places first, first+1, … of every stretch, one after the other, without a loop over stretches.
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1]) + np.repeat(first - (ends - sizes), sizes)
+        rows = self._room.take(self._by_memory[places]).astype(np.float64)
+        sums = np.add.reduceat(rows, ends - sizes, axis=0)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        directions: Column = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
+        return directions.astype(np.float32)

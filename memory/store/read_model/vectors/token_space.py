@@ -1,0 +1,97 @@
+"""The static token vectors of a snapshot's passages, read when they are first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.state.models import Models
+from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
+from speckit_memory.memory.store.tables.words import token_sets
+from speckit_memory.pipeline.arithmetic import distinct, idf
+from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
+from speckit_memory.pipeline.ports.immutable import own
+from speckit_memory.pipeline.process.clock import opening
+
+
+class TokenSpace:
+    """The tokens of one state of the store, and the model that gives them vectors. Implements
+    `pipeline.ports.TokenSpace`."""
+
+    __slots__ = ("_columns", "_held", "_loading", "_models", "_moment")
+
+    def __init__(self, moment: Moment, columns: Columns, models: Models, table: TokenTable | None = None) -> None:
+        """Take the tokens when they are there already."""
+        self._moment = moment
+        self._columns = columns
+        self._models = models
+        self._held = table
+        self._loading = threading.Lock()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
+        return self._models.count_tokens(texts)
+
+    def of_text(self, text: str) -> Ids | Unavailable:
+        """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
+        tokens = self._models.tokens(own(text))
+        return tokens if isinstance(tokens, Unavailable) else distinct(tokens)
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
+
+        A memory of several chunks answers with its first.
+        """
+        return self._loaded().of(self._first_chunks(np.asarray(ids)))
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+        return self._models.token_vectors(np.asarray(tokens))
+
+    def weights(self, tokens: Ids) -> Column:
+        """Inverse document frequency log((n - df + ½) / (df + ½) + 1) of each token over the chunks, > 0."""
+        table = self._loaded()
+        return idf(table.frequency(tokens).astype(np.float64), table.count)
+
+    def advanced(
+        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> TokenSpace:
+        """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        twin = TokenSpace(moment, columns, self._models)
+        if self._held is not None:
+            # Should another model have taken over, every memory is among the outdated ones.
+            gone = self._columns.chunks_of(outdated)
+            twin._held = self._held.replaced(gone, *token_sets.load(connection, put))
+        return twin
+
+    def _first_chunks(self, ids: Ids) -> Ids:
+        """The ids, with memories of several chunks replaced by the first chunk of each."""
+        chunks = self._columns.chunks
+        whole = np.searchsorted(chunks, ids, "left") == np.searchsorted(chunks, ids, "right")
+        if not whole.any():
+            return ids
+        chunks = self._columns.chunks_of(ids[whole])
+        parents, first = np.unique(self._columns.parents(chunks), return_index=True)
+        translated = ids.copy()
+        known = np.isin(ids, parents) & whole
+        translated[known] = chunks[first[np.searchsorted(parents, ids[known])]]
+        return translated
+
+    def _loaded(self) -> TokenTable:
+        if self._held is not None:
+            return self._held
+        with opening(), self._loading:
+            if self._held is not None:
+                return self._held
+            with self._moment.read() as (connection, is_of_it):
+                chunks, lengths, tokens = token_sets.load(connection)
+            known = np.isin(chunks, self._columns.chunks)
+            table = TokenTable(chunks[known], lengths[known], tokens[np.repeat(known, lengths)])
+            if is_of_it:
+                self._held = table
+            return table

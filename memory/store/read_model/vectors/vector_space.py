@@ -1,0 +1,153 @@
+"""The vectors of a snapshot: first asked of the file, and read into memory when more than a few questions come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.facts.scope import Restriction
+from speckit_memory.memory.store.read_model.state.models import Models
+from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix
+from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vectors.token_space import TokenSpace
+from speckit_memory.memory.store.reading import loading
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors.vectors import MODEL
+from speckit_memory.pipeline.ports import Column, Ids, Level, Unavailable, Vectors
+from speckit_memory.pipeline.ports.immutable import own
+from speckit_memory.pipeline.process.clock import opening
+
+SEARCHES_OF_FILE = 2
+"""So many searches cost together a quarter of the time in which all vectors are read; a process that asks once more
+will ask often (docs/decisions/0038-the-file-answers-first.md)."""
+
+ROWS_OF_FILE = 1_000
+"""So many vectors, read one by one, cost a tenth of the time in which 14,000 are read at once."""
+
+
+class VectorSpace:
+    """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
+
+    __slots__ = ("_columns", "_held", "_loading", "_models", "_moment", "_rows_read", "_searches", "_tokens")
+
+    def __init__(
+        self,
+        moment: Moment,
+        columns: Columns,
+        models: Models,
+        tokens: TokenSpace,
+        held: tuple[str | None, VectorMatrix | ListedMatrix] | None = None,
+    ) -> None:
+        """Take the vectors, and the model that made them, when they are there already."""
+        self._models = models
+        self._tokens = tokens
+        self._moment = moment
+        self._columns = columns
+        self._held = held
+        self._loading = threading.Lock()
+        # Of this state and those before it. Threads may lose a count, and then ask the file once more.
+        self._searches = 0
+        self._rows_read = 0
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 when the store holds none."""
+        with self._file() as connection:
+            if connection is not None:
+                return sqlite_vectors.dimensions(connection)
+        return self._loaded().dimensions
+
+    @property
+    def static(self) -> bool:
+        """Whether vectors are means of static token vectors; a sentence encoder makes others."""
+        return self._models.static
+
+    def embed(self, text: str) -> Vectors | Unavailable:
+        """The unit vector of a query; in a mean of tokens, one counts for more the fewer passages hold it."""
+        return self._models.embed(own(text), self._tokens.weights)
+
+    def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
+        """Ids, cosine similarities in [-1, 1] and best chunks: see `VectorMatrix.nearest`."""
+        with self._file() as connection:
+            if connection is not None and self._searches < SEARCHES_OF_FILE and limit <= sqlite_vectors.MOST_NEAREST:
+                self._searches += 1
+                answer = sqlite_vectors.nearest(connection, self._columns, query, limit, scope, level)
+                if answer is not None:
+                    return answer
+        return self._loaded().nearest(query, limit, scope, level)
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""
+        with self._file() as connection:
+            if connection is not None and len(ids) <= ROWS_OF_FILE:
+                chunks = sqlite_vectors.chunks_behind(self._columns, ids)
+                self._rows_read += len(chunks)
+                if self._rows_read <= ROWS_OF_FILE:
+                    return sqlite_vectors.vectors(connection, self._columns, ids, chunks)
+        return self._loaded().vectors(ids)
+
+    @property
+    def listed(self) -> ListedMatrix | None:
+        """The vectors with their lists, where the store is so large that they have some."""
+        matrix = self._held[1] if self._held else None
+        return matrix if isinstance(matrix, ListedMatrix) else None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the vectors are in memory."""
+        return self._held is not None
+
+    def load(self) -> None:
+        """Reads all vectors into memory, unless they are there: for who has time before the first question."""
+        self._loaded()
+
+    def advanced(
+        self,
+        moment: Moment,
+        connection: apsw.Connection,
+        columns: Columns,
+        tokens: TokenSpace,
+        outdated: Ids,
+        put: Ids,
+    ) -> VectorSpace:
+        """The vectors of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        twin = VectorSpace(moment, columns, self._models, tokens)
+        twin._searches, twin._rows_read = self._searches, self._rows_read
+        if self._held is not None:
+            model, matrix = self._held
+            # The vectors of another model have nothing in common with these.
+            if get_meta(connection, MODEL) == model:
+                chunks, vectors = loading.load_vectors(connection, put)
+                twin._held = model, matrix.replaced(outdated, chunks, columns.parents(chunks), vectors)
+        return twin
+
+    @contextmanager
+    def _file(self) -> Iterator[apsw.Connection | None]:
+        """A connection that sees this state, as long as its vectors are not in memory; None otherwise."""
+        if self._held is not None:
+            yield None
+            return
+        with opening(), self._moment.read() as (connection, is_of_it):
+            yield connection if is_of_it else None
+
+    def _loaded(self) -> VectorMatrix | ListedMatrix:
+        if self._held is not None:
+            return self._held[1]
+        with opening(), self._loading:
+            if self._held is not None:
+                return self._held[1]
+            with self._moment.read() as (connection, is_of_it):
+                model = get_meta(connection, MODEL)
+                chunks, vectors = loading.load_vectors(connection)
+            parents = self._columns.parents(chunks)
+            known = parents != UNKNOWN
+            matrix = VectorMatrix(chunks[known], parents[known], vectors[known])
+            if is_of_it:
+                self._held = model, matrix
+            return matrix

@@ -1,0 +1,1 @@
+"""Words in memory: lexicon, postings, full-text index."""

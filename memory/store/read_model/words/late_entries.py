@@ -1,0 +1,100 @@
+"""Entries that joined an inverted index after its base was built, as a small inverted index of their own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.memory.store.read_model.words.numbered import NumberedTexts
+from speckit_memory.pipeline.ports import Ids, Postings
+
+MOST_TOGETHER = 512
+"""So many entries at most are brought together: of 2,000, each of 300 words, it takes 0.1 s of a search."""
+
+Integers = NDArray[np.integer[Any]]
+
+
+class LateTexts(NamedTuple):
+    """What entries say that join an index, as texts (`numbered`)."""
+
+    ids: Ids
+    """The entries in the order of rows."""
+    texts: tuple[str, ...]
+    numbered: NumberedTexts
+    """The same texts."""
+    entry_of_text: NDArray[np.int64]
+    """For each text the place in `ids` of the entry that it belongs to."""
+
+    @classmethod
+    def of(cls, ids: Ids, texts: tuple[str, ...]) -> Self:
+        """Entries that say one text each."""
+        return cls(ids, texts, NumberedTexts.of(texts), np.arange(len(texts)))
+
+
+class LateEntries(NamedTuple):
+    """Postings of consecutive rows, laid out term by term. Never changed once they are there."""
+
+    codes: Mapping[str, int]
+    """The terms, numbered 0, 1, … in the order of iteration."""
+    starts: Sequence[int]
+    """Where the postings of each term begin, and where the last ones end."""
+    every: Postings
+    """Ordered by term, then by row."""
+    entries: int
+
+    @classmethod
+    def of(cls, late: LateTexts, first: int) -> Self:
+        """The entries of these texts; their rows are `first` and those that follow."""
+        numbered, entries = late.numbered, len(late.ids)
+        codes, rows, frequency = grouped(numbered.codes, np.repeat(late.entry_of_text, numbered.sizes), entries)
+        return cls._ordered(numbered.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
+
+    def followed_by(self, later: LateEntries) -> LateEntries:
+        """Both as one; the rows of the later ones are higher."""
+        numbering: defaultdict[str, int] = defaultdict(count(len(self.codes)).__next__, self.codes)
+        number = np.array([numbering[term] for term in later.codes], np.int64)
+        codes = np.concatenate([self.code_of_each(), number[later.code_of_each()]])
+        by_term = np.argsort(codes, kind="stable")
+        rows = np.concatenate([self.every.rows, later.every.rows])[by_term]
+        frequency = np.concatenate([self.every.frequency, later.every.frequency])[by_term]
+        total = self.entries + later.entries
+        return self._ordered(dict(numbering), codes[by_term], Postings(rows, frequency), total)
+
+    def code_of_each(self) -> Integers:
+        """The number of the term of each posting."""
+        return np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
+
+    def postings(self, term: str) -> Postings:
+        """What is held of a term that is there. Raises KeyError for another one."""
+        code = self.codes[term]
+        held = slice(self.starts[code], self.starts[code + 1])
+        return Postings(self.every.rows[held], self.every.frequency[held])
+
+    @classmethod
+    def _ordered(cls, codes: Mapping[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
+        return cls(codes, np.searchsorted(code_of_each, np.arange(len(codes) + 1)).tolist(), every, entries)
+
+
+def with_latest(earlier: tuple[LateEntries, ...], latest: LateEntries) -> tuple[LateEntries, ...]:
+    """These and the latest one, small ones brought together: so that there are few, each entry is moved seldom, and no
+    change waits long for that."""
+    parts = list(earlier)
+    while parts and parts[-1].entries <= min(latest.entries, MOST_TOGETHER - latest.entries):
+        latest = parts.pop().followed_by(latest)
+    return (*parts, latest)
+
+
+def grouped(
+    codes: NDArray[np.int64], rows: Integers, height: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Postings of tokens with these codes in these rows, which are below `height`: the code, row and frequency of each,
+    ordered by code and row."""
+    # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+    pairs, frequency = np.unique(codes * height + rows, return_counts=True)
+    code, row = np.divmod(pairs, max(height, 1))
+    return code, row.astype(np.int32), frequency.astype(np.float32)

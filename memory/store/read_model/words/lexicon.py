@@ -1,0 +1,231 @@
+"""The words of a snapshot: asked of the file, and indexed in memory when many questions come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from types import MappingProxyType
+
+import apsw
+
+from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.words import stored_tokens
+from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
+from speckit_memory.memory.store.read_model.words.term_index import TermIndex
+from speckit_memory.memory.store.read_model.words.vocabulary import Vocabulary
+from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.tables.words import fulltext
+from speckit_memory.pipeline.arithmetic.bags import Part, Setting, WordBags
+from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
+from speckit_memory.pipeline.ports.immutable import own
+from speckit_memory.pipeline.process.clock import opening
+
+Analyse = Callable[[str], tuple[str, ...]]
+
+_PARTS: dict[tuple[str, str], Part] = {(field, "memory"): (field, "memory") for field in FIELDS}
+_PARTS["body", "chunk"] = ("body", "chunk")
+_ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
+"""Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
+MOST_BAGS = 12
+"""Bags of so many settings are kept, those last asked for; a pipeline has two as a rule, and seven at most."""
+MOST_BUILT = 20_000_000
+"""Indexes of more tokens than so many, about 2 GB, are made by nobody who was not told to."""
+PLACES_PER_INDEX = 4
+"""To read and arrange a place of a word takes so many times what it takes to index a token."""
+LEAST_READ = 50_000
+"""Fewer places than so many, a tenth of a second's work, are worth no thread."""
+BLOCK = 200
+"""Memories whose tokens are read at a time beside the searches."""
+
+
+class Lexicon:
+    """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`.
+
+    No search waits for an index: the file answers, the same to the last bit. Whoever has read so many places of words
+    from it that it cost about as much as indexes do has them built beside the searches
+    (docs/decisions/0050-words-from-the-file.md).
+    """
+
+    __slots__ = (
+        "_analyse",
+        "_bags",
+        "_beside",
+        "_columns",
+        "_file",
+        "_file_read",
+        "_indexes",
+        "_keeping",
+        "_loading",
+        "_moment",
+        "_places_read",
+        "_words",
+    )
+
+    def __init__(
+        self,
+        moment: Moment,
+        columns: Columns,
+        analyse: Analyse,
+        beside: Beside,
+        indexes: Mapping[Part, TermIndex] | None = None,
+    ) -> None:
+        """Take the indexes that are built already."""
+        self._analyse = analyse
+        self._moment = moment
+        self._columns = columns
+        self._beside = beside
+        built: dict[Part, TermIndex | FileIndex] = {part: index.published() for part, index in (indexes or {}).items()}
+        self._indexes: Mapping[Part, TermIndex | FileIndex] = MappingProxyType(built)
+        self._file: FileWords | None = None
+        self._file_read = False
+        # Of this state and those before it. Threads may lose a count, and then go on with the file a little longer.
+        self._places_read = 0
+        self._words: AbstractSet[str] | None = None
+        self._loading = threading.Lock()
+        self._bags: dict[Setting, WordBags] = {}
+        self._keeping = threading.Lock()
+
+    @classmethod
+    def of_segment(
+        cls, segment: Container, moment: Moment, columns: Columns, analyse: Analyse, beside: Beside
+    ) -> Lexicon:
+        """The lexicon whose indexes stand in a file."""
+        indexes = {part: TermIndex.of_segment(segment, *part) for part in _PARTS.values()}
+        return cls(moment, columns, analyse, beside, indexes)
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The tokens of a query, in order, made by the analyser that made the index."""
+        return self._analyse(text)
+
+    def index(self, field: Field, level: Level = "memory") -> TermIndex | FileIndex:
+        """The inverted index of a field. Only "body" exists at level "chunk": ValueError for the others."""
+        found = self._indexes.get((field, level))
+        if found is not None:
+            return found
+        part = _PARTS.get((own(field), own(level)))
+        if part is None:
+            raise ValueError(f"there is no index of the field {field!r} at level {level!r}")
+        with opening(), self._loading:
+            if part in self._indexes:
+                return self._indexes[part]
+            with self._moment.read() as (connection, is_of_it):
+                words = self._of_file(connection) if is_of_it else None
+                index = words.index(part, ordered=part in _ORDERED) if words else self._built(connection, part)
+            if is_of_it:
+                self._indexes = MappingProxyType({**self._indexes, part: index})
+            return index
+
+    @property
+    def from_file(self) -> bool:
+        """Whether the file answers for want of indexes; nobody may have asked yet."""
+        return not all(isinstance(self._indexes.get(part), TermIndex) for part in _PARTS.values())
+
+    def bags(
+        self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
+    ) -> WordBags:
+        """The bags of words in which the fields count by these weights; ValueError for what is none."""
+        setting = Setting.of(weights, k1, b, level)
+        with self._keeping:
+            found = self._bags.pop(setting, None)
+            if found is not None:
+                self._bags[setting] = found
+                return found
+        indexes = {part: self.index(*part) for part in setting.parts}
+        with self._keeping:
+            others = list(self._bags.items())
+        laid_out = WordBags(setting, indexes, self._columns, others)
+        with self._keeping:
+            if any(self._indexes.get(part) is not index for part, index in indexes.items()):
+                return laid_out  # one of the indexes is of a later state, or there are better ones
+            kept = self._bags.setdefault(setting, laid_out)
+            while len(self._bags) > MOST_BAGS:
+                del self._bags[next(iter(self._bags))]
+        return kept
+
+    def words(self) -> AbstractSet[str]:
+        """All terms of the memories; some that only removed ones held may be there."""
+        if self._words is not None:
+            return self._words
+        built = self._in_memory()
+        if built is not None:
+            words: AbstractSet[str] = Vocabulary(built)
+            kept = all((field, "memory") in self._indexes for field in FIELDS)
+        else:
+            with opening(), self._moment.read() as (connection, kept):
+                words = frozenset(fulltext.words(connection))
+        if kept:
+            self._words = words
+        return words
+
+    def near(self, term: str, edits: int) -> AbstractSet[str]:
+        """Of `words` all that are at most so many edits away from a term, and some that are not."""
+        built = self._in_memory()
+        if built is None:
+            return self.words()
+        return frozenset(chain.from_iterable(index.near(term, edits) for index in built))
+
+    def _in_memory(self) -> list[TermIndex] | None:
+        """The indexes of memories by each field; None where the file answers for one."""
+        built = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
+        return built if len(built) == len(FIELDS) else None
+
+    def advanced(
+        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> Lexicon:
+        """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.
+
+        Indexes that are not in memory stay so.
+        """
+        twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, TermIndex)}
+        if twins:
+            gone = {"memory": outdated, "chunk": self._columns.chunks_of(outdated)}
+            said = stored_tokens.late(connection, put, columns)
+            for part, twin in twins.items():
+                twin.remove(gone[part[1]])
+                twin.add(said[part])
+        later = Lexicon(moment, columns, self._analyse, self._beside, twins)
+        later._places_read = self._places_read
+        return later
+
+    def _of_file(self, connection: apsw.Connection) -> FileWords | None:
+        if not self._file_read:
+            self._file = FileWords.of(self._moment, connection, self._columns, self._built, self._note_places)
+            self._file_read = True
+        return self._file
+
+    def _built(self, connection: apsw.Connection, part: Part) -> TermIndex:
+        entries = stored_tokens.entries(connection, part, None, self._columns)
+        return TermIndex(entries, ordered=part in _ORDERED).published()
+
+    def _note_places(self, count: int, tokens: int) -> None:
+        """So many places were read from the file, where all texts have so many tokens."""
+        self._places_read += count
+        if (
+            self._places_read > max(tokens // 4, LEAST_READ)
+            and tokens <= MOST_BUILT
+            and self._beside.start(self._build)
+        ):
+            self._places_read = 0
+
+    def _build(self) -> None:
+        texts: dict[Part, list[stored_tokens.Text]] = {part: [] for part in _PARTS.values()}
+        memories = self._columns.ids
+        for start in range(0, len(memories), BLOCK):
+            block = memories[start : start + BLOCK]
+            for part, stored in texts.items():
+                with self._beside.reading(), self._moment.read() as (connection, is_of_it):
+                    if not is_of_it:
+                        return
+                    stored.extend(stored_tokens.texts(connection, part, block))
+        built: dict[Part, TermIndex | FileIndex] = {}
+        for part in _PARTS.values():
+            entries = stored_tokens.arranged(texts.pop(part), stored_tokens.known(part, None, self._columns))
+            built[part] = TermIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
+        # The same rows in the same order: a search may go on with what it took before.
+        with self._loading, self._keeping:
+            self._indexes = MappingProxyType(built)
+            self._bags = {}

@@ -1,0 +1,1 @@
+"""Writes segments, part by part."""

@@ -1,0 +1,64 @@
+"""The facts about memories and the memory of each passage, as `Columns.of_segment` reads them."""
+
+from __future__ import annotations
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES, LABELS, NUMBERS
+from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, table_of_places, transposed
+from speckit_memory.memory.store.read_model.facts.labels import NONE
+from speckit_memory.memory.store.read_model.facts.reading_order import natural
+from speckit_memory.memory.store.segment_files.blocks import blocks
+from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_writing.runs import Runs
+from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch
+from speckit_memory.pipeline.ports import Ids
+
+_MEMORIES = f"SELECT {', '.join(ATTRIBUTES)} FROM memories ORDER BY id"
+_CHUNKS = "SELECT id, memory_id FROM chunks ORDER BY id"
+
+
+def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the ids, labels and numbers of memories, their reading order, and the memory of each passage."""
+    ids = [np.empty(0, np.int64)]
+    labels = {name: Runs(spill) for name in LABELS}
+    numbers: dict[str, list[Stretch]] = {name: [] for name in (*NUMBERS, "ends")}
+    names = Runs(spill)
+    for block in blocks(connection, _MEMORIES):
+        of_block, texts, columns = transposed(block)
+        ids.append(of_block)
+        for runs, values in zip(labels.values(), texts, strict=True):
+            for value in values:
+                runs.add((value,))
+        for stretches, column in zip(numbers.values(), columns, strict=True):
+            stretches.append(spill.put(column))
+        for folder, key in zip(texts[LABELS.index("folder")], texts[LABELS.index("key")], strict=True):
+            names.add((natural(folder, key),))
+    memories = np.concatenate(ids)
+    writer.add("memories.ids", np.append(memories, UNKNOWN))
+    for name, runs in labels.items():
+        runs.write_terms(writer, f"label.{name}")
+        writer.stream(f"label.{name}.codes", np.int32, (*runs.codes(), np.array([NONE])))
+    for name, stretches in numbers.items():
+        writer.stream(f"number.{name}", np.float64, (*map(spill.get, stretches), np.array([np.nan])))
+    _write_order(writer, names, len(memories))
+    _write_chunks(connection, writer, memories)
+
+
+def _write_order(writer: Writer, names: Runs, count: int) -> None:
+    names.number_terms()
+    rank = np.concatenate([*names.codes(), np.array([-1], np.int32)]) + 1
+    order = np.full(count + 2, UNKNOWN, np.int32)
+    order[rank[:-1]] = np.arange(count)
+    writer.add("reading.order", order)
+    writer.add("reading.rank", rank.astype(np.int32))
+
+
+def _write_chunks(connection: apsw.Connection, writer: Writer, memories: Ids) -> None:
+    pairs = [np.array(block, np.int64) for block in blocks(connection, _CHUNKS)]
+    table = np.concatenate([np.empty((0, 2), np.int64), *pairs])
+    chunks, parents = table[:, 0].copy(), table[:, 1].copy()
+    writer.add("chunks.ids", chunks)
+    writer.add("chunks.parents", parents)
+    writer.add("places", table_of_places(memories, chunks, parents))

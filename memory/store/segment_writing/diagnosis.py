@@ -1,0 +1,75 @@
+"""What `doctor` tells of a segment: all of it is read, and everything that keeps it from being used is named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segment_files import failures, shelf, trusted_segment
+from speckit_memory.memory.store.segment_files.finding import Finding
+from speckit_memory.memory.store.segment_writing import writing
+
+_MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
+"""What a writer that is at work mends."""
+_NAMED = 3
+"""So many leftovers are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The state of a store's segment in a few words, and what is wrong with it."""
+
+    detail: str
+    findings: tuple[Finding, ...]
+
+
+def findings(database: Database) -> Shelf:
+    """Looks at everything. Raises SpeckitError where the store itself cannot be read."""
+    with database.snapshot_read() as connection:
+        memories = shelf.memories_of(connection)
+        held = shelf.held(connection, database.path, thorough=True)
+        failure = failures.last(connection, database.path)
+        lag = trusted_segment.to_take_in(connection, held.vouched) if held.vouched and held.behind is not None else 0
+    found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
+    if failure and not any(one.kind == "blocked" for one in found):  # then the last writer failed on that very thing
+        found.append(failure)
+    found = list(dict.fromkeys(found))
+    if any(one.kind in _MENDED for one in found) and writing.being_written(database):
+        at_work = Finding("written", f"another one is being written for the {memories:,} memories of {database.path}")
+        found = [at_work, *(one for one in found if one.kind not in _MENDED)]
+    if held.segment is not None:
+        size = f"{held.segment.bytes / 1e6:,.1f} MB, read and whole"
+        return Shelf(f"{size}, {held.behind:,} changes behind the store", tuple(found))
+    needed = memories >= shelf.FEWEST
+    return Shelf("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
+
+
+def _of_the_file(store: Path, memories: int, held: shelf.Held, lag: int) -> Iterator[Finding]:
+    if held.finding is not None:
+        yield held.finding
+    elif held.vouched is None and memories >= shelf.FEWEST:
+        yield Finding("missing", f"none was written yet for the {memories:,} memories of {store}")
+    elif lag > (most := shelf.most_behind(memories)):
+        told = f"{held.behind:,} changes came since it was written, as much as {lag:,} documents"
+        yield Finding("behind", f"{told}; it is written anew after {most:,}")
+
+
+def _of_the_folder(database: Database) -> Iterator[Finding]:
+    if database.only_read:  # the check of the store tells it
+        return
+    folder = shelf.folder_of(database.path)
+    if in_the_way := shelf.blocked(folder):
+        yield in_the_way
+        return
+    where = folder if folder.exists() else folder.parent
+    if not os.access(where, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        yield Finding("failed", f"{where} may not be written to")
+        return
+    left = writing.leftovers(database)
+    if left and not writing.being_written(database):
+        names = ", ".join(file.name for file in left[:_NAMED])
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        yield Finding("leftover", f"{folder} holds {names}{more} of earlier writers")

@@ -1,0 +1,26 @@
+"""The lists of like rows of a large store, as `ListedMatrix.of_segment` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+
+from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.memory.store.read_model.vectors import ivf_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
+from speckit_memory.memory.store.segment_files.container import Writer
+
+
+def write(writer: Writer, folder: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> None:
+    """Writes lists of the vectors that were written before, if they are wanted and the library is there.
+
+    The temporary file lies in the folder; `pause` is called between blocks.
+    """
+    if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.installed():
+        return
+    with TemporaryFile(dir=folder) as file:
+        ivf_lists.write(writer.written("vector.rows"), file, pause)
+        writer.add(LISTS, np.memmap(file, np.uint8, "r"))

@@ -1,0 +1,261 @@
+"""Which rows hold which terms, gathered in runs of bounded size and merged in the order of terms.
+
+A run is sorted by itself and waits in a file. Whatever the store holds, no more than a run of tokens and a few numbers
+of each row and of the distinct terms of each run are in memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count, groupby, islice, pairwise
+from operator import itemgetter
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.term_table import write_buckets
+from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch
+
+TOKENS = 1_000_000
+"""So many tokens are sorted at a time, in about 50 MB."""
+TERMS = 1 << 16
+"""So many distinct terms a run has at most, for they are in memory as strings: 10 MB of short ones."""
+_NAMES = 65_536
+"""So many terms are written at a time,"""
+_NAMES_OF_RUN = 1_024
+"""and so many of a run read at a time: of a million memories there are hundreds of runs, which are merged at once."""
+
+Counts = NDArray[np.integer[Any]]
+
+
+class _Run(NamedTuple):
+    """Some consecutive rows. Terms are numbered within the run, by ascending bytes."""
+
+    text: Stretch
+    ends: Stretch
+    terms: int
+    """How many there are."""
+    holders: Stretch
+    """How many rows hold each term."""
+    uses: Stretch
+    """How many tokens each term is."""
+    rows: Stretch
+    frequency: Stretch
+    """Of each term after the other: the rows that hold it, and how often each does."""
+    places: Stretch | None
+    """Of each term after the other: where it stands. Rows follow one another with a gap of one place between them."""
+    row_codes: Stretch
+    """Of each row after the other: the numbers of its distinct terms, ascending."""
+
+
+class Runs:
+    """The terms of rows 0, 1, …, added one row after the other and written at the end."""
+
+    def __init__(self, spill: Spill, *, ordered: bool = False) -> None:
+        """An `ordered` one also knows where in its row each term stands."""
+        self._spill = spill
+        self.ordered = ordered
+        self._runs: list[_Run] = []
+        self._height = 0
+        self._places = 0
+        self._sizes: list[Counts] = []
+        self._distinct: list[Counts] = []
+        # Of each run, the numbers of its terms among all of them, which ascend; and how many terms there are.
+        self._numbers: list[NDArray[np.int32]] = []
+        self._terms = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbering: defaultdict[str, int] = defaultdict(count().__next__)
+        self._flat = array("q")
+        self._lengths = array("q")
+
+    def add(self, tokens: Sequence[str]) -> None:
+        """The tokens of the next row."""
+        self._flat.extend(map(self._numbering.__getitem__, tokens))
+        self._lengths.append(len(tokens))
+        if len(self._flat) + len(self._lengths) >= TOKENS or len(self._numbering) >= TERMS:
+            self._end_run()
+
+    def _end_run(self) -> None:
+        put = self._spill.put
+        terms = sorted(self._numbering)
+        number = np.empty(len(terms), np.int64)
+        number[[self._numbering[term] for term in terms]] = np.arange(len(terms))
+        encoded = [term.encode() for term in terms]
+        text = put(np.frombuffer(b"".join(encoded), np.uint8))
+        ends = put(np.cumsum([len(each) for each in encoded], dtype=np.int64))
+        codes = number[np.frombuffer(self._flat, np.int64)]
+        sizes = np.array(self._lengths, np.int32)
+        self._begin()
+        height, length = len(sizes), len(codes)
+        row = np.repeat(np.arange(height), sizes)
+        places = None
+        if self.ordered:
+            order = np.argsort(codes, kind="stable")
+            places = put((order + row[order] + self._places).astype(np.int32))
+            del order
+        uses = put(np.bincount(codes, minlength=len(terms)).astype(np.int32))
+        # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+        codes *= height
+        codes += row
+        codes.sort()
+        begins = np.flatnonzero(np.diff(codes, prepend=-1))
+        frequency = put(np.diff(begins, append=length).astype(np.float32))
+        code, rows = np.divmod(codes[begins], max(height, 1))
+        del codes, row, begins
+        self._runs.append(
+            _Run(
+                text=text,
+                ends=ends,
+                terms=len(terms),
+                holders=put(np.bincount(code, minlength=len(terms)).astype(np.int32)),
+                uses=uses,
+                rows=put((rows + self._height).astype(np.int32)),
+                frequency=frequency,
+                places=places,
+                row_codes=put(code[np.argsort(rows, kind="stable")].astype(np.int32)),
+            )
+        )
+        self._sizes.append(sizes)
+        self._distinct.append(np.bincount(rows, minlength=height).astype(np.int32))
+        self._height += height
+        self._places += length + height
+
+    def write_terms(self, writer: Writer, name: str) -> None:
+        """Writes the distinct terms as `TermTable` reads them, and numbers them."""
+        lengths, hashes = array("q"), array("I")
+
+        def texts() -> Iterator[NDArray[np.uint8]]:
+            for terms in _batched(self._numbering_all()):
+                encoded = [term.encode() for term in terms]
+                lengths.extend(map(len, encoded))
+                hashes.extend(map(crc32, encoded))
+                yield np.frombuffer(b"".join(encoded), np.uint8)
+
+        writer.stream(f"{name}.text", np.uint8, texts())
+        writer.add(f"{name}.ends", np.cumsum(np.array(lengths, np.int64)))
+        write_buckets(writer, name, np.array(hashes, np.uint32))
+
+    def number_terms(self) -> None:
+        """Numbers the distinct terms, of which nothing is written."""
+        for _ in self._numbering_all():
+            pass
+
+    def _numbering_all(self) -> Iterator[str]:
+        """The distinct terms by number; all are numbered when the last has been taken."""
+        if self._lengths:
+            self._end_run()
+        numbers = [np.empty(run.terms, np.int32) for run in self._runs]
+        filled = [0] * len(numbers)
+        last, known = None, 0
+        for term, run in self._merged_terms():
+            if term != last:
+                last, known = term, known + 1
+                yield term
+            numbers[run][filled[run]] = known - 1
+            filled[run] += 1
+        self._numbers, self._terms = numbers, known
+
+    def terms(self) -> Iterator[str]:
+        """The distinct terms by number, once they are numbered."""
+        return (term for term, _ in groupby(self._merged_terms(), itemgetter(0)))
+
+    def _merged_terms(self) -> Iterator[tuple[str, int]]:
+        """Every term of every run with the number of the run, by term and run."""
+        return heapq.merge(*map(self._terms_of, range(len(self._runs))))
+
+    def _terms_of(self, run: int) -> Iterator[tuple[str, int]]:
+        found, begin = self._runs[run], 0
+        for at in range(0, found.terms, _NAMES_OF_RUN):
+            part = self._spill.get(found.ends, at, min(at + _NAMES_OF_RUN, found.terms))
+            text = self._spill.get(found.text, begin, int(part[-1])).tobytes()
+            borders = (part - begin).tolist()
+            begin = int(part[-1])
+            for start, end in pairwise((0, *borders)):
+                yield text[start:end].decode(), run
+
+    def write_postings(self, writer: Writer, name: str) -> None:
+        """Writes `.starts` and `.rows`: the rows that hold each term."""
+        every = [run.holders for run in self._runs]
+        total = self._total(every)
+        writer.add(f"{name}.starts", np.append(0, np.cumsum(total)))
+        writer.stream(f"{name}.rows", np.int32, self._merged(total, every, [run.rows for run in self._runs]))
+
+    def write_frequencies(self, writer: Writer, name: str) -> None:
+        """Writes `.frequency`: how often each of these rows holds the term."""
+        every = [run.holders for run in self._runs]
+        frequencies = self._merged(self._total(every), every, [run.frequency for run in self._runs])
+        writer.stream(f"{name}.frequency", np.float32, frequencies)
+
+    def write_order(self, writer: Writer, name: str) -> None:
+        """Writes `.place_starts` and `.places`, where each term stands, and `.sizes` and `.first` of the rows."""
+        uses = [run.uses for run in self._runs]
+        total = self._total(uses)
+        writer.add(f"{name}.place_starts", np.append(0, np.cumsum(total)))
+        places = [run.places for run in self._runs if run.places is not None]
+        writer.stream(f"{name}.places", np.int32, self._merged(total, uses, places))
+        sizes = self.sizes
+        writer.add(f"{name}.sizes", sizes)
+        writer.add(f"{name}.first", np.cumsum(sizes) - sizes + np.arange(len(sizes)))
+
+    def write_rows(self, writer: Writer, name: str) -> None:
+        """Writes `.row_starts` and `.row_codes`: the numbers of the distinct terms of each row."""
+        distinct = np.concatenate([np.empty(0, np.int64), *self._distinct])
+        writer.add(f"{name}.row_starts", np.append(0, np.cumsum(distinct)))
+        writer.stream(f"{name}.row_codes", np.int32, self.codes())
+
+    def codes(self) -> Iterator[NDArray[np.int32]]:
+        """The numbers of the distinct terms of each row, in blocks."""
+        for run, number in zip(self._runs, self._numbers, strict=True):
+            yield number[self._spill.get(run.row_codes)]
+
+    @property
+    def sizes(self) -> Counts:
+        """The number of tokens of each row."""
+        return np.concatenate([np.empty(0, np.int64), *self._sizes])
+
+    def _total(self, counts: Sequence[Stretch]) -> Counts:
+        """The sum over the runs for each term."""
+        total = np.zeros(self._terms, np.int64)
+        for number, of_run in zip(self._numbers, counts, strict=True):
+            total[number] += self._spill.get(of_run)
+        return total
+
+    def _merged(self, total: Counts, counts: Sequence[Stretch], stretches: Sequence[Stretch]) -> Iterator[NDArray[Any]]:
+        """What each run has of each term, `counts` elements, ordered by term and then by run; `total` of all runs."""
+        terms_before = [0] * len(counts)
+        elements_before = [0] * len(counts)
+        for _, last in _spans(total):
+            parts, terms = [], []
+            for run, (number, of_run, stretch) in enumerate(zip(self._numbers, counts, stretches, strict=True)):
+                low, high = terms_before[run], int(np.searchsorted(number, last))
+                held = self._spill.get(of_run, low, high)
+                begin, end = elements_before[run], elements_before[run] + int(held.sum())
+                parts.append(self._spill.get(stretch, begin, end))
+                terms.append(np.repeat(number[low:high], held))
+                terms_before[run], elements_before[run] = high, end
+            yield np.concatenate(parts)[np.argsort(np.concatenate(terms), kind="stable")]
+
+
+def _spans(total: Counts) -> Iterator[tuple[int, int]]:
+    """Stretches of consecutive terms that have about `TOKENS` elements each, or one term that has more."""
+    ends = np.cumsum(total)
+    first = 0
+    while first < len(total):
+        before = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, before + TOKENS, "right")), first + 1)
+        yield first, last
+        first = last
+
+
+def _batched(terms: Iterator[str]) -> Iterator[list[str]]:
+    """The terms in lists of at most `_NAMES`."""
+    while waiting := list(islice(terms, _NAMES)):
+        yield waiting

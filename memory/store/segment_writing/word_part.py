@@ -1,0 +1,83 @@
+"""The inverted indexes of a store, as `TermIndex.of_segment` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.read_model.words.term_index import table_of_rows
+from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_writing.runs import Runs
+from speckit_memory.memory.store.segment_writing.spill import Spill
+from speckit_memory.pipeline.ports import Ids
+
+_FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts ORDER BY memory_id"
+_BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
+
+
+def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the rows of ids of memories, and the indexes of memories by the short fields."""
+    memories = _memories(connection)
+    writer.add("memories.rows", table_of_rows(memories))
+    fields = {"title": Runs(spill, ordered=True), "triggers": Runs(spill), "path": Runs(spill)}
+    for held in _aligned(memories, connection.execute(_FIELDS)):
+        for place, runs in enumerate(fields.values()):
+            runs.add(_tokens([row[place] for row in held]))
+    for field, runs in fields.items():
+        _write_index(writer, f"{field}.memory", runs)
+
+
+def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the index of memories by all their passages."""
+    whole = Runs(spill)
+    for held in _aligned(_memories(connection), connection.execute(_BODIES)):
+        whole.add(_tokens([text for (text,) in held]))
+    _write_index(writer, "body.memory", whole)
+
+
+def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the rows of ids of passages, and their index."""
+    writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
+    passages = Runs(spill, ordered=True)
+    for (text,) in connection.execute("SELECT tokens FROM chunks ORDER BY id"):
+        passages.add(_tokens([text]))
+    _write_index(writer, "body.chunk", passages)
+
+
+def _write_index(writer: Writer, name: str, runs: Runs) -> None:
+    runs.write_terms(writer, name)
+    writer.add(f"{name}.lengths", runs.sizes.astype(np.float32))
+    runs.write_postings(writer, name)
+    runs.write_frequencies(writer, name)
+    runs.write_rows(writer, name)
+    if runs.ordered:
+        runs.write_order(writer, name)
+
+
+def _memories(connection: apsw.Connection) -> Ids:
+    return _ids(connection, "SELECT id FROM memories ORDER BY id")
+
+
+def _ids(connection: apsw.Connection, sql: str) -> Ids:
+    return np.fromiter((id_ for (id_,) in connection.execute(sql)), np.int64)
+
+
+def _aligned(ids: Ids, rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """What follows the id in each row, for each of the ids; both ascend."""
+    row = next(rows, None)
+    for id_ in ids.tolist():
+        held = []
+        while row is not None and row[0] <= id_:
+            if row[0] == id_:
+                held.append(row[1:])
+            row = next(rows, None)
+        yield held
+
+
+def _tokens(texts: Sequence[str]) -> Sequence[str]:
+    # Tokens are joined by blanks; other white space may be part of one.
+    joined = " ".join(text for text in texts if text)
+    return joined.split(" ") if joined else ()

@@ -1,0 +1,145 @@
+"""Which memory a declared link means (feature I3).
+
+What may change that is noted in the transaction that changes it, so that saving one document looks at few links however
+many there are, and a run that was killed is made up for by the next.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from posixpath import normpath
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import rows
+
+_NUMBERED = re.compile(r"(?P<kind>[A-Za-z]{1,12}(?=[-_ ]?\d))?[-_ ]?0*(?P<number>\d{1,6})(?!\d|-\d\d-\d\d)")
+"""The beginning of a name such as `0005-use-y.md`, `ADR-5.md`, `pep-0008.rst`; a date is no number."""
+_OF_FOLDERS = ("readme", "index")
+_KINDS = {"adr": ("adr", "decision", "decision-record", "architecture-decision")}
+"""What the folders of documents of a kind are called, if not as the kind."""
+
+
+def last_part(path: str) -> str:
+    """What a key and every target that may mean it have in common; the columns `name` and `target_name`."""
+    return path.rpartition("/")[2]
+
+
+def numbered_name(key: str) -> str:
+    """The number by which people name a document: #5 for `adr/0005-use-y.md`, `keps/5-use-y/README.md`, `pep-0005`; ""
+    where its name begins with none."""
+    match = _NUMBERED.match(_own_name(key))
+    return f"#{match['number']}" if match else ""
+
+
+def meant(target: str, document: str, keys: Collection[str]) -> list[str]:
+    """The keys that a target declared in `document` may mean; `keys` are at least those with the same last part, or
+    the same number for a target such as "#5" and "adr/#5".
+
+    A key stands for itself. Else the target is a path relative to the document, and else the end of a key ("plan.md"
+    for "specs/plan.md"); only an end can mean several. A number is that of a document beside this one, and one of a
+    kind may be that of a document of this kind elsewhere.
+    """
+    if last_part(target).startswith("#"):
+        return _numbered(target.rpartition("/")[0], document, keys)
+    relative = normpath(f"{document.rpartition('/')[0] or '.'}/{target}")
+    for exact in (target, relative):
+        if exact in keys:
+            return [exact]
+    ending = f"/{relative if target.startswith('.') else target}"
+    return sorted(key for key in keys if key.endswith(ending))
+
+
+def _numbered(kind: str, document: str, keys: Collection[str]) -> list[str]:
+    folders, called = _beside(document), _KINDS.get(kind, (kind,))
+    beside = [key for key in keys if _beside(key) == folders]
+    if not kind:
+        return sorted(beside)
+    of_kind = [
+        key
+        for key in keys
+        if _kind(key) == kind or (not _kind(key) and any(part.removesuffix("s") in called for part in _beside(key)))
+    ]
+    nearest = [key for key in of_kind if key in beside] or of_kind or [key for key in beside if not _kind(key)]
+    return sorted(nearest)
+
+
+def _own_name(key: str) -> str:
+    """The last part of a key; that of its folder where the file is all the folder is about."""
+    folder, _, name = key.rpartition("/")
+    return last_part(folder) if name.partition(".")[0].casefold() in _OF_FOLDERS and folder else name
+
+
+def _beside(key: str) -> list[str]:
+    """The folders that a document lies in, but for one of its own."""
+    folders = key.casefold().split("/")[:-1]
+    return folders[:-1] if _own_name(key) != last_part(key) else folders
+
+
+def _kind(key: str) -> str:
+    match = _NUMBERED.match(_own_name(key))
+    return (match["kind"] or "").casefold() if match else ""
+
+
+def note_keys(txn: Transaction, keys: Iterable[str]) -> None:
+    """Notes that memories with these keys came or went: links may mean them now, or no longer."""
+    names = {name for key in keys for name in (last_part(key), numbered_name(key)) if name}
+    txn.connection.executemany("INSERT OR IGNORE INTO changed_keys VALUES (?)", [(name,) for name in sorted(names)])
+
+
+def note_memories(txn: Transaction, memory_ids: Iterable[int]) -> None:
+    """Notes that these memories declare other links, or lost an edge to a memory that went."""
+    txn.connection.executemany(
+        "INSERT OR IGNORE INTO changed_links SELECT id FROM memories WHERE id = ?", [(each,) for each in memory_ids]
+    )
+
+
+def find_targets(txn: Transaction) -> None:
+    """Finds anew what the links mean that may have changed, and notes the memories that declare those that did.
+
+    A link to where a file lay before it was moved means its memory still, unless another has that place now.
+    """
+    connection = txn.connection
+    keys: dict[str, dict[str, int]] = {}
+    for name, key, memory_id in rows(
+        connection,
+        "SELECT name, key, id FROM memories WHERE name IN (SELECT name FROM changed_keys UNION "
+        "SELECT target_name FROM declared_links WHERE memory_id IN (SELECT memory_id FROM changed_links))",
+    ):
+        keys.setdefault(name, {})[key] = memory_id
+    numbers = {
+        name
+        for (name,) in rows(
+            connection,
+            "SELECT DISTINCT target_name FROM declared_links WHERE target_name GLOB '#[0-9]*' AND (target_name IN "
+            "(SELECT name FROM changed_keys) OR memory_id IN (SELECT memory_id FROM changed_links))",
+        )
+    }
+    for key, memory_id in rows(connection, "SELECT key, id FROM memories") if numbers else ():
+        if (name := numbered_name(key)) in numbers:
+            keys.setdefault(name, {})[key] = memory_id
+    former: dict[str, dict[str, int]] = {}
+    for name, key, memory_id in rows(
+        connection,
+        "SELECT name, key, memory_id FROM former_keys WHERE name IN (SELECT name FROM changed_keys UNION "
+        "SELECT target_name FROM declared_links WHERE memory_id IN (SELECT memory_id FROM changed_links))",
+    ):
+        former.setdefault(name, {})[key] = memory_id
+    changed: list[tuple[int | None, int, int]] = []
+    for memory_id, ordinal, target, name, before, document in rows(
+        connection,
+        "SELECT memory_id, ordinal, target, target_name, target_id, key FROM declared_links "
+        "JOIN memories ON memories.id = memory_id WHERE memory_id IN (SELECT memory_id FROM changed_links) "
+        "OR target_name IN (SELECT name FROM changed_keys)",
+    ):
+        candidates = keys.get(name, {})
+        found = meant(target, document, candidates)
+        if not found:  # only what nothing is called now means what was called so
+            candidates = former.get(name, {})
+            found = meant(target, document, candidates)
+        now = candidates[found[0]] if len({candidates[key] for key in found}) == 1 else None
+        if now != before:
+            changed.append((now, memory_id, ordinal))
+    connection.executemany("UPDATE declared_links SET target_id = ? WHERE memory_id = ? AND ordinal = ?", changed)
+    note_memories(txn, {memory_id for _, memory_id, _ in changed})
+    connection.execute("DELETE FROM changed_keys")

@@ -1,0 +1,1 @@
+"""Tables of what happens to memories: archived, promoted, judged, renamed."""

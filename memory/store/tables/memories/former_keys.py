@@ -1,0 +1,29 @@
+"""Keys that memories had before their files moved, so that links to the old places still find them (feature I8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import rows
+
+
+def note(txn: Transaction, keys: Iterable[tuple[str, int]], now: float) -> None:
+    """Notes that these memories had these keys until `now` (epoch seconds); of two that had one, the later counts."""
+    txn.connection.executemany(
+        "INSERT OR REPLACE INTO former_keys (key, memory_id, until) VALUES (?, ?, ?)",
+        [(key, memory, now) for key, memory in keys],
+    )
+
+
+def former_keys(connection: apsw.Connection) -> dict[str, int]:
+    """The memories by the keys they had; a key that a memory has now means that one."""
+    return dict(
+        rows(
+            connection,
+            "SELECT key, memory_id FROM former_keys WHERE NOT EXISTS "
+            "(SELECT 1 FROM memories WHERE memories.key = former_keys.key) ORDER BY key",
+        )
+    )

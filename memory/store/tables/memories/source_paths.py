@@ -1,0 +1,48 @@
+"""The files and folders that were indexed by name: the sources of a store.
+
+A source `overrules` when it was hidden or ignored and the name alone brought it in: a run over a folder above it would
+not find it. Sources are remembered for each root, the folder that keys are relative to. A root is kept relative to the
+store's folder: a workspace that is moved or renamed keeps its sources.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import apsw
+
+from speckit_memory.errors.names import named, shown
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import rows
+
+
+def root_name(root: Path, store: Path) -> str:
+    """How a root is written down in the store of this file; bytes of its name that are not UTF-8 stand as `\\xff`."""
+    return shown(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
+
+
+def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
+    """The keys of the sources of a root, in order, and whether each overrules; "" is the root itself."""
+    found = rows(connection, "SELECT path, overrules FROM source_paths WHERE root = ? ORDER BY path", (root,))
+    return {path: bool(overrules) for path, overrules in found}
+
+
+def other_sources(connection: apsw.Connection, root: str) -> list[tuple[str, str]]:
+    """The roots besides this one that share the store, each with the key of one of its sources."""
+    others = rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
+    return [(named(other), path) for other, path in others]
+
+
+def remember(txn: Transaction, root: str, sources: Mapping[str, bool]) -> None:
+    """Adds sources by key to a root, with whether each overrules as of now."""
+    txn.connection.executemany(
+        "INSERT OR REPLACE INTO source_paths (root, path, overrules) VALUES (?, ?, ?)",
+        [(root, key, int(overrules)) for key, overrules in sources.items()],
+    )
+
+
+def forget(txn: Transaction, root: str, keys: Iterable[str]) -> None:
+    """Takes sources from a root; their memories stay."""
+    txn.connection.executemany("DELETE FROM source_paths WHERE root = ? AND path = ?", [(root, key) for key in keys])

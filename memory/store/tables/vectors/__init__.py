@@ -1,0 +1,1 @@
+"""Tables of vectors and the models that made them."""

@@ -1,0 +1,1 @@
+"""Tables of words: full text, phrases, token counts."""

@@ -1,0 +1,103 @@
+"""The full-text table: one row per memory, searched with FTS5's BM25 (feature C2).
+
+The columns hold analysed tokens joined by blanks, and the table's tokeniser splits at blanks alone, so that `c++`,
+`req-006` and pairs of CJK characters are found as the analyser wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.pipeline.ports import Column, Ids
+
+_PLACES = """
+SELECT doc, CASE col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, offset
+FROM temp.memory_word_places WHERE term = ?
+"""
+
+
+def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:
+    """Adds the row of a memory that has none; the four texts are tokens joined by blanks, the long one in UTF-8."""
+    txn.connection.execute(
+        "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (?, ?, ?, ?, ?)",
+        (memory_id, title, triggers, path, body),
+    )
+
+
+def delete(txn: Transaction, memory_id: int) -> None:
+    """Removes the row of a memory."""
+    txn.connection.execute("DELETE FROM memory_fts WHERE rowid = ?", (memory_id,))
+
+
+def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
+    """Makes the rows of memories that have none, of the tokens that are stored; returns how many."""
+    count = 0
+    for memory_id in memory_ids:
+        chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
+        fields = rows(txn.connection, chosen, (memory_id,))
+        body = bytearray()
+        for (tokens,) in txn.connection.execute(
+            "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,)
+        ):
+            body += tokens.encode() + b" "
+        if fields:
+            title, triggers, path = fields[0]
+            insert(txn, memory_id, title, triggers, path, body)
+            count += 1
+    return count
+
+
+def match(
+    connection: apsw.Connection,
+    tokens: Sequence[str],
+    weights: tuple[float, float, float, float],
+    limit: int,
+    allowed: Ids | None = None,
+) -> tuple[Ids, Column]:
+    """Memories that hold any of the analysed tokens and their BM25 scores, score descending, then id ascending.
+
+    Weights are those of title, triggers, path and body. `allowed` restricts the search to these memories before the
+    limit applies. Scores are positive.
+    """
+    # FTS5 reads an expression up to the first NUL, and no stored token has one.
+    expression = " OR ".join(_quoted(token) for token in dict.fromkeys(tokens) if "\0" not in token)
+    if not expression:
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    # The unary plus makes the restriction a test on each match; as a constraint it would run the search once per id.
+    within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
+    found = rows(
+        connection,
+        f"SELECT rowid, -bm25(memory_fts, ?, ?, ?, ?) AS score FROM memory_fts WHERE memory_fts MATCH ? {within} "
+        "ORDER BY score DESC, rowid LIMIT ?",
+        (*weights, expression, *(() if allowed is None else (integers(allowed),)), limit),
+    )
+    return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
+
+
+def places(connection: apsw.Connection, token: str) -> tuple[Ids, Ids, Ids]:
+    """Every place of an analysed token: the memory, the number of the field (of `FIELDS`) and that of the token in it.
+
+    In ascending order. A word is found as the table keeps it: see `token_counts.insert`.
+    """
+    try:
+        token.encode()
+    except UnicodeEncodeError:  # what UTF-8 cannot hold is in no file
+        token = ""
+    found = connection.execute(_PLACES, (token,)) if token else ()
+    table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def words(connection: apsw.Connection) -> Iterator[str]:
+    """Every distinct token of all memories."""
+    return (word for (word,) in connection.execute("SELECT term FROM temp.memory_words"))
+
+
+def _quoted(token: str) -> str:
+    return '"' + token.replace('"', '""') + '"'

@@ -1,0 +1,69 @@
+"""What long memories say in few sentences, and of which text that holds (features I11 and R8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.pipeline.ports import Passage
+
+_OUTDATED = (
+    "FROM memories m LEFT JOIN summaries s ON s.memory_id = m.id "
+    "WHERE m.chunk_count > 1 AND s.content_hash IS NOT m.content_hash"
+)
+
+
+class Unsummarised(NamedTuple):
+    """A memory of several passages whose text has no summary as it is now."""
+
+    memory: int
+    content_hash: str
+    title: str
+    body: str
+
+
+def memories(connection: apsw.Connection) -> int:
+    """How many memories the store holds."""
+    number: int = value(connection, "SELECT count(*) FROM memories")
+    return number
+
+
+def outdated(connection: apsw.Connection) -> int:
+    """How many memories of several passages have no summary of their text as it is now."""
+    number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
+    return number
+
+
+def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Unsummarised]:
+    """The first of them, by id, with so much of their texts."""
+    found = rows(
+        connection,
+        "SELECT id, content_hash, title, substr(body, 1, ?2) FROM texts JOIN "
+        f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?1) ON memory_id = id ORDER BY id",
+        (limit, characters),
+    )
+    return [Unsummarised(*row) for row in found]
+
+
+def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> None:
+    """Keeps the summary of the text with this hash; nothing for a memory that was deleted meanwhile."""
+    txn.connection.execute(
+        "INSERT OR REPLACE INTO summaries SELECT id, ?2, ?3 FROM memories WHERE id = ?1",
+        (memory, content_hash, summary),
+    )
+
+
+def of_memories(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Passage]:
+    """The summaries of those of the memories that have one of their text as it is now, with the lines of that text."""
+    found = rows(
+        connection,
+        "SELECT m.id, s.summary, min(c.first_line), max(c.last_line) FROM summaries s JOIN memories m ON "
+        "m.id = s.memory_id AND m.content_hash = s.content_hash JOIN chunks c ON c.memory_id = m.id "
+        "WHERE s.summary <> '' AND s.memory_id IN (SELECT value FROM carray(?)) GROUP BY m.id",
+        (integers(ids),),
+    )
+    return {memory: Passage(memory, memory, text, "", "", first, last) for memory, text, first, last in found}

@@ -1,0 +1,79 @@
+"""Token numbers on disk: the distinct tokens of each passage as the store's token model cut it (features C1, R1).
+
+They come and go with the vector of the passage, whichever model made that. One array of little-endian numbers per
+passage, ascending, all of the width that the model's vocabulary needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.pipeline.ports import Ids, Tokens
+
+MODEL = "token_model"
+"""The store's fact that says which model cut the tokens."""
+WIDTH = "token_bytes"
+"""The store's fact that says how many bytes a number has."""
+
+
+def claim(txn: Transaction, model_id: str) -> None:
+    """Notes whose tokens the store holds. Raises E002 when they are those of another model."""
+    known = get_meta(txn.connection, MODEL)
+    if known is None:
+        set_meta(txn, MODEL, model_id)
+    elif known != model_id:
+        raise SpeckitError("E002", f"the store holds tokens of {known}, these were cut by {model_id}")
+
+
+def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens]) -> None:
+    """Stores the distinct ascending tokens of chunks that have none. Raises E002 for another width than the store's."""
+    if not chunk_ids:
+        return
+    width = str(tokens[0].itemsize)
+    known = get_meta(txn.connection, WIDTH)
+    if known is None:
+        set_meta(txn, WIDTH, width)
+    elif known != width:
+        raise SpeckitError("E002", f"the store holds tokens of {known} bytes, these have {width}")
+    txn.connection.executemany(
+        "INSERT INTO chunk_tokens VALUES (?, ?)",
+        ((chunk_id, _little(each).tobytes()) for chunk_id, each in zip(chunk_ids, tokens, strict=True)),
+    )
+
+
+def forget_all(txn: Transaction) -> None:
+    """Removes the tokens of all chunks, so that another model can take over."""
+    txn.connection.execute("DELETE FROM chunk_tokens")
+    txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, WIDTH))
+
+
+def load(connection: apsw.Connection, memories: Ids | None = None) -> tuple[Ids, Ids, Tokens]:
+    """Chunk ids ascending, the number of tokens of each, and the tokens of all, one after the other.
+
+    `memories` restricts to the chunks of these.
+    """
+    if memories is None:
+        found = rows(connection, "SELECT chunk_id, tokens FROM chunk_tokens ORDER BY chunk_id")
+    else:
+        found = rows(
+            connection,
+            "SELECT t.chunk_id, t.tokens FROM chunks c JOIN chunk_tokens t ON t.chunk_id = c.id "
+            "WHERE c.memory_id IN (SELECT value FROM carray(?)) ORDER BY t.chunk_id",
+            (integers(memories),),
+        )
+    kind = np.dtype(np.uint32 if get_meta(connection, WIDTH) == "4" else np.uint16)
+    lengths = np.array([len(blob) // kind.itemsize for _, blob in found], np.int64)
+    flat = np.frombuffer(b"".join(blob for _, blob in found), kind.newbyteorder("<")).astype(kind)
+    return np.array([chunk_id for chunk_id, _ in found], np.int64), lengths, flat
+
+
+def _little(tokens: Tokens) -> NDArray[np.unsignedinteger]:
+    return tokens.astype(tokens.dtype.newbyteorder("<"), copy=False)

@@ -1,0 +1,1 @@
+"""Two pipelines on one query: shadows, interleaving, where they diverge."""

@@ -1,0 +1,132 @@
+"""Pipelines beside the one that is served: the same protocol as the runner, and the control's answer in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TypeVar
+
+from speckit_memory.pipeline.comparing.divergence import parted_at
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.model.describing import kind_of
+from speckit_memory.pipeline.model.trace import StepRecord
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.process.cancellation import WithdrawnError
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.journal import Journal, Pause
+from speckit_memory.pipeline.running.runner import Outcome, Runner
+from speckit_memory.pipeline.running.step_memo import Following, Recording
+
+V = TypeVar("V")
+_SHARES = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a pipeline made of a query, as a value: an outcome, or the failure in its place.
+
+    `total_ns` is what the query takes through this pipeline alone, shared steps included; `spent_ns` is what it took
+    here. `failure` names the kind of the first error and its step, and quotes nothing; a run whose failed step was
+    optional has an outcome as well.
+    """
+
+    pipeline: Pipeline
+    outcome: Outcome | None
+    steps: tuple[StepRecord, ...]
+    total_ns: int
+    spent_ns: int
+    failure: str = ""
+    parted_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A query that a control has answered, or failed on, with all that other pipelines need to answer it as well."""
+
+    query: Query
+    control: Run
+    recording: Recording
+
+    def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
+        """The same query through another pipeline, over the same state of the store. Raises what `pause` raises.
+
+        A step that the control has, with the same parameters and on the same inputs, is not run again. There is no
+        deadline: what a pipeline leaves out when it is late tells nothing of what it finds.
+        """
+        query = replace(self.query, deadline_ns=None)
+        following = Following(self.recording, variant.configurations)
+        journal = variant.journal(query, following, pause)
+        run = _run(variant, query, store, journal)
+        return replace(run, parted_at=parted_at(self.recording.reached, following.reached))
+
+    def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
+        """The same query through another pipeline as if that were served: every step is run. Raises as `run`."""
+        query = replace(self.query, deadline_ns=None)
+        return _run(variant, query, store, variant.journal(query, pause=pause))
+
+
+class Shadow:
+    """A control, and what is done with its answers beside serving them. The same protocol as the runner.
+
+    A failure of the control is handed on like an answer, and raised.
+    """
+
+    def __init__(self, control: Runner, hand_on: Callable[[Beside], None]) -> None:
+        """`hand_on` gets every query with its answer; what it raises is nobody's concern, and may be seen by it."""
+        self._control = control
+        self._hand_on = hand_on
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline that is served."""
+        return self._control.pipeline
+
+    def run(self, query: Query, store: Store) -> Outcome:
+        """One query, as the control answers it. Raises what the control raises."""
+        recording = Recording(self._control.configurations)
+        journal = self._control.journal(query, recording)
+        try:
+            outcome = self._control.noted(query, store, journal)
+        except WithdrawnError:
+            raise  # no answer, and no failure: nobody compares anything with it
+        except BaseException as error:
+            self._hand_on(Beside(query, _failed(self.pipeline, journal, error), recording))
+            raise
+        trace = outcome.trace
+        run = Run(self.pipeline, outcome, trace.steps, trace.total_ns, trace.total_ns, _first(journal))
+        self._hand_on(Beside(query, run, recording))
+        return outcome
+
+
+def _run(runner: Runner, query: Query, store: Store, journal: Journal) -> Run:
+    try:
+        outcome = runner.noted(query, store, journal)
+    except Exception as error:
+        return _failed(runner.pipeline, journal, error)
+    total = outcome.trace.total_ns
+    return Run(runner.pipeline, outcome, outcome.trace.steps, total, total - journal.shared_ns, _first(journal))
+
+
+def _failed(pipeline: Pipeline, journal: Journal, error: BaseException) -> Run:
+    spent = journal.clock() - journal.started_ns
+    why = _first(journal) or kind_of(error)
+    return Run(pipeline, None, tuple(journal.records), spent + journal.shared_ns, spent, why)
+
+
+def _first(journal: Journal) -> str:
+    return " in ".join(reversed(journal.failures[0])) if journal.failures else ""
+
+
+def sampled(query_id: str, variant: str, share: float) -> bool:
+    """Whether a variant sees a query. The same in every process, so that what was seen can be asked again."""
+    return _number(query_id, variant) < share * _SHARES
+
+
+def shuffled(query_id: str, variants: Sequence[V], name: Callable[[V], str]) -> list[V]:
+    """The variants in the order in which they run for this query: none is always the one that finds things warm."""
+    return sorted(variants, key=lambda variant: _number(f"order {query_id}", name(variant)))
+
+
+def _number(query_id: str, variant: str) -> int:
+    return int.from_bytes(sha256(f"{query_id}:{variant}".encode()).digest()[:4])

@@ -1,0 +1,182 @@
+"""Pass 4: bind. Finds the component of every step and validates its parameters, each problem at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+
+from speckit_memory.config.pipelines.pipeline_file import Step, instead_of_switch
+from speckit_memory.config.pipelines.renamed_parameters import renamed
+from speckit_memory.config.yaml.reader import Mapping, Node, Sequence, locate, plain
+from speckit_memory.errors import Problem, Where, closest, nearest
+from speckit_memory.errors.echo import LISTED
+from speckit_memory.pipeline.configuration.accepted import describe, keys, schema_at
+from speckit_memory.pipeline.configuration.param_checks import check_params
+from speckit_memory.pipeline.model import describing
+from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Params, Role
+from speckit_memory.pipeline.roles.registry import Registered, Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A step with its component and parameters; both None when the step could not be bound.
+
+    `meant` is the component that a misspelt name most likely means, "" when that is anybody's guess.
+    """
+
+    step: Step
+    registered: Registered | None
+    params: Params | None
+    meant: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id by which other steps speak of this one, also when its name is misspelt."""
+        return self.meant if self.meant and self.step.id == self.step.use else self.step.id
+
+
+Places = MappingOf[str, Where]
+"""Where each slot stands in the file."""
+
+
+def of_role(role: Role, bound: Iterable[Bound]) -> list[Bound]:
+    """The steps whose component is known and has this role."""
+    return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
+
+
+def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:
+    """Every step bound as far as possible, and everything that is wrong with it."""
+    problems: list[Problem] = []
+    return [_bind(step, registry, problems) for step in steps], problems
+
+
+def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
+    roles = SLOT_ROLES[step.slot]
+    registered = registry.find(step.use)
+    if registered is None:
+        names = registry.names(*roles)
+        message = f"no component is called '{step.use}'; {nearest(step.use, names)}{registry.remark}"
+        problems.append(Problem("E116", message, where=step.place("use")))
+        return Bound(step, None, None, closest(step.use, names))
+    if registered.role not in roles:
+        home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
+        problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
+        return Bound(step, None, None)
+    params, error = guarded(lambda: check_params(validated(registered.params, step.params)))
+    if isinstance(error, ValidationError):
+        problems += _parameter_problems(step, registered, error)
+    elif error:
+        message = f"the parameters of the component '{registered.name}' failed: {describing.describe(error)}"
+        problems.append(Problem("E131", message, where=step.where))
+    return Bound(step, registered, params)
+
+
+def validated(params: type[Params], written: Mapping) -> Params:
+    """The parameters as written; a mapping is laid upon the one it overrides, the default. Raises ValidationError."""
+    values = {entry.key: plain(entry.value) for entry in written.entries}
+    for name, field in params.model_fields.items():
+        key = field.alias or name
+        default = field.get_default(call_default_factory=True)
+        below = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
+        if isinstance(below, dict) and isinstance(above := values.get(key), dict):
+            values[key] = _upon(below, above)
+    return params.model_validate(values)
+
+
+def _upon(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:
+    both = dict(below)
+    for key, value in above.items():
+        under = both.get(key)
+        both[key] = _upon(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
+    return both
+
+
+def _misplaced(step: Step, role: Role, home: str) -> str:
+    article = "an" if role[0] in "aeiou" else "a"
+    if step.slot == "annotate":
+        reason = "changes scores or order, which nothing under 'annotate' may do"
+        return f"'{step.use}' is {article} {role} and {reason}; it belongs to '{home}'"
+    return f"'{step.use}' is {article} {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """What the validation found at a path as it is written in the file."""
+
+    path: tuple[str | int, ...]
+    kind: str
+    message: str
+    found: object
+
+
+def _parameter_problems(step: Step, registered: Registered, error: ValidationError) -> list[Problem]:
+    """One problem per mistake: a value that fits no form of a parameter is one, and a part of it is told, not it."""
+    first: dict[tuple[str | int, ...], _Mistake] = {}
+    for detail in error.errors():
+        parts = detail["loc"]
+        path = _written(step.params, parts, missing=detail["type"] == "missing")
+        kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
+        first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
+    above = {path[:end] for path in first for end in range(len(path))}
+    inner = [path for path in first if path not in above]
+    problems = [_parameter_problem(step, registered, first[path]) for path in inner[:LISTED]]
+    if further := inner[LISTED:]:
+        message = f"{registered.name}: {len(further):,} more of the parameters that follow are not accepted"
+        problems.append(Problem("E118", message, where=locate(step.params, further[0])))
+    return problems
+
+
+def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
+    """The parts of a path that stand in the file; the others are the library's names for the forms of a value."""
+    path: list[str | int] = []
+    for at, part in enumerate(parts):
+        if isinstance(node, Mapping) and isinstance(part, str) and (entry := node.get(part)):
+            node = entry.value
+        elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
+            node = node.items[part]
+        elif not (missing and at == len(parts) - 1):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) -> Problem:
+    path = mistake.path
+    name = ".".join(str(part) for part in path) or "parameters"
+    owner = f"'{name}' of the step '{step.id}'"
+    if mistake.kind in ("extra_forbidden", "key"):
+        entry = step.params.get(str(path[0]))
+        where = entry.where if entry and len(path) == 1 else locate(step.params, path)
+        if now := renamed(registered.name, path):
+            return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
+        known = _accepted(registered.params, path[:-1])
+        known = known or keys(schema_at(registered.params, path[:-1]))
+        hint = nearest(str(path[-1]), known)
+        if len(path) == 1:
+            hint = instead_of_switch(name, step) or hint
+        return Problem("E118", f"{registered.name} has no parameter '{name}'; {hint}", where=where)
+    if mistake.kind == "missing":
+        return Problem("E118", f"{owner} is missing", where=step.where)
+    where = locate(step.params, path)
+    if mistake.kind in ("value_error", "assertion_error"):
+        reason = mistake.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}", where=where)
+    schema = schema_at(registered.params, path)
+    reason = "must map keys to values" if schema.get("type") == "object" else f"must be {describe(schema)}"
+    found = mistake.found
+    shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
+    return Problem("E118", f"{owner}: {reason}{shown}", where=where)
+
+
+def _accepted(params: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The names that the mapping at this path takes."""
+    for part in path:
+        inner = next((f.annotation for key, f in params.model_fields.items() if part in (key, f.alias)), None)
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        params = inner
+    return [field.alias or key for key, field in params.model_fields.items()]

@@ -1,0 +1,47 @@
+"""The variants of a pipeline with everything that is wrong with them, and with how its file asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.configuration.builder import Checked, assemble, examined
+from speckit_memory.pipeline.configuration.variants import Variant, variants_of
+from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.roles.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedVariant:
+    """A variant with its steps bound."""
+
+    variant: Variant
+    checked: Checked
+
+    def built(self) -> Pipeline:
+        """The pipeline, called as the variant is. It must be without problems."""
+        return replace(assemble(self.checked), name=self.variant.name)
+
+
+def checked_variants(
+    control: Checked, registry: Registry, environ: Mapping[str, str]
+) -> tuple[tuple[CheckedVariant, ...], list[Problem], list[Problem]]:
+    """The variants of a control, what is wrong with how the control asks for them, and what with single variants.
+
+    Each problem has its place, and one of a single variant names that. What is wrong with the control as well is not
+    repeated.
+    """
+    unread: list[Problem] = []
+    try:
+        variants = variants_of(control.effective, environ, registry.flag_files, unread)
+    except SpeckitError as error:
+        return (), list(error.problems), unread
+    found = tuple(CheckedVariant(variant, examined(variant.effective, registry)) for variant in variants)
+    wrong = [
+        replace(problem, message=f"{problem.message} (in the variant '{one.variant.name}': {one.variant.asked_for})")
+        for one in found
+        for problem in one.checked.problems
+        if problem not in control.problems
+    ]
+    return found, [], [*unread, *wrong]

@@ -1,0 +1,127 @@
+"""Pass 3: fill. Lays a document on what it extends and remembers where every value came from.
+
+package default < user file < environment < call. A slot that a document does not mention is inherited from the pipeline
+it extends, and so is what a listed step does not say about itself (`config.pipelines.layering`); the environment decides flags;
+the call changes single values and leaves out steps. `pipeline.configuration.variants` derives one effective pipeline from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flags import Offered, flags_for
+from speckit_memory.config.pipelines.beside import MODES, Beside
+from speckit_memory.config.pipelines.document import Document, with_extended
+from speckit_memory.config.pipelines.layering import slots_of
+from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, SLOTS, Step
+from speckit_memory.errors import Problem, Where
+from speckit_memory.pipeline.configuration.flagging import flags_resolved
+from speckit_memory.pipeline.configuration.overriding import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A pipeline with all slots filled, and everything found wrong on the way.
+
+    What takes part follows from what is listed, the flags and the changes, also after `dataclasses.replace`.
+    """
+
+    documents: tuple[Document, ...]
+    """The document that was asked for and those that it extends, the nearest first."""
+    name: str
+    listed: dict[str, tuple[Step, ...]]
+    """The steps of each slot, whether or not they take part."""
+    flags: dict[str, Flag]
+    misread: tuple[Problem, ...]
+    """What is wrong with the documents and flags by themselves."""
+    changes: tuple[Change, ...] = ()
+    """What the call changes, in its order."""
+    slots: dict[str, tuple[Step, ...]] = field(init=False)
+    """The steps of each slot that take part."""
+    inactive: tuple[Step, ...] = field(init=False)
+    """Steps whose flag is off, or that an active step replaces."""
+    problems: tuple[Problem, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Decides which steps take part, and with which values."""
+        problems = list(self.misread)
+        slots, inactive = flags_resolved(self.listed, self.flags, problems)
+        for change in self.changes:
+            slots = change.applied(slots, inactive, problems)
+        object.__setattr__(self, "slots", slots)
+        object.__setattr__(self, "inactive", inactive)
+        object.__setattr__(self, "problems", tuple(problems))
+
+    @property
+    def file(self) -> str:
+        """How positions name the document that was asked for."""
+        return self.documents[0].file
+
+    @property
+    def description(self) -> str:
+        """What the document that was asked for says about itself."""
+        return self.documents[0].said.description
+
+    @property
+    def budgets_ms(self) -> dict[str, float]:
+        """The latency budget of each complexity."""
+        said = (document.said.budgets_ms for document in reversed(self.documents))
+        return {name: value for budgets in (BUDGETS_MS, *said) for name, value in budgets.items()}
+
+    @property
+    def budget_places(self) -> dict[str, Where]:
+        """Where each budget stands that a document mentions."""
+        said = (document.said for document in reversed(self.documents))
+        return {name: file.places[name] for file in said for name in file.budgets_ms}
+
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        """The pipelines that run beside it: of each key what the nearest document says that writes it."""
+        said = [document.said.beside for document in self.documents]
+        written = (next((one[key] for one in said if one.get(key) is not None), None) for key in MODES)
+        return tuple(entry for entries in written for entry in entries or ())
+
+    @property
+    def places(self) -> dict[str, Where]:
+        """Where each slot stands, for problems of a slot as a whole."""
+        files = [document.said for document in self.documents]
+        return {s: next((f for f in files if f.mentions(s)), files[0]).places[s] for s in SLOTS}
+
+    def steps(self) -> list[Step]:
+        """All active steps in running order."""
+        return [step for slot in SLOTS for step in self.slots[slot]]
+
+    def left_out(self, channel: str, where: Where) -> bool:
+        """Whether what is said about a channel at this place is out of use, because the channel is.
+
+        It waits for a flag; or the list of channels in which it stood gave way to a nearer one, and what is said about
+        it was inherited.
+        """
+        below = self.documents[1:]
+        listed = {step.id for step in self.listed["channels"]}
+        unlisted = {step.id for document in below for step in document.said.steps("channels")} - listed
+        waiting = any(step.slot == "channels" and step.id == channel for step in self.inactive)
+        return waiting or (channel in unlisted and any(document.file == where.file for document in below))
+
+
+def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> Effective:
+    """A document laid on what it extends, with the flags as the environment says.
+
+    `offered` are the flags of extensions, for a flag that is none of ours.
+    """
+    documents, unextended = with_extended(document)
+    unedited: list[Problem] = []
+    listed = slots_of([one.said for one in documents], unedited)
+    flags, misread = flags_for(
+        environ, {name for steps in listed.values() for step in steps for name in step.flags}, offered
+    )
+    problems = (*(problem for one in documents for problem in one.problems), *unextended, *unedited, *misread)
+    return Effective(
+        documents=documents,
+        name=document.said.name or document.source,
+        listed=listed,
+        flags=flags,
+        misread=problems,
+    )

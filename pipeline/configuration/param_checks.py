@@ -1,0 +1,32 @@
+"""What the frame itself reads of the parameters of a component, looked at while a pipeline is built."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from speckit_memory.pipeline.model.describing import shape_of
+from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.roles.contracts import ChannelParams, Params, SignalParams
+
+
+def check_params(params: Params) -> Params:
+    """The parameters. Raises Unfit unless the frame can go by them, and write them down for the hash of the pipeline.
+
+    A class may declare an inherited parameter anew, its validators may return anything, and a copy with other values
+    is validated by nobody.
+    """
+    for kind in (ChannelParams, SignalParams):
+        if isinstance(params, kind):
+            _check(params, kind)
+    params.model_dump(mode="json", warnings="error")
+    return params
+
+
+def _check(params: Params, kind: type[Params]) -> None:
+    values = {name: getattr(params, name) for name in kind.model_fields}
+    try:
+        kind.model_validate(values)
+    except ValidationError as error:
+        name = str(error.errors(include_input=False, include_url=False)[0]["loc"][0])
+        found = shape_of(values[name])
+        raise Unfit(f"has {found} as '{name}'; accepted: what {kind.__name__} accepts") from None

@@ -1,0 +1,43 @@
+"""The single values inside the parameters of a step, with what each accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from speckit_memory.pipeline.configuration.accepted import branches, inside
+from speckit_memory.pipeline.roles.contracts import Params
+
+Plain = float | int | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One number, word or switch, or null.
+
+    `path` leads to it: the parameter, and for a value of a mapping, such as the weight of one channel, its key. `forms`
+    are the JSON Schemas of what may stand there, none of which refers to another.
+    """
+
+    path: tuple[str, ...]
+    value: Plain
+    forms: tuple[dict[str, Any], ...]
+
+
+def leaves(params: Params) -> Iterator[Leaf]:
+    """Every value of these parameters that is no list, in the order of their declaration."""
+    root = type(params).model_json_schema(by_alias=True)
+    yield from _below((), params.model_dump(mode="json", by_alias=True), (root,), root)
+
+
+def _below(
+    path: tuple[str, ...], value: object, forms: tuple[dict[str, Any], ...], root: dict[str, Any]
+) -> Iterator[Leaf]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            found = (inside(form, key) for form in forms)
+            inner = tuple(branch for form in found if form for branch in branches(form, root))
+            yield from _below((*path, key), item, inner, root)
+    elif value is None or isinstance(value, bool | int | float | str):
+        yield Leaf(path, value, forms)

@@ -1,0 +1,65 @@
+"""Flags that are enabled for a share of sessions: which pipeline a session is answered by (feature P11).
+
+Flags stay structure. Every share is a pipeline of its own, built once; a session always meets the same one, whichever
+door it comes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from speckit_memory.errors import Problem
+from speckit_memory.pipeline.configuration.builder import Checked, examined
+from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.variants import waiting_flags, with_flag
+from speckit_memory.pipeline.roles.registry import Registry
+
+BUCKETS = 100
+
+
+def bucket(identity: str) -> int:
+    """The place of an identity among a hundred, [0, 100): the same in every process and version.
+
+    h = 31 · h + character, as 32 bits without a sign, over the UTF-16 units of the text; its remainder by 100.
+    """
+    value = 0
+    units = identity.encode("utf-16-le", "surrogatepass")
+    for place in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[place : place + 2], "little")) & 0xFFFFFFFF
+    return value % BUCKETS
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """The pipeline of the identities whose place is below `percent` and not below that of the rollout before."""
+
+    percent: int
+    flags: tuple[str, ...]
+    checked: Checked
+
+
+def rollouts(control: Checked, registry: Registry) -> tuple[tuple[Rollout, ...], list[Problem]]:
+    """The pipelines of flags that are enabled for a share, the smallest share first, and what is wrong with them.
+
+    A flag is open for the identities whose place is below its percentage, and closed in the control. What is wrong with
+    the control as well is not repeated.
+    """
+    found = tuple(_rollouts(control.effective, registry))
+    return found, [
+        replace(problem, message=f"{problem.message} (with {' and '.join(one.flags)}, for {one.percent} % of sessions)")
+        for one in found
+        for problem in one.checked.problems
+        if problem not in control.problems
+    ]
+
+
+def _rollouts(whole: Effective, registry: Registry) -> Iterator[Rollout]:
+    shares = {name: whole.flags[name].percent for name in waiting_flags(whole)}
+    partial = {name: percent for name, percent in shares.items() if 0 < percent < BUCKETS}
+    for percent in sorted(set(partial.values())):
+        names = tuple(name for name, share in partial.items() if share >= percent)
+        opened = whole
+        for name in names:
+            opened = with_flag(opened, name)
+        yield Rollout(percent, names, examined(opened, registry))

@@ -1,0 +1,1 @@
+"""Checks of what components return, and the seal of a ranking."""

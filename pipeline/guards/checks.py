@@ -1,0 +1,287 @@
+"""Checks of what components return, before the runner uses it. Nothing that a component answers is taken on trust.
+
+Each check takes any object and returns a plain copy of it as what it has to be (`pipeline.model.copying`), which nobody else
+holds; else it raises a ContractError (of an annotator: StageInvariantError) that says what was found and what is
+accepted. Plans and notes, which hold more than columns, have modules of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from speckit_memory.errors.echo import listed
+from speckit_memory.pipeline.guards.note_checks import check_notes
+from speckit_memory.pipeline.guards.plan_checks import check_asked, check_plan
+from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
+from speckit_memory.pipeline.model.copying import LARGEST, absence, absent, array, number, text, texts, values_of
+from speckit_memory.pipeline.model.describing import said, shape_of
+from speckit_memory.pipeline.model.errors import ContractError, Unfit
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.model.workings import Workings
+from speckit_memory.pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
+from speckit_memory.pipeline.roles.composition import BoundStep
+from speckit_memory.pipeline.roles.contracts import Channel, Combine
+
+__all__ = [
+    "check_asked",
+    "check_column",
+    "check_combine",
+    "check_fused",
+    "check_hits",
+    "check_memories",
+    "check_notes",
+    "check_plan",
+    "check_reranking",
+    "check_score",
+    "check_source",
+]
+
+NAMED = 3
+"""So many ids are named in a message; of the others only their number."""
+ROUNDING = 1e-6
+"""How far a score may lie outside the bounds of its scale."""
+
+MOST_PARTS = 1000
+"""Addends of a score, one for each search of each variant."""
+MOST_FORMULAS = 8
+"""Ways in which one step makes the scores of different rows."""
+
+
+def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
+    """Raises unless there are at most `limit` hits, in total order."""
+    try:
+        return absent(answer, Hits) or _hits(answer, limit)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+
+
+def _hits(answer: object, limit: int) -> Hits:
+    ids, scores, scale, level, passages, rest = values_of(answer, Hits)
+    rows = ids.shape if type(ids) is np.ndarray and ids.ndim == 1 else (limit,)
+    if rows[0] > limit:
+        raise Unfit(f"returned {rows[0]} hits; its limit is {limit}")
+    hits = Hits(  # which checks that ids are unique, scores finite, and both in order
+        array(ids, np.int64, rows, "ids"),
+        array(scores, np.float64, rows, "finite scores"),
+        _scale(scale),
+        _level(level),
+        None if passages is None else array(passages, np.int64, rows, "passages"),
+        _rest(rest),
+    )
+    if len(hits) and not -LARGEST <= hits.scores[-1] <= hits.scores[0] <= LARGEST:
+        raise Unfit(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
+    return hits
+
+
+_SCALES = {scale.value: scale for scale in Scale}
+_LEVELS: dict[str, Level] = {level: level for level in get_args(Level)}
+
+
+def _scale(found: object) -> Scale:
+    word = text(found, "scale")
+    if scale := _SCALES.get(word):
+        return scale
+    raise Unfit(f"returned hits on the scale '{said(word, 80)}'; accepted: {', '.join(Scale)}")
+
+
+def _level(found: object) -> Level:
+    word = text(found, "level")
+    if level := _LEVELS.get(word):
+        return level
+    raise Unfit(f"returned hits of level '{said(word, 80)}'; accepted: {', '.join(_LEVELS)}")
+
+
+def _rest(found: object) -> float:
+    if issubclass(type(found), float) and math.isnan(float.__float__(found)):  # type: ignore[arg-type]
+        return math.nan
+    return number(found, "rest", -LARGEST, LARGEST)
+
+
+def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes: Attributes) -> Hits:
+    """Raises unless the hits are what the channel declares, and none of them is outside the scope of the query."""
+    level = getattr(step.params, "level", "memory")
+    level = level if type(level) is str and level in _LEVELS else "memory"  # an extension may call anything so
+    if (hits.scale, hits.level) != (step.gives, level):
+        found = f"hits of level {hits.level} on the scale {hits.scale}"
+        raise ContractError(step.id, f"returned {found}; it declares {level} on the scale {step.gives}")
+    if not math.isnan(hits.rest):
+        _check_bounds(hits.rest, hits.rest, hits.scale, step.id)
+    if not len(hits):
+        return hits
+    _check_bounds(hits.scores[-1], hits.scores[0], hits.scale, step.id)  # they are in order
+    admitted = scope.admits(hits.ids)
+    if not admitted.all():
+        outside = hits.ids[~admitted]
+        found = f"{len(outside)} hits that the query's filter does not admit ({_some(outside.tolist())})"
+        raise ContractError(step.id, f"returned {found}")
+    parents = attributes.parents(np.concatenate([hits.ids, hits.matched]))
+    memories, sources = parents[: len(hits)], parents[len(hits) :]
+    if level == "memory" and (memories != hits.ids).any():
+        raise ContractError(
+            step.id, f"returned passages ({_some(hits.ids[memories != hits.ids].tolist())}) as memories"
+        )
+    if (memories != sources).any():
+        raise ContractError(step.id, "returned passages of other memories than its hits")
+    return hits
+
+
+def check_memories(answer: object, scope: Scope, attributes: Attributes, step: str) -> Ids | Unavailable:
+    """Raises unless these are memories, each of which the scope admits, and so no more than there are in it."""
+    try:
+        if type(answer) is Unavailable:
+            return absence(answer)
+        few = type(answer) is np.ndarray and answer.ndim == 1 and len(answer) <= scope.size
+        memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
+    if len(outside):
+        found = f"{len(outside)} ids that are no memories which the query's filter admits ({_some(outside.tolist())})"
+        raise ContractError(step, f"returned {found}")
+    return memories
+
+
+def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
+    """Raises unless the column is finite and has one number per row."""
+    try:
+        return absence(answer) if type(answer) is Unavailable else _numbers(answer, (rows,), "finite numbers")
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+
+
+def check_combine(found: object, step: str) -> Combine:
+    """Raises unless a signal says how its column is combined with the score."""
+    try:
+        word = text(found, "combine")
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    for combine in get_args(Combine):
+        if combine == word:
+            known: Combine = combine
+            return known
+    raise ContractError(step, f"combines by '{said(word, 80)}'; accepted: {', '.join(get_args(Combine))}")
+
+
+def check_score(score: Column, step: str) -> Column:
+    """Raises unless a score that the frame has computed with what a step returned is still one to go on with."""
+    if score.size and not np.abs(score).max() <= LARGEST:
+        raise ContractError(step, f"made scores of more than {LARGEST:g}; accepted: what keeps them below")
+    return score
+
+
+def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | Unavailable:
+    """Raises unless there is a finite addend per candidate and name, and their sums lie on the declared scale."""
+    try:
+        fused = absent(answer, Fused) or _fused(answer, rows)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    if isinstance(fused, Fused) and rows:
+        sums = fused.parts.sum(axis=1)
+        _check_bounds(sums.min(), sums.max(), scale, step)
+    return fused
+
+
+def _fused(answer: object, rows: int) -> Fused:
+    names, parts = values_of(answer, Fused)
+    plain = texts(names, "names", MOST_PARTS)
+    return Fused(plain, _numbers(parts, (rows, len(plain)), "finite addends"))
+
+
+def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
+    """Raises unless the answer fits the rows of the pool, its scores the unit interval where that is the scale, and
+    its workings the scores."""
+    try:
+        reranking = absent(answer, Rescored, Selected, Grouped) or _reranking(answer, pool.ids.shape)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    if isinstance(reranking, Rescored | Grouped) and scale is Scale.UNIT and len(pool):
+        # the only bounds that a later step builds on
+        _check_bounds(reranking.scores.min(), reranking.scores.max(), scale, step)
+    if isinstance(reranking, Grouped):
+        _check_groups(reranking, pool, step)
+    if isinstance(reranking, Rescored | Grouped):
+        _check_workings(reranking, pool, step)
+    return reranking
+
+
+def _reranking(answer: object, rows: tuple[int, ...]) -> Reranking:
+    if type(answer) is Rescored:
+        scores, workings = values_of(answer, Rescored)
+        return Rescored(_numbers(scores, rows, "finite scores"), _workings(workings, rows[0]))
+    if type(answer) is Selected:
+        (keep,) = values_of(answer, Selected)
+        return Selected(array(keep, np.bool_, rows, "mask"))
+    groups, scores, workings = values_of(answer, Grouped)
+    numbers = _numbers(scores, rows, "finite scores")
+    return Grouped(array(groups, np.int64, rows, "groups"), numbers, _workings(workings, rows[0]))
+
+
+def _workings(found: object, rows: int) -> Workings | None:
+    if found is None:
+        return None
+    if type(found) is not Workings:
+        raise Unfit(f"returned {shape_of(found)} as workings; accepted: Workings or None")
+    formulas, names, parts = values_of(found, Workings)
+    plain = texts(names, "names of workings", MOST_PARTS)
+    if len(set(plain)) < len(plain):
+        raise Unfit("returned workings with two parts of one name; accepted: a name for each")
+    numbers = array(parts, np.float64, (rows, len(plain)), "parts of workings")
+    if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
+        raise Unfit(f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN")
+    return Workings(texts(formulas, "formulas", MOST_FORMULAS), plain, numbers)
+
+
+def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
+    """What a step says about its scores must give these scores, to the last bit."""
+    if answer.workings is None:
+        return
+    told = np.arange(len(pool))
+    if isinstance(answer, Grouped):
+        told = np.unique(answer.groups, return_index=True)[1]  # the rows that are left
+    try:
+        given = answer.workings.take(told).scores(pool.score[told])
+    except ValueError as error:
+        raise ContractError(step, f"returned workings that cannot be read: {error}") from None
+    wrong = given != answer.scores[told]
+    if wrong.any():
+        rows = _some(pool.ids[told][wrong].tolist())
+        raise ContractError(step, f"returned workings that give other scores than its own ({rows})")
+
+
+def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:
+    """A group holds the passages of one memory, bears its id and has one score."""
+    invented = answer.groups[answer.groups != pool.candidates.parents]
+    if len(invented):
+        raise ContractError(
+            step,
+            f"put rows into groups ({_some(invented.tolist())}) that are not their memories",
+        )
+    order = np.argsort(answer.groups, kind="stable")
+    same = np.diff(answer.groups[order]) == 0
+    unequal = same & (np.diff(answer.scores[order]) != 0)
+    if unequal.any():
+        torn = _some(answer.groups[order][1:][unequal].tolist())
+        raise ContractError(step, f"returned unequal scores within a group ({torn}); accepted: one score per group")
+
+
+def _numbers(found: object, shape: tuple[int, ...], what: str) -> Column:
+    column = array(found, np.float64, shape, what)
+    if column.size and not np.abs(column).max() <= LARGEST:
+        beyond = f"numbers of more than {LARGEST:g}" if np.isfinite(column).all() else "NaN or infinity"
+        raise Unfit(f"returned {beyond}; accepted: {what}")
+    return column
+
+
+def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> None:
+    low, high = scale.bounds
+    if not (lowest >= low - ROUNDING and highest <= high + ROUNDING):
+        found = f"scores from {lowest:g} to {highest:g}"
+        raise ContractError(step, f"returned {found}; accepted on the scale {scale}: {low:g} to {high:g}")
+
+
+def _some(ids: Sequence[Any]) -> str:
+    return listed([str(i) for i in ids], NAMED)

@@ -1,0 +1,1 @@
+"""What flows through a pipeline: query, hits, pool, ranking, trace."""

@@ -1,0 +1,151 @@
+"""Plain copies of what components return, made before anything is checked or used.
+
+A value that a component holds as well, or whose class it wrote, can say one thing to a check and another to whoever
+uses it, now or later. So nothing of an answer but plain values gets past this module: numbers, texts, tuples, dicts
+and arrays of exactly these types. Subclasses of int, float, str and dict are read as what they are beneath, others
+refused. What cannot be copied raises `Unfit`, which says what was found and what is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from itertools import islice
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.model.describing import said, shape_of
+from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.ports import Unavailable
+
+T = TypeVar("T")
+D = TypeVar("D", bound=np.generic)
+
+MOST_CHARACTERS = 100_000
+"""Of one text that a component returns; a query has 10,000 at most."""
+LARGEST = 1e30
+"""No number that a component returns is larger, so that sums and squares of several stay finite."""
+
+
+def absent(answer: object, *accepted: type[Any]) -> Unavailable | None:
+    """The plain reason of an absence; None for an answer that is exactly of one of these types."""
+    if type(answer) in accepted:
+        return None
+    if type(answer) is Unavailable:
+        return absence(answer)
+    names = ", ".join(kind.__name__ for kind in accepted)
+    raise Unfit(f"returned {shape_of(answer)}; accepted: {names} or Unavailable")
+
+
+def absence(answer: Unavailable) -> Unavailable:
+    """An absence with its reason as a plain text, which is cut where it is long."""
+    (reason,) = values_of(answer, Unavailable)
+    if not issubclass(type(reason), str):
+        raise Unfit(f"returned Unavailable with {shape_of(reason)} as its reason; accepted: a text")
+    return Unavailable(said(str.__str__(reason)))
+
+
+def values_of(answer: object, kind: type[Any]) -> tuple[Any, ...]:
+    """The fields of a dataclass instance that is exactly of this kind, as they are."""
+    try:
+        return _getter(kind.__slots__)(answer)
+    except AttributeError:
+        raise Unfit(f"returned {kind.__name__} without all of its fields") from None
+
+
+@cache
+def _getter(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+    return attrgetter(*names) if len(names) > 1 else lambda answer: (getattr(answer, names[0]),)
+
+
+def array(found: object, dtype: type[D], shape: tuple[int, ...], what: str) -> NDArray[D]:
+    """A copy that nobody else holds of a plain array of exactly this type and shape."""
+    if type(found) is not np.ndarray or found.dtype != dtype or found.shape != shape:
+        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
+    return np.array(found, dtype, order="C")
+
+
+def text(found: object, what: str, most: int = MOST_CHARACTERS) -> str:
+    """A text that any encoding can hold."""
+    if type(found) is not str:
+        if not issubclass(type(found), str):
+            raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a text")
+        found = str.__str__(found)
+    if len(found) > most:
+        raise Unfit(f"returned {len(found):,} characters as {what}; accepted: at most {most:,}")
+    if not found.isascii():
+        try:
+            found.encode()
+        except UnicodeEncodeError:
+            raise Unfit(
+                f"returned a text with a lone surrogate as {what}; accepted: text that UTF-8 can hold"
+            ) from None
+    return found
+
+
+def flag(found: object, what: str) -> bool:
+    """True or false, and nothing that only passes for it."""
+    if found is True or found is False:
+        return found
+    raise Unfit(f"returned {shape_of(found)} as {what}; accepted: True or False")
+
+
+def whole(found: object, what: str, low: int, high: int) -> int:
+    """A whole number of a range."""
+    kind = type(found)
+    if kind is not int:
+        if kind is bool or not issubclass(kind, int):
+            raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a whole number from {low} to {high}")
+        found = int.__int__(found)  # type: ignore[arg-type]  # its class has just been looked at
+    if not low <= found <= high:  # type: ignore[operator]  # an int by now
+        raise Unfit(f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}")  # type: ignore[arg-type]
+    return found  # type: ignore[return-value]
+
+
+def number(found: object, what: str, low: float, high: float) -> float:
+    """A finite number of a range."""
+    kind = type(found)
+    if kind is int or (kind is not bool and issubclass(kind, int)):
+        plain = whole(found, what, -(2**63), 2**63 - 1) + 0.0
+    elif issubclass(kind, float):
+        plain = float.__float__(found)  # type: ignore[arg-type]  # likewise
+    else:
+        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a number from {low:g} to {high:g}")
+    if not low <= plain <= high:
+        raise Unfit(f"returned {what} {plain:g}; accepted: a number from {low:g} to {high:g}")
+    return plain
+
+
+def row_of(found: object, item: Callable[[object], T], what: str, most: int) -> tuple[T, ...]:
+    """A tuple of so many plain values at most."""
+    if type(found) is not tuple:
+        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a tuple")
+    if len(found) > most:
+        raise Unfit(f"returned {len(found):,} entries as {what}; accepted: at most {most:,}")
+    return tuple(item(value) for value in found)
+
+
+def texts(found: object, what: str, most: int) -> tuple[str, ...]:
+    """A tuple of so many texts at most."""
+    return row_of(found, lambda value: text(value, f"one of the {what}"), what, most)
+
+
+def pairs(found: object, what: str, most: int) -> list[tuple[object, object]]:
+    """The entries of a mapping, read once; of a subclass of dict those that it really holds."""
+    if issubclass(type(found), dict):
+        view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # its class was looked at
+    elif isinstance(found, Mapping):
+        view = found.items()
+    else:
+        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a dict")
+    entries = [(key, value) for key, value in islice(view, most + 1)]
+    if len(entries) > most:
+        raise Unfit(f"returned more than {most:,} entries as {what}; accepted: at most so many")
+    return entries
+
+
+def _digits(found: int) -> str:
+    return str(found) if abs(found) < 10**20 else "a number of more than 20 digits"

@@ -1,0 +1,1 @@
+"""Clock, cancellation and interrupts of the process."""

@@ -1,0 +1,1 @@
+"""The roles of components, their contracts and their registry."""

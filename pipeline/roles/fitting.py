@@ -1,0 +1,79 @@
+"""Whether a class is a component of a role, and what it says of itself: asked once, when it is registered."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from inspect import getattr_static
+from typing import get_args
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.model.copying import flag, row_of, texts, values_of
+from speckit_memory.pipeline.model.describing import shape_of
+from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.roles.contracts import (
+    About,
+    ChannelParams,
+    IntentWeighing,
+    NoParams,
+    Params,
+    Role,
+    SignalParams,
+)
+from speckit_memory.pipeline.roles.hooks import SCALE, combine_of
+from speckit_memory.pipeline.roles.signatures import misfits
+
+MOST_NAMED = 1000
+"""Of features, scales and components in a description."""
+_SCORES = (Role.CHANNEL, Role.FUSER)
+"""Whose scores come from nothing that has a scale already."""
+_PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
+
+
+def examined(role: Role, component: type, name: str, *, proven: bool = False) -> tuple[type[Params], About]:
+    """The parameters of a component and a copy of its description. Raises SpeckitError for a class that doesn't fit.
+
+    Where it is `proven` that its methods are those of the role, as tests do for the components of the product, they are
+    not looked at again: that takes each process as long as a search.
+    """
+    if not proven and (found := "; ".join(misfits(role, component))):
+        raise SpeckitError("E133", f"'{name}' does not fit the role {role}: {found}")
+    params = getattr(component, "Params", NoParams)
+    expected = _PARAMS.get(role, Params)
+    if not (isinstance(params, type) and issubclass(params, expected)):
+        raise SpeckitError("E133", f"the parameters of the {role} '{name}' must derive from {expected.__name__}")
+    about = getattr(component, "about", None)
+    if type(about) is not About:
+        raise SpeckitError("E133", f"'{name}' must describe itself in a class attribute 'about', an About")
+    # the frame goes by a copy: the class may change its own, or have it changed, while it is in use
+    try:
+        about = _copied(about)
+    except Unfit as unfit:
+        raise SpeckitError("E133", f"the 'about' of '{name}' {unfit.violation}") from None
+    if role in _SCORES and about.gives is None and SCALE.of(component) is None:
+        raise SpeckitError("E133", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
+    if role is Role.SIGNAL and combine_of(component) is None:
+        found = shape_of(getattr_static(component, "combine", None))
+        raise SpeckitError("E133", f"the signal '{name}' has {found} as 'combine'; accepted: 'add', 'multiply'")
+    return params, about
+
+
+def _copied(about: About) -> About:
+    """A copy of what a component says of itself. Raises Unfit unless each field is what it is declared to be."""
+    values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
+    for name in ("features", "before", "conflicts"):
+        values[name] = texts(values[name], name, MOST_NAMED)
+    for name in ("groups", "widens", "unconditional", "costly", "finds_intent"):
+        values[name] = flag(values[name], name)
+    values["needs"] = row_of(values["needs"], _scale, "needs", MOST_NAMED)
+    values["gives"] = None if values["gives"] is None else _scale(values["gives"])
+    weighs = values["weighs_intent"]
+    if weighs is not None and not (type(weighs) is str and weighs in get_args(IntentWeighing)):
+        raise Unfit(f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}")
+    return About(**values)
+
+
+def _scale(found: object) -> Scale:
+    if type(found) is Scale:
+        return found
+    raise Unfit(f"returned {shape_of(found)} as a scale; accepted: a Scale")

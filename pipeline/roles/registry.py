@@ -1,0 +1,273 @@
+"""The components a pipeline may use: an object, one table per role, frozen before building.
+
+Registration is explicit; importing a module registers nothing. The name of a component is the name of its file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from threading import Lock
+from types import FrameType
+from typing import Any, Literal, Protocol, overload
+
+from speckit_memory.config.flags.flag_files import FlagFile, said_in_code
+from speckit_memory.config.flags.flags import refused
+from speckit_memory.errors import SpeckitError, Where, nearest
+from speckit_memory.pipeline.model.describing import describe, shape_of
+from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.roles.contracts import (
+    About,
+    Annotator,
+    Channel,
+    Fuser,
+    Params,
+    Recoverer,
+    Reranker,
+    Role,
+    Signal,
+    Understander,
+)
+from speckit_memory.pipeline.roles.fitting import examined
+from speckit_memory.pipeline.roles.offering import may_be_offered
+
+ENTRY_POINTS = "speckit_memory.components"
+"""Third parties offer a function that takes the registry under this entry-point group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One component: its name, its role, its class and the extension that offers it, "" for one of the product."""
+
+    name: str
+    role: Role
+    component: Callable[[Any], Any]
+    params: type[Params]
+    about: About
+    extension: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the class's docstring."""
+        return (self.component.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def origin(self) -> str:
+        """The module that defines it."""
+        return self.component.__module__
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An installed extension: its name, the components that it offers, and why these cannot be used, "" if they can."""
+
+    name: str
+    components: tuple[str, ...]
+    failure: str = ""
+
+    @staticmethod
+    def name_of(entry_point: EntryPoint) -> str:
+        """The distribution, as people install it; the entry point where nobody knows the distribution."""
+        return entry_point.dist.name if entry_point.dist is not None else entry_point.name
+
+
+class Extensions(Protocol):
+    """Extensions whose components are not in this process."""
+
+    def load(self, taken: Collection[str]) -> Sequence[Registered]:
+        """What they offer and nobody has asked for yet; `taken` are names that are in use."""
+
+    @property
+    def extensions(self) -> tuple[Extension, ...]:
+        """What has been loaded so far, or could not be."""
+
+    @property
+    def flags(self) -> Sequence[FlagFile]:
+        """The flags of those that have been loaded so far."""
+
+
+def installed() -> Sequence[EntryPoint]:
+    """The entry points of installed extensions. Nothing of them is imported."""
+    return entry_points(group=ENTRY_POINTS) if may_be_offered(ENTRY_POINTS) else ()
+
+
+class Registry:
+    """Collects components, then is frozen."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Registered] = {}
+        self._frozen = False
+        self._extension = ""
+        self._elsewhere: Extensions | None = None
+        self._loading = Lock()
+        self._left_out: tuple[str, ...] = ()
+        self._failed: list[Extension] = []
+        self._flags: list[FlagFile] = []
+
+    @overload
+    def add(
+        self, role: Literal[Role.UNDERSTANDER], component: Callable[[Any], Understander], name: str = ""
+    ) -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.CHANNEL], component: Callable[[Any], Channel], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.RECOVERER], component: Callable[[Any], Recoverer], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.FUSER], component: Callable[[Any], Fuser], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.SIGNAL], component: Callable[[Any], Signal], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.RERANKER], component: Callable[[Any], Reranker], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.ANNOTATOR], component: Callable[[Any], Annotator], name: str = "") -> None: ...
+
+    def add(self, role: Role, component: Callable[[Any], object], name: str = "") -> None:
+        """Registers a class under the name of its file; the type checker refuses it where it is not of the role.
+
+        Raises SpeckitError for duplicates and for classes that do not fit the role.
+        """
+        self.admit(role, component, name)
+
+    def admit(self, role: Role, component: Callable[[Any], object], name: str = "", *, proven: bool = False) -> None:
+        """The same for a role that is known at run time only. The methods of one that is `proven` are not looked at."""
+        role = _role(role)
+        if not isinstance(component, type):
+            raise SpeckitError("E133", f"{shape_of(component)} was registered as {role}; accepted: a class")
+        name = name or component.__module__.rpartition(".")[2]
+        if self._frozen:
+            raise SpeckitError("E199", f"the registry is frozen; '{name}' came too late")
+        if name in self._by_name:
+            first = self._by_name[name].origin
+            raise SpeckitError("E133", f"two components are called '{name}': {first} and {component.__module__}")
+        params, about = examined(role, component, name, proven=proven)
+        self._by_name[name] = Registered(name, role, component, params, about, self._extension)
+
+    def add_flag(
+        self,
+        name: str,
+        *,
+        owner: str,
+        since: str,
+        expires: str,
+        evidence: str = "",
+        criterion: str = "",
+        state: str = "off",
+        group: str = "",
+    ) -> None:
+        """Declares a flag of an extension, by which steps of pipeline files may wait.
+
+        It has the facts of a flag of `flags.yaml`: who answers for it, its dates (YYYY-MM-DD), what must be measured
+        before its state may advance, as YAML text (`{metric: nDCG@10, direction: not_worse, margin: 0.005}`), and what
+        its state rests on; groups are the extension's own. Raises SpeckitError for a name that is taken.
+        """
+        if self._frozen:
+            raise SpeckitError("E199", f"the registry is frozen; the flag '{name}' came too late")
+        where = _place(sys._getframe(1))
+        facts = {"state": state, "group": group, "owner": owner, "since": since, "expires": expires}
+        facts |= {key: text for key, text in (("evidence", evidence), ("criterion", criterion)) if text}
+        offers = self._extension or where.file
+        entry = said_in_code(name, facts, where)
+        if problems := refused(self._flags, FlagFile(offers, (entry,), extension=offers)):
+            raise SpeckitError.of(problems)
+        self._flags.append(FlagFile(offers, (entry,), extension=offers))
+
+    def flag_files(self) -> Sequence[FlagFile]:
+        """The flags that extensions declare."""
+        self._load()
+        return [*self._flags, *(self._elsewhere.flags if self._elsewhere is not None else ())]
+
+    def add_entry_points(self) -> None:
+        """Lets every installed distribution of the entry-point group add its components.
+
+        One that fails adds none, and keeps no other from being used.
+        """
+        for entry_point in installed():
+            known, declared = dict(self._by_name), list(self._flags)
+            self._extension = Extension.name_of(entry_point)
+            _, error = guarded(partial(self._let, entry_point))
+            self._frozen = False  # which is not for an extension to say
+            if error:
+                self._by_name, self._flags = known, declared
+                self._failed.append(Extension(self._extension, (), describe(error)))
+        self._extension = ""
+
+    def _let(self, entry_point: EntryPoint) -> None:
+        entry_point.load()(self)
+
+    def add_elsewhere(self, extensions: Extensions) -> None:
+        """Offers the components of extensions that another process runs: loaded when a name is none of ours."""
+        self._elsewhere = extensions
+
+    def leave_out(self) -> None:
+        """Offers nothing of the installed extensions, and says so to who asks for something of them."""
+        self._left_out = tuple(dict.fromkeys(map(Extension.name_of, installed())))
+
+    def freeze(self) -> Registry:
+        """No more components after this."""
+        self._frozen = True
+        return self
+
+    def find(self, name: str) -> Registered | None:
+        """The component of this name, None when there is none."""
+        if name not in self._by_name:
+            self._load()
+        return self._by_name.get(name)
+
+    def names(self, *roles: Role) -> list[str]:
+        """All names of these roles, sorted; of all roles when none is given."""
+        self._load()
+        return sorted(name for name, entry in self._by_name.items() if not roles or entry.role in roles)
+
+    def extensions(self) -> tuple[Extension, ...]:
+        """The installed extensions whose components are offered, or would be."""
+        self._load()
+        if self._elsewhere is not None:
+            return self._elsewhere.extensions
+        offered: dict[str, list[str]] = {}
+        for entry in self._by_name.values():
+            if entry.extension:
+                offered.setdefault(entry.extension, []).append(entry.name)
+        here = tuple(Extension(name, tuple(names)) for name, names in offered.items())
+        return here + tuple(self._failed) + tuple(Extension(name, (), "it is not loaded") for name in self._left_out)
+
+    @property
+    def remark(self) -> str:
+        """Which extensions an unknown name may belong to, as the end of a sentence; empty when all are loaded."""
+        if self._left_out:
+            return f"; not loaded: the components of {', '.join(self._left_out)}"
+        failed = [one for one in self.extensions() if one.failure]
+        return "".join(f"; the extension '{one.name}' could not be loaded: {one.failure}" for one in failed)
+
+    def _load(self) -> None:
+        if self._elsewhere is None:
+            return
+        with self._loading:
+            self._by_name |= {entry.name: entry for entry in self._elsewhere.load(self._by_name)}
+
+    def __iter__(self) -> Iterator[Registered]:
+        self._load()
+        return iter(sorted(self._by_name.values(), key=lambda entry: (entry.role, entry.name)))
+
+
+def _place(frame: FrameType) -> Where:
+    """Where code runs, by its path as it is imported: the same on every machine."""
+    depth = str(frame.f_globals.get("__name__", "")).count(".")
+    depth += Path(frame.f_code.co_filename).name == "__init__.py"
+    return Where("/".join(Path(frame.f_code.co_filename).parts[-depth - 1 :]), frame.f_lineno, 1)
+
+
+def _role(found: str) -> Role:
+    try:
+        return Role(found)
+    except ValueError:
+        raise SpeckitError("E133", f"there is no role {found!r}; {nearest(str(found), Role)}") from None

@@ -1,0 +1,1 @@
+"""Runs a pipeline: gathers candidates, fuses, reranks, annotates, explains."""

@@ -1,0 +1,53 @@
+"""Several concepts in one question: which memories are about all of them (feature C1).
+
+A memory is about a concept when it holds all of its words, in any fields, or when a channel that can judge takes it to
+be so, as the vector channel does from a certain similarity on. The memories that are about every concept become the
+scope of the question, so that no channel can bring in another, whether it knows of concepts or not.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from speckit_memory.pipeline.guards.checks import check_memories
+from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.model.columns import Query
+from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
+from speckit_memory.pipeline.roles.composition import CandidateStage
+from speckit_memory.pipeline.roles.hooks import ABOUT_CONCEPT, ConceptJudge
+from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.lookup import memories_with_all
+
+
+def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:
+    """The memories that are about every concept of the query, ascending; None for a query without concepts.
+
+    A channel that cannot judge is noted as a degradation, and words decide alone.
+    """
+    if not query.concepts:
+        return None
+    judges = [(step, judge) for step in stage.channels if (judge := ABOUT_CONCEPT.of(step.component))]
+    scope = store.attributes.scope(query.wanted, query.now)
+    found: Ids | None = None
+    for number, concept in enumerate(query.concepts):
+        about = memories_with_all(concept, store.lexicon)
+        for step, judge in judges:
+            work = partial(_judged, judge, step.id, concept, query, scope, store, journal.shown)
+            judged = journal.call(
+                "candidates", step, len(about), work, "the words of the concepts alone", branch=number
+            )
+            if judged is not None:
+                about = np.union1d(about, judged)
+        found = about if found is None else np.intersect1d(found, about)
+    journal.join()
+    assert found is not None  # there is a concept
+    return tuple(found[scope.admits(found)].tolist())
+
+
+def _judged(
+    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store, shown: Showing
+) -> Ids | Unavailable:
+    answer = judge.about_concept(concept, shown.query(query), store)
+    return check_memories(answer, scope, store.attributes, step)

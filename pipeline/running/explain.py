@@ -1,0 +1,44 @@
+"""Explain: a pure function over the score columns of a pool (feature P8).
+
+The parts are those that the frame computed the score from, so what explain says is what happened, to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from speckit_memory.pipeline.model.columns import Pool
+from speckit_memory.pipeline.model.workings import Workings
+
+
+@dataclass(frozen=True, slots=True)
+class StepExplanation:
+    """What one step did to one row's score.
+
+    `kind` is "sum" (the parts add up to the score), "add", "multiply" (the only part and the score before), "formula"
+    (the value of `formula`, in which `before` is the score before and every other name a part) or "replace" (the step
+    does not say how). On the scale "unit" a score beyond 0 or 1 by rounding is 0 or 1.
+    """
+
+    step: str
+    kind: str
+    scale: str
+    parts: dict[str, float]
+    before: float | None
+    after: float
+    formula: str = ""
+
+
+def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
+    """How the score of one row came about, step by step; the last `after` is its score."""
+    explained: list[StepExplanation] = []
+    before: float | None = None
+    for step in pool.steps:
+        after = float(step.after[row])
+        if step.formulas:
+            formula, parts = Workings(step.formulas, step.names, step.parts).of_row(row)
+        else:
+            formula, parts = "", dict(zip(step.names, step.parts[row].tolist(), strict=True))
+        explained.append(StepExplanation(step.step, step.kind, str(step.scale), parts, before, after, formula))
+        before = after
+    return tuple(explained)

@@ -1,0 +1,159 @@
+"""Stage 1: understand the query, ask the channels, try again when they are silent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.guards.checks import check_asked, check_hits, check_plan, check_source
+from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.model.columns import Candidates, Hits, Plan, Query
+from speckit_memory.pipeline.ports import Scope, Store, Unavailable
+from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage
+from speckit_memory.pipeline.roles.contracts import Channel, ChannelParams, Recoverer, Understander
+from speckit_memory.pipeline.running.apply import Search, union
+from speckit_memory.pipeline.running.concepts import about_all
+from speckit_memory.pipeline.running.demands import with_demands
+from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.lookup import left_unsearched, searchable
+
+MAX_ATTEMPTS = 3
+"""How often silent channels are asked again with a more generous plan (feature C14)."""
+
+MAX_CHANNEL_LIMIT = 1000
+
+
+def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
+    """The query with the plan that the understanding steps make."""
+    memories = about_all(stage, query, store, journal)
+    unsearched = left_unsearched(query.terms, query.text, store.lexicon)
+    plan = Plan(variants=(query.text,), memories=memories, warnings=unsearched)
+    if query.intent:
+        plan = replace(plan, intent=query.intent, intent_confidence=1.0, reasons=(f"intent: {query.intent}, as asked",))
+    query = query.planned(with_demands(plan, query, store))
+    for step in stage.understand:
+        if step.about.finds_intent and query.intent is not None:
+            continue
+        work = partial(_understood, step, stage, query, store, journal.shown)
+        changed = journal.call("candidates", step, 0, work, "the plan without this step", fits=partial(_fits, stage))
+        before = query.plan
+        query = query if changed is None or changed is before else query.planned(changed)
+        journal.reached(step, before, query.plan)
+    journal.understood(query.plan)
+    return query
+
+
+def _understood(
+    step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store, shown: Showing
+) -> Plan | Unavailable:
+    asked = shown.query(query)
+    return _planned(step.component.understand(asked, asked.plan, store), step.id, stage, query)
+
+
+def _recovered(
+    step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store, shown: Showing
+) -> Plan | Unavailable:
+    asked = shown.query(query)
+    return _planned(step.component.recover(asked, asked.plan, store), step.id, stage, query)
+
+
+def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> Plan | Unavailable:
+    """What a step has made of the plan, with what is not for a step to change. Raises ContractError."""
+    plan = check_plan(answer, query, step)
+    before = query.plan
+    if isinstance(plan, Plan) and plan is not before:
+        plan = replace(
+            plan,
+            memories=before.memories,
+            warnings=before.warnings,
+            asked_similarity=before.asked_similarity,
+            attempt=before.attempt,
+        )
+    return check_asked(plan, [channel.id for channel in stage.channels], step)
+
+
+def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
+    """The candidates of all channels, and the query with the plan that found them.
+
+    Hits that do not depend on the question break no silence: without them, a store with one constitutional memory would
+    never be searched again. Raises E040 when no channel answered at all.
+    """
+    unconditional = {step.id for step in stage.channels if step.about.unconditional}
+    searches = _ask(stage, query, store, journal)
+    for step in stage.recover:
+        while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
+            query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
+            work = partial(_recovered, step, stage, query, store, journal.shown)
+            plan = journal.call("candidates", step, 0, work, "the empty answer", fits=partial(_fits, stage))
+            journal.reached(step, query.plan, query.plan if plan is None else plan)
+            if plan is None or plan == query.plan:
+                break
+            query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
+            searches = _ask(stage, query, store, journal)
+    return query, union(searches, store.attributes)
+
+
+def _fits(stage: CandidateStage, plan: Plan) -> bool:
+    """Whether a plan made for another pipeline asks a channel of this stage."""
+    return plan.channels is None or any(channel.id in plan.channels for channel in stage.channels)
+
+
+def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
+    """The highest similarity that a channel which answered asks for by its parameters, 0 where none does."""
+    answered = {search.channel for search in searches}
+    asked = (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered)
+    # an extension may call anything so
+    return max((value for value in asked if type(value) is float and math.isfinite(value)), default=0.0)
+
+
+def _silent(searches: list[Search], unconditional: set[str]) -> bool:
+    return all(len(search.hits) == 0 or search.channel in unconditional for search in searches)
+
+
+def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
+    plan = query.plan
+    searches: list[Search] = []
+    searched = False
+    channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
+    scope = unbound = store.attributes.scope(query.wanted, query.now)
+    if query.wanted.of_the_tier != query.wanted:
+        unbound = store.attributes.scope(query.wanted.of_the_tier, query.now)
+    for variant, text in enumerate(plan.variants):
+        asked = query if variant == 0 else _variant(query, text, store)
+        for step in channels:
+            limit = channel_limit(step, asked)
+            bounds = unbound if step.about.unconditional else scope
+            work = partial(found, step, asked, limit, bounds, store, journal.shown)
+            # the first answer of a search is due even when the deadline has passed: an empty answer helps nobody
+            due = not searched
+            hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
+            journal.reached(step, None, hits)
+            if hits is not None:
+                searches.append(Search(step.id, variant, hits, limit))
+                searched = searched or step.about.costly
+    if not searches:
+        reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
+        raise SpeckitError("E040", f"no channel could answer ({reasons})")
+    journal.join()
+    return searches
+
+
+def _variant(query: Query, text: str, store: Store) -> Query:
+    return replace(query, text=text, terms=searchable(text, store.lexicon)).planned(query.plan)
+
+
+def found(
+    step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: Showing
+) -> Hits | Unavailable:
+    """What a channel finds within a scope: at most `limit` hits, a copy of its own. Raises ContractError."""
+    hits = check_hits(step.component.search(shown.query(query), limit, store), limit, step.id)
+    return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
+
+
+def channel_limit(step: BoundStep[Channel], query: Query) -> int:
+    """How many hits a channel may return for this query."""
+    assert isinstance(step.params, ChannelParams)  # the registry admits no other
+    limit = query.plan.limits.get(step.id, step.params.limit)
+    return int(min(limit * query.plan.limit_factor, MAX_CHANNEL_LIMIT))

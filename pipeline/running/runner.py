@@ -1,0 +1,200 @@
+"""Runs a pipeline: candidates → fusion → rerank → annotate. The whole story, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from speckit_memory.pipeline.guards.checks import (
+    check_column,
+    check_combine,
+    check_fused,
+    check_notes,
+    check_reranking,
+    check_score,
+)
+from speckit_memory.pipeline.guards.note_checks import check_sections
+from speckit_memory.pipeline.guards.sealing import Seal, narrow
+from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.model.columns import Candidates, Fused, Notes, Pool, Query, Reranking
+from speckit_memory.pipeline.model.errors import StageInvariantError
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.model.trace import Trace
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.process.clock import query_ns
+from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.roles.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
+from speckit_memory.pipeline.running.apply import fused, ordered, reranked, signalled
+from speckit_memory.pipeline.running.gathering import gather, understand
+from speckit_memory.pipeline.running.journal import Clock, Journal, Pause
+from speckit_memory.pipeline.running.step_memo import Answers, Configurations
+from speckit_memory.pipeline.running.view import StoreView
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to one query.
+
+    `pool` holds the served rows in order, with every score column; `notes` what each annotate step said.
+    """
+
+    query: Query
+    pool: Pool
+    notes: Mapping[str, Notes]
+    trace: Trace
+
+
+class Runner:
+    """Executes one pipeline. Holds no state between queries and may be shared by threads.
+
+    In `strict` mode (tests) failures of steps are raised; in service they degrade the answer, which says so.
+    """
+
+    def __init__(self, pipeline: Pipeline, *, strict: bool = False, clock: Clock = query_ns) -> None:
+        self.pipeline = pipeline
+        self.strict = strict
+        self._clock = clock
+        self.configurations = Configurations()
+
+    def run(self, query: Query, store: Store) -> Outcome:
+        """One query, end to end. Raises SpeckitError when nothing could answer it."""
+        return self.noted(query, store, self.journal(query))
+
+    def journal(self, query: Query, answers: Answers | None = None, pause: Pause | None = None) -> Journal:
+        """What is written down of a run; see there for what else may be given."""
+        return Journal(self._clock, query.deadline_ns, strict=self.strict, answers=answers, pause=pause)
+
+    def noted(self, query: Query, store: Store, journal: Journal) -> Outcome:
+        """The same as `run`, for who wants the journal of a run that failed too."""
+        with journal:
+            return self._run(query, StoreView(store), journal)
+
+    def _run(self, query: Query, store: Store, journal: Journal) -> Outcome:
+        query = understand(self.pipeline.candidates, query, store, journal)
+        query, candidates = gather(self.pipeline.candidates, query, store, journal)
+        pool = self._fusion(query, candidates, store, journal)
+        pool = self._rerank(query, pool, store, journal)
+        return self._sealed(query, pool, store, journal)
+
+    def annotated(self, query: Query, pool: Pool, store: Store) -> Outcome:
+        """A ranking that was made elsewhere, with what the last stage of this pipeline says of it.
+
+        The trace is that of this stage alone.
+        """
+        with self.journal(query) as journal:
+            return self._sealed(query, pool, StoreView(store), journal)
+
+    def _sealed(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Outcome:
+        pool, notes = self._annotate(query, pool, store, journal)
+        served = pool.take(np.arange(min(query.limit, len(pool))))
+        journal.lost("limit", pool.ids[query.limit :])
+        return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
+
+    def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
+        step = self.pipeline.fusion.fuser
+        work = partial(self._fused, step, query, candidates, journal.shown)
+        answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
+        assert answer is not None  # a required step answers or raises
+        pool = fused(step.id, _declared(step), candidates, answer)
+        journal.reached(step, None, pool)
+        added: dict[str, Column] = {}
+        for signal in self.pipeline.fusion.signals:
+            assert isinstance(signal.params, SignalParams)  # the registry admits no other
+            group = signal.params.cap_group
+            used = added.get(group, np.zeros(len(pool)))
+            evidence = partial(self._evidence, signal, signal.params, query, pool, used, store, journal.shown)
+            after = journal.call(
+                "fusion", signal, len(pool), evidence, "the score without this signal", required=not signal.optional
+            )
+            before = pool
+            if after is not None:
+                pool, column = after
+                added[group] = used + column if group else used
+            journal.reached(signal, before, pool)
+        return ordered(pool) if self.pipeline.fusion.signals else pool
+
+    def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
+        for step in self.pipeline.rerank:
+            scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
+            work = partial(self._reranking, step, scale, query, pool, store, journal.shown)
+            answer = journal.call(
+                "rerank", step, len(pool), work, "the order before this step", required=not step.optional
+            )
+            before = pool
+            if answer is not None:
+                pool = reranked(step.id, scale, pool, answer)
+                if len(pool) < len(before):
+                    journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
+            journal.reached(step, before, pool)
+        return pool
+
+    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
+        """The rows that stay, and what each step said."""
+        notes: dict[str, Notes] = {}
+        journal.shown.put_rows_away()
+        sealed = Seal.of(pool)
+        for step in self.pipeline.annotate:
+            work = partial(self._noted, step, query, pool, sealed, store, journal.shown)
+            answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
+            before = pool
+            if answer is not None:
+                notes[step.id] = answer
+                if answer.keep is not None and not answer.keep.all():
+                    journal.lost(step.id, pool.ids[~answer.keep])
+                    pool = narrow(pool, answer.keep)
+                    sealed = Seal.of(pool)
+            elif sealed.broken():
+                sealed = Seal.of(pool)
+            journal.reached(step, (before, None), (pool, answer))
+        return pool, notes
+
+    def _fused(
+        self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: Showing
+    ) -> Fused | Unavailable:
+        answer = step.component.fuse(shown.query(query), shown.candidates(candidates))
+        return check_fused(answer, len(candidates), _declared(step), step.id)
+
+    def _evidence(
+        self,
+        step: BoundStep[Signal],
+        params: SignalParams,
+        query: Query,
+        pool: Pool,
+        used: Column,
+        store: Store,
+        shown: Showing,
+    ) -> tuple[Pool, Column] | Unavailable:
+        """The pool with the signal, and what it added within its bounds."""
+        combine = check_combine(step.component.combine, step.id)
+        answer = step.component.evidence(shown.query(query), shown.pool(pool), store)
+        column = check_column(answer, len(pool), step.id)
+        if isinstance(column, Unavailable):
+            return column
+        after, column = signalled(step.id, combine, params, pool, column, used)
+        check_score(after.score, step.id)
+        return after, column
+
+    def _reranking(
+        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store, shown: Showing
+    ) -> Reranking | Unavailable:
+        answer = step.component.rerank(shown.query(query), shown.pool(pool), store)
+        return check_reranking(answer, pool, scale, step.id)
+
+    def _noted(
+        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: Showing
+    ) -> Notes | Unavailable:
+        """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
+        try:
+            answer = step.component.annotate(shown.query(query), sealed.ranking, store)
+        finally:
+            if sealed.broken():
+                raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
+        return check_sections(check_notes(answer, pool, step.id), query.anchors, step.id)
+
+
+def _declared(step: BoundStep[Fuser]) -> Scale:
+    assert step.gives is not None  # the registry admits no fuser without a scale
+    return step.gives

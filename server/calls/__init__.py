@@ -1,0 +1,1 @@
+"""A tool call: read leniently, checked, answered."""

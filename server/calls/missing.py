@@ -1,0 +1,132 @@
+"""What `memory_search` says of a memory that somebody expected: why it is no result, and what would make it one."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.config.workspace.settings import FLAGS_FILE, PIPELINE_FILE
+from speckit_memory.engine.explain.caller import Door
+from speckit_memory.engine.explain.changes import yaml_text
+from speckit_memory.server.console.arguments.memory_names import memory_name
+from speckit_memory.server.console.markdown import one_line
+from speckit_memory.server.replies.envelope import Aside
+from speckit_memory.server.views.absent import reason_of_absence
+
+if TYPE_CHECKING:
+    from speckit_memory.engine import Memory
+    from speckit_memory.engine.answers.results import SearchResult
+    from speckit_memory.engine.explain.changes import Change
+    from speckit_memory.engine.explain.smallest_change import SmallestChange
+    from speckit_memory.pipeline.configuration.plain_leaves import Plain
+
+TOOL = Door(modes=("auto", "deep"), parameter_is_enough=True)
+PARAMETERS = {
+    "limit": "limit",
+    "folder": "specFolder",
+    "tier": "tier",
+    "context_type": "contextType",
+    "mode": "mode",
+    "session": "sessionId",
+    "concepts": "concepts",
+    "anchors": "anchors",
+    "deadline_ms": "deadlineMs",
+    "intent": "intent",
+    "session_boost": "enableSessionBoost",
+    "causal_boost": "enableCausalBoost",
+    "contiguity": "includeContiguity",
+    "decay": "useDecay",
+    "rerank": "rerank",
+    "length_penalty": "applyLengthPenalty",
+    "constitutional": "includeConstitutional",
+    "state_limits": "applyStateLimits",
+    "only_fitting": "onlyFitting",
+    "min_state": "minState",
+}
+"""The parameters of the tool by what they are called inside: of the question, and of what a search wants otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What is told of one memory and one answer. `rank` is its place among the results, 0 where it is none; `hurried`
+    where the call had to be answered within a time."""
+
+    name: str | int
+    key: str
+    rank: int
+    reason: str
+    change: SmallestChange | None
+    budget: int
+    hurried: bool
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether nothing was found before the time was over: asked once more, there may be enough of it."""
+        return self.hurried and self.change is not None and not (self.change.complete or self.change.change)
+
+    def told(self, shown: int) -> Aside:
+        """For an answer that has room for so many results."""
+        reason, more = self.reason, ""
+        if self.rank > shown:
+            reason = f"'{self.key}' was found as result {self.rank}, left out to stay within {self.budget} tokens; "
+            reason += "raise tokenBudget, or read it with key."
+        if self.change:
+            more = self.change.told(in_the_call)
+            if not self.change.runs and not self.change.complete:
+                more += " Raise deadlineMs."
+            if self.change.rank > shown:
+                more += f" {self.budget} tokens may have no room for it: raise tokenBudget too, or read it with key."
+        change = {**self.change.as_json(change_data), "sentence": more} if self.change else None
+        text = f"why not {one_line(str(self.name))}: {one_line(reason)} {one_line(more)}".rstrip()
+        return Aside(text, {"why_not": {"memory": self.name, "reason": reason, "change": change}})
+
+
+def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) -> Missing:
+    """What is to be told of the memory of an id, a key or a path in an answer of this many tokens.
+
+    The search and what is tried after it take no longer together than the search alone was allowed to. Raises E080 with
+    the nearest keys.
+    """
+    allowed = result.asked.allowed_ms if result.asked else None
+    left = math.inf if allowed is None else (allowed - result.timings_ms.total) / 1000
+    reason, change = reason_of_absence(memory, result, name, door=TOOL, until=time.perf_counter() + left)
+    if change:
+        change = replace(change, tried=tuple(PARAMETERS.get(one, one) for one in change.tried))
+    key = memory.get(memory_name(name)).key
+    rank = next((place for place, row in enumerate(result.results, start=1) if row.key == key), 0)
+    return Missing(name, key, rank, reason, change, budget, allowed is not None)
+
+
+def in_the_call(change: Change) -> str:
+    """A change as a client makes it, by the name of the parameter; of what only its user can change, that it is so."""
+    now = f"(now {yaml_text(change.before)})"
+    match change.kind:
+        case "question" | "wish":
+            name, value = _parameter(change)
+            return f"without {name} {now}" if value is None else f"{name}: {yaml_text(value)} {now}"
+        case "value":
+            return f"{change.name}: {yaml_text(change.after)} {now}, for the user to write into {PIPELINE_FILE}"
+        case "flag":
+            return f"the flag {change.name}: {yaml_text(change.after)}, for the user to decide ({FLAGS_FILE})"
+    return f"leaving out the step '{change.name}', for the user to do in {PIPELINE_FILE}"
+
+
+def change_data(change: Change) -> dict[str, Any]:
+    """The same as plain data: `parameters` are those of the call, null for one to be left out; none where only the user
+    can change it."""
+    own = change.kind in ("question", "wish")
+    name, value = _parameter(change) if own else (change.name, change.after)
+    return {
+        "kind": "parameter" if own else change.kind,
+        "name": name,
+        "from": change.before,
+        "to": value,
+        "parameters": {name: value} if own else {},
+    }
+
+
+def _parameter(change: Change) -> tuple[str, Plain]:
+    """The parameter of the tool and its value, None for one that is to be left out."""
+    return PARAMETERS.get(change.name, change.name), None if change.after == "" else change.after

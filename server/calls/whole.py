@@ -1,0 +1,113 @@
+"""One memory read by key: its text, or sections of it, as far as the budget goes, and on from there (feature A7)."""
+
+from dataclasses import replace
+from typing import Any
+
+from speckit_memory.engine.search.reading import Reading
+from speckit_memory.server.console.markdown import about, one_line, quoted
+from speckit_memory.server.console.output import counted
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply
+from speckit_memory.server.views.put_away import away_data, away_text
+from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
+from speckit_memory.server.workspace.workspace import Workspace
+
+BUDGET = 4000
+"""Tokens, as for searches that ask for whole memories."""
+FOR_TEXT = 0.9
+"""The share of it that texts take; keys and hints take the rest."""
+FOR_HINTS = 120
+"""Tokens that are kept for them in an answer that has few."""
+MOST_SECTIONS = 40
+"""So many names of sections are told."""
+
+
+def read_whole(
+    workspace: Workspace, name: int | str, sections: list[str], from_line: int, session: str, budget: int = BUDGET
+) -> Reply:
+    """The reply: lines from `from_line` on, as far as `budget` tokens go, and where to go on when they are not all."""
+    from speckit_memory.server.console.arguments.memory_names import known_key
+
+    memory = workspace.memory()
+    known = known_key(memory, name)
+    readings = [memory.read(known, section=section, first_line=from_line) for section in sections or [""]]
+    record = readings[0].memory
+    room, cut = min(int(budget * FOR_TEXT), budget - FOR_HINTS), False
+    hints: list[str] = []
+    rows: list[dict[str, Any]] = []
+    for section, reading in zip(sections or [""], readings, strict=True):
+        text, lines, broken = _fitting(reading, room, bool(rows), workspace.count_tokens)
+        if lines:
+            room -= workspace.count_tokens([quoted(text)])[0]
+            rows.append(_row(reading, section, text, lines))
+        last = reading.first_line + lines - 1
+        cut = cut or broken or last < reading.last_line
+        if broken:
+            hints.append(f"line {last} is cut, it is longer than the budget")
+        if last < reading.last_line:
+            hints.append(f"{counted(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
+            break
+    if rows:
+        memory.was_read(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
+    if superseded := superseded_text(readings[0]):
+        hints.insert(0, one_line(superseded))
+    if put_away := readings[0].put_away:
+        hints.append(away_text(put_away, "memory_validate as useful"))
+    names = list(readings[0].sections)
+    if names and not sections:
+        told = min(MOST_SECTIONS, MOST_SECTIONS * budget // BUDGET)
+        further = f" and {len(names) - told} more" if len(names) > told else ""
+        hints.append(f"sections, for anchors: {', '.join(map(one_line, names[:told]))}{further}")
+    return Reply(
+        f"{record.key}, read {'in part' if cut else 'to its end'}",
+        {
+            "sections": names[:MOST_SECTIONS],
+            "results": rows,
+            **away_data(readings[0].put_away),
+            **superseded_data(readings[0]),
+        },
+        tuple(hints),
+        rows="results",
+        whole_texts=True,
+        row_text=_row_text,
+        budget=budget,
+    )
+
+
+def _row(reading: Reading, section: str, text: str, lines: int) -> dict[str, Any]:
+    record = reading.memory
+    return {
+        "id": record.id,
+        "key": record.key,
+        "title": record.title,
+        "tier": str(record.tier),
+        "lines": [reading.first_line, reading.first_line + lines - 1],
+        **({"section": section} if section else {}),
+        TEXT_FIELD: text,
+    }
+
+
+def _fitting(reading: Reading, room: int, further: bool, count: Count) -> tuple[str, int, bool]:
+    """As many lines as fit, how many they are, and whether the only one was cut; in a further section it is not."""
+    lines = reading.text.split("\n")
+    sizes = count([quoted(line) + "\n" for line in lines])
+    fitting = total = 0
+    while fitting < len(lines) and total + sizes[fitting] + 1 <= room:
+        total += sizes[fitting] + 1
+        fitting += 1
+    while fitting > 1 and count([quoted("\n".join(lines[:fitting]))])[0] > room:
+        fitting -= 1
+    if fitting or further:
+        return "\n".join(lines[:fitting]), fitting, False
+    text = lines[0][: room * 4]
+    while count([quoted(text)])[0] > room:
+        text = text[: len(text) * 3 // 4]
+    return f"{text}…", 1, True
+
+
+def _row_text(_number: int, row: dict[str, Any]) -> str:
+    first, last = row["lines"]
+    title = row["title"] if row["title"] != row["key"] else ""
+    section = f"section {row['section']}" if "section" in row else ""
+    tier = row["tier"] if row["tier"] != "normal" else ""
+    head = f"\n## {one_line(row['key'])}:{first}-{last}"
+    return "\n".join([head, about(title, section, f"id {row['id']}", tier), quoted(row[TEXT_FIELD])])

@@ -1,0 +1,161 @@
+"""A judge at a terminal: pair after pair on one screen, and a key for each."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from speckit_memory.server.console.output import counted, printable, wrapped
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.judging.cases import Docket
+    from speckit_memory.evaluation.judging.preferences import AnswerPair, PreferenceSession
+    from speckit_memory.evaluation.judging.sitting import Sitting
+    from speckit_memory.evaluation.statistics.comparison import Verdict
+
+LINES = 12
+"""So many lines of a document are shown, marks of what is left out among them."""
+UNWRAPPED = 120
+"""Characters of a line where no terminal says how many it has."""
+
+Answer = int | Literal["skip", "undo", "quit"]
+KEYS: dict[str, Answer] = {"0": 0, "1": 1, "2": 2, "3": 3, "s": "skip", "u": "undo", "q": "quit"}
+PREFERENCES: dict[str, Answer] = {"a": 1, "b": -1, "=": 0, "s": "skip", "u": "undo", "q": "quit"}
+"""Above 0 for the answer that is shown first."""
+_GIST = 160
+"""Characters of a text that are shown with its title."""
+ASKED = "0 of no use, 1 touches it, 2 helps, 3 answers it; s skip, u undo, q quit"
+_WORD = re.compile(r"\w{3,}")
+
+
+def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None, by: str) -> None:
+    """Shows pair after pair and reads one key for each, from a terminal or a pipe; the end of the input is quitting.
+
+    Each label is kept as that of `by` before the next pair is shown. All goes to standard error.
+    """
+    done, first = 0, True
+    while (pair := sitting.present) is not None and (limit is None or done < limit):
+        title, text = docket.documents.get(pair.key, ("", ""))
+        stops = f", stops after {limit}" if limit is not None and limit < len(sitting) else ""
+        head = f"{sitting.said + 1:,} of {len(sitting):,}{stops} · {how_far(sitting)}"
+        _write(("" if first else "\n") + _line(head, dim=True))
+        first = False
+        _write(_line(f"query: {pair.case.text}", bold=True))
+        _write(_line(title or pair.key, underline=True))
+        for line in passage(text, pair.case.text):
+            _write(line)
+        answer = _asked(KEYS, ASKED)
+        if answer == "quit":
+            return
+        if answer == "undo":
+            if (label := sitting.last) is not None:
+                docket.remove(label, by)
+            done -= int(sitting.undo())
+            continue
+        sitting.say(None if answer == "skip" else int(answer))
+        if (label := sitting.last) is not None:
+            docket.keep(label, by)
+        done += 1
+
+
+def prefer_at_terminal(
+    session: PreferenceSession,
+    docket: Docket,
+    limit: int | None,
+    keep: Callable[[AnswerPair, float], None],
+    remove: Callable[[AnswerPair], None],
+) -> None:
+    """Shows two answers to a query after the other and reads one key; the end of the input is quitting.
+
+    Whose answer is the first one is not told. Each preference is kept before the next query is shown.
+    """
+    first = True
+    while (pair := session.present) is not None and (limit is None or session.said < limit):
+        head = f"{session.said + 1:,} of {len(session):,} · {counted(len(session.preferences), 'preference')} so far"
+        _write(("" if first else "\n") + _line(head, dim=True))
+        first = False
+        _write(_line(f"query: {pair.case.text}", bold=True))
+        for letter, keys in zip("ab", pair.lists, strict=True):
+            _write(_line(f"answer {letter}", underline=True))
+            for rank, key in enumerate(keys, 1):
+                title, text = docket.documents.get(key, ("", ""))
+                _write(_line(f"{rank} {title or key}: {' '.join(text.split())[:_GIST]}"))
+        answer = _asked(PREFERENCES, "a or b is the better answer, = neither; s skip, u undo, q quit")
+        if answer == "quit":
+            return
+        if answer == "undo":
+            if (undone := session.undo()) is not None:
+                remove(undone)
+            continue
+        if answer == "skip":
+            session.say(None)
+            continue
+        preference = float(answer) if pair.variant_first else -float(answer)
+        session.say(preference)
+        keep(pair, preference)
+
+
+def how_far(sitting: Sitting) -> str:
+    """What is known of the verdict, in words."""
+    if verdict := sitting.latest:
+        return f"verdict open, so far {verdict}"
+    return f"verdict open, {counted(len(sitting.labels), 'label')} so far"
+
+
+def so_far(sitting: Sitting, verdict: Verdict | None) -> str:
+    """A verdict that is open, in words; where there is none, what is missing for one."""
+    if verdict:
+        return f"so far {verdict}"
+    if sitting.live:
+        return f"too few judged queries yet: {sitting.judged_queries:,} of {sitting.needed_queries:,}"
+    return "so far nothing relevant"
+
+
+def passage(text: str, query: str) -> list[str]:
+    """The lines of a document that hold most of the words of a query, at most twelve, folded to fit the terminal."""
+    folded = [line for paragraph in text.splitlines() if paragraph.strip() for line in _folded(paragraph)]
+    if len(folded) <= LINES:
+        return folded
+    words = set(_WORD.findall(query.casefold()))
+    found = [words & set(_WORD.findall(line.casefold())) for line in folded]
+    room = LINES - 2
+    starts = range(len(folded) - room + 1)
+    start = max(starts, key=lambda at: (len(set().union(*found[at : at + room])), -at))
+    if start <= 1:
+        return [*folded[: LINES - 1], f"  … {len(folded) - LINES + 1} more lines"]
+    rest = len(folded) - start - room
+    above = [f"  … {counted(start, 'line')} above"]
+    below = [f"  … {counted(rest, 'more line')}"] if rest else []
+    return [*above, *folded[start : start + room], *below]
+
+
+def _folded(paragraph: str) -> list[str]:
+    from speckit_memory.server.console.folding import fold
+
+    shown = _line(paragraph).split("\n")
+    return [f"  {piece}".rstrip() for line in shown for piece in fold(line, UNWRAPPED - 2)]
+
+
+def _line(text: str, **style: Any) -> str:
+    return wrapped(text, "  ", None, sys.stderr, **style)
+
+
+def _write(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _asked(keys: Mapping[str, Answer], asked: str) -> Answer:
+    """One of the keys; the end of the input is quitting."""
+    while True:
+        click.echo(f"{asked}: ", nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            _write("")
+            return "quit"
+        if (answer := keys.get(line.strip().lower())) is not None:
+            return answer
+        _write(f"'{printable(line.strip()[:20])}' is none of {', '.join(keys)}")

@@ -1,0 +1,1 @@
+"""The terminal: output, tables, progress, failures."""

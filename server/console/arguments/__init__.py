@@ -1,0 +1,1 @@
+"""Arguments as people type them: names, keys, numbers, texts."""

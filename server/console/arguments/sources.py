@@ -1,0 +1,93 @@
+"""What the commands that measure are told to measure on: datasets, or the user's own memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from speckit_memory.server.console.arguments.options import Command, DatasetPath
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.ground_truth.ground import GroundSource
+
+
+def sourced(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
+    """Adds --dataset (`several`: may be repeated), --own and --from-use; the command receives `sources`, a tuple.
+
+    One of them must be given, unless the option named by `or_else` is: then the tuple may be empty. With
+    `or_else_bundled` the dataset that ships takes the place of none.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_sources(*given: Any, **values: Any) -> int | None:
+            named = values.pop("datasets")
+            datasets = named if several else tuple(folder for folder in (named,) if folder is not None)
+            own, from_use = values.pop("own"), values.pop("from_use")
+            db = given[0].db if given else None
+            sources = _sources(datasets, own or from_use, from_use, db)
+            if not sources and or_else_bundled:
+                sources = _sources((bundled_folder(),), own=False, from_use=False, db=None)
+            if not sources and not (or_else and values.get(or_else)):
+                raise click.UsageError("give --dataset DIR, or --own to measure on your own memories", _context())
+            return command(*given, sources=sources, **values)
+
+        decorated: Command = with_sources
+        for option in reversed(_options(several)):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _options(several: bool) -> list[Callable[[Command], Command]]:
+    more = "; may be repeated." if several else "."
+    return [
+        click.option(
+            "--dataset",
+            "datasets",
+            type=DatasetPath(),
+            multiple=several,
+            metavar="DIR",
+            help=f"A dataset in the BEIR layout{more}",
+        ),
+        click.option(
+            "--own",
+            is_flag=True,
+            help="Measure on your own memories: queries are made of their titles, headings, trigger phrases and words.",
+        ),
+        click.option(
+            "--from-use",
+            is_flag=True,
+            help="Measure on your own memories by the queries that were asked and what was done with their answers.",
+        ),
+    ]
+
+
+def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> tuple[GroundSource, ...]:
+    if own and datasets:
+        raise click.UsageError("--own measures on your own memories; leave out --dataset", _context())
+    if own:
+        from speckit_memory.evaluation.ground_truth.own import OwnSource
+
+        return (OwnSource(db, from_use),)
+    if not datasets:
+        return ()
+    from speckit_memory.evaluation.ground_truth.ground import DatasetSource
+
+    return tuple(DatasetSource(folder) for folder in datasets)
+
+
+def bundled_folder() -> Path:
+    """The folder of the dataset that ships."""
+    from speckit_memory.evaluation import bundled
+
+    return bundled.FOLDER
+
+
+def _context() -> click.Context:
+    return click.get_current_context()

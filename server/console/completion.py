@@ -1,0 +1,82 @@
+"""Completion in the shell: click's own, and the values that only we know."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.console.invocation import PROGRAM
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+VARIABLE = "_SPECKIT_MEMORY_COMPLETE"
+"""Set by the shell's function to `bash_complete`, by people to `bash_source`; zsh and fish likewise."""
+SHELLS = ("bash", "zsh", "fish")
+
+
+def complete(root: click.Command, instruction: str) -> int:
+    """Answers one instruction of a shell; returns the exit status. Raises SpeckitError (E200) for an unknown one."""
+    from click.shell_completion import get_completion_class, shell_complete
+
+    shell, _, wanted = instruction.partition("_")
+    if get_completion_class(shell) is None or wanted not in ("source", "complete"):
+        accepted = ", ".join(f"{shell}_source" for shell in SHELLS)
+        raise SpeckitError("E200", f"{VARIABLE} is '{instruction}', accepted: {accepted}")
+    return shell_complete(root, {}, PROGRAM, VARIABLE, instruction)
+
+
+def pipelines(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The shipped pipelines, and files. Files come first: bash forgets what stands before them."""
+    from speckit_memory.config.pipelines.sources import presets
+
+    return [*files(context, parameter, begun), *_beginning(begun, dict.fromkeys(presets(), "shipped pipeline"))]
+
+
+def files(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Files and folders."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="file")]
+
+
+def settings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """STEP.PARAM=VALUE for every plain value of the pipeline that the line names, with the value it has."""
+    from speckit_memory.engine.pipelines.pipelines import plain_values
+
+    try:
+        values = plain_values(_in_force(context.params.get("pipeline")), os.environ)
+    except SpeckitError:
+        return []
+    return _beginning(begun, {f"{name}={value}": "" for name, value in values.items()})
+
+
+def tunables(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """STEP.PARAM for every parameter of the pipeline that the line names which may be tuned."""
+    from speckit_memory.engine.components import registry
+    from speckit_memory.evaluation.running.tunable import tunable
+    from speckit_memory.pipeline.configuration.builder import examine
+
+    # click gives up on the arguments of a line that ends in an option without its value, and leaves them here
+    named = context.params.get("source") or next(iter(context.args), None)
+    try:
+        checked = examine(_in_force(named), registry(), os.environ)
+        found = tunable(() if checked.problems else checked.bound)
+    except SpeckitError:
+        return []
+    return _beginning(begun, {one.name: f"{one.low:g} to {one.high:g}, now {one.start:g}" for one in found})
+
+
+def _in_force(pipeline: str | None) -> str:
+    from speckit_memory.config.workspace.settings import settings as decided
+
+    return decided(pipeline=pipeline).pipeline
+
+
+def _beginning(begun: str, known: dict[str, str]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name, help=text or None) for name, text in known.items() if name.startswith(begun)]

@@ -1,0 +1,148 @@
+"""How a failure is shown at the command line: for a reader on standard error, or as one JSON document."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TextIO
+
+import click
+
+from speckit_memory.config.workspace.settings import DEBUG_VARIABLE
+from speckit_memory.errors import Problem, SpeckitError, closest
+from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.synonyms import accepted_synonym
+from speckit_memory.server.console import standard_streams, terminal
+from speckit_memory.server.console.fitting_actions import for_console
+from speckit_memory.server.console.output import print_json, printable, wrapped
+
+DEBUG = DEBUG_VARIABLE
+CLOSED_PIPE = 141
+INTERRUPTED = 130
+SHOWN_PROBLEMS = 100
+"""Of more only the number is told."""
+SOURCES = ("--dataset", "--experiment", "--own", "--from-use")
+"""Options that say what a command works on: no two commands take all the same ones."""
+_QUOTED = re.compile(r"'(.*?)' is not one of")
+LONGEST_TRACEBACK = 50_000
+"""Characters; its end is what tells most."""
+
+
+def show(error: SpeckitError, as_json: bool) -> int:
+    """Prints every problem of an error; returns the exit status."""
+    error = for_console(error)
+    if as_json:
+        print_json(error.as_json())
+    else:
+        show_problems(error.problems, sys.stderr)
+    return error.exit_status
+
+
+def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
+    """Prints as many problems as anybody reads, and the number of the others.
+
+    What problems have in common is told once, below the last of them.
+    """
+    shown = problems[:SHOWN_PROBLEMS]
+    hints = {(problem.code, problem.hint): place for place, problem in enumerate(shown)}
+    steps = {(problem.code, problem.actions): place for place, problem in enumerate(shown)}
+    for place, problem in enumerate(shown):
+        hinted = hints[problem.code, problem.hint] == place
+        advised = steps[problem.code, problem.actions] == place
+        click.echo(lines(problem, stream=stream, hinted=hinted, advised=advised), file=stream)
+    if further := problems[SHOWN_PROBLEMS:]:
+        click.echo(f"… and {len(further):,} more problems", file=stream)
+
+
+def lines(
+    problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
+) -> str:
+    """A problem in as many lines as it needs: what and where, the line of the file, the hint, the next steps.
+
+    `label` says how bad it is. The hint is left out unless `hinted`, the next steps unless `advised`.
+
+    It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
+    """
+    from speckit_memory.server.console.pointed_line import pointed_line  # what succeeds does without
+
+    stream = stream or sys.stderr
+    code = click.style(problem.code, fg="red", bold=True)
+    start = f"{printable(str(problem.where))}: {code} " if problem.where else f"{label} {code}: "
+    head = wrapped(problem.message, "  ", start, stream)
+    hint = [wrapped(problem.hint, "        ", "  hint: ", stream)] if hinted else []
+    actions = [f"  try:  {printable(action)}" for action in problem.actions] if advised else []
+    return "\n".join([head, *pointed_line(problem, terminal.columns(stream)), *hint, *actions])
+
+
+def unwritable(error: OSError) -> int:
+    """Says that standard output cannot be written; returns the exit status. A reader that has gone wants no more."""
+    standard_streams.output_error()
+    if isinstance(error, BrokenPipeError):
+        return CLOSED_PIPE
+    return show(SpeckitError("E201", f"standard output cannot be written: {error.strerror or error}"), as_json=False)
+
+
+def interrupted() -> int:
+    """Says that the user ended the command; returns the exit status."""
+    click.echo("interrupted", err=True)
+    return INTERRUPTED
+
+
+def by_interrupt(error: BaseException) -> bool:
+    """True for an error that only came up while an interrupt was clearing away what it had left unfinished."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
+def internal(error: BaseException) -> SpeckitError:
+    """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set.
+
+    Nothing of the error is asked but its type: its text may be content, of any length, and fail itself.
+    """
+    what = f"an unexpected {abridged(type(error).__name__)}"
+    if not os.environ.get(DEBUG):
+        return SpeckitError("E199", what, actions=(f"set {DEBUG}=1 and run it again",))
+    try:
+        click.echo(abridged("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
+    except Exception:  # an error whose text or cause cannot be had, or nobody who takes it
+        return SpeckitError("E199", what, hint="Its traceback cannot be shown.")
+    return SpeckitError("E199", what, hint="The traceback is above.")
+
+
+def of_system(error: OSError) -> SpeckitError:
+    """E014 for a name that the system takes for no path, wherever it was tried; else an internal error."""
+    if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+        return internal(error)
+    return SpeckitError("E014", f"'{abridged(str(error.filename))}' cannot be a path: {error.strerror}")
+
+
+def usage(error: click.UsageError) -> SpeckitError:
+    """Wrong usage as an error with code E200 that points to the help of the command in question."""
+    command = error.ctx.command_path if error.ctx is not None else "speckit-memory"
+    actions = [f"see `{command} --help`"]
+    if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
+        actions.append(f"put -- before a query with a word that begins with a dash: `{command} -- -word`")
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        taken = [name for param in error.ctx.command.params for name in param.opts]
+        sources = [name for name in taken if name in SOURCES]
+        if error.option_name in SOURCES and sources:  # what merely looks alike would lead astray
+            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
+        elif meant := accepted_synonym(error.option_name, taken):
+            message = f"No such option '{error.option_name}'; {_spelt(meant, command)}"
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        value = _QUOTED.search(error.message)
+        if value and (meant := closest(value[1].lower(), error.param.type.choices)):
+            message += f" Did you mean '{meant}'?"
+    return SpeckitError("E200", message, actions=actions)
+
+
+def _spelt(name: str, command: str) -> str:
+    """The offer of an option, or of an argument, which has no option before it."""
+    return f"did you mean '{name}'?" if name.startswith("-") else f"{name.upper()} has none: `{command} {name.upper()}`"

@@ -1,0 +1,56 @@
+"""Writes the pipeline files that commands make, with the command in a comment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.files import written_file
+from speckit_memory.config.files.paths import is_there
+from speckit_memory.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from speckit_memory.config.pipelines.document import Document
+
+_MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
+
+
+def check_target(file: Path, source: str) -> None:
+    """Raises SpeckitError (E014) when the pipeline of a source may not be written there.
+
+    What is overwritten is a file that a command has made, or the very file that the pipeline comes from.
+    """
+    itself = is_there(file) and is_there(Path(source)) and file.samefile(source)
+    written_file.check_target(file, lambda beginning: itself or _MADE.search(beginning) is not None)
+
+
+def write_pipeline(
+    file: Path,
+    source: Document,
+    overrides: Mapping[str, str],
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+    *,
+    extending: bool = False,
+) -> None:
+    """Writes a pipeline with overrides applied, named like the file. Raises SpeckitError.
+
+    When `extending`, the file says the overrides alone, unless the source itself is written over.
+    """
+    from speckit_memory.engine.pipelines.pipelines import extension, written
+
+    origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
+    itself = is_there(file) and is_there(Path(source.source)) and file.samefile(source.source)
+    write = extension if extending and not itself else written
+    text = write(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)
+    try:
+        with written_file.written(file) as stream:
+            stream.write(text)
+    except OSError as error:
+        raise SpeckitError("E014", f"'{file}' cannot be written: {error.strerror}") from error

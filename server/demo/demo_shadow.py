@@ -1,0 +1,82 @@
+"""The demo's live experiment: a second pipeline answers curated queries beside the one that is served."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.evaluation import bundled
+
+if TYPE_CHECKING:
+    from speckit_memory.server.console.arguments.options import Common
+    from speckit_memory.server.console.progress import ProgressReporter
+    from speckit_memory.server.shadows.report import ShadowReport
+
+VARIANT = "vector"
+"""The shadow. What everybody asks first: would vectors alone do?"""
+QUERIES = 60
+"""So many queries are asked, a sample that is always the same. As few decide a difference of this size."""
+WAIT_SECONDS = 300.0
+CONFIGURATION = "evaluation: {keep_texts: 7}\n"
+"""What the demo's workspace says: its queries are no secret, and the report shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveShadow:
+    """What the experiment has shown; `asked` queries were asked."""
+
+    report: ShadowReport
+    asked: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry `shadow` of `demo --json`."""
+        return {"variant": VARIANT, "queries": self.asked, "sentence": self.report.sentence(), **self.report.as_json()}
+
+
+def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:
+    """Asks the queries of a store with the documents of the demo, and judges both answers by the curated labels."""
+    from speckit_memory.engine import Memory
+    from speckit_memory.evaluation.datasets.dataset import read
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+    from speckit_memory.memory.store.evaluation.records import Judgement
+    from speckit_memory.server.shadows import report
+
+    began = time.time()
+    dataset = read(bundled.FOLDER)
+    judged_queries = dataset.judged()
+    asked = judged_queries[:: max(1, len(judged_queries) // QUERIES)][:QUERIES]
+    control = str(common.pipeline or settings(root=root).pipeline)
+    pipeline = {"extends": control, "pipeline": Path(control).stem, "shadows": [VARIANT]}
+    judged: list[Judgement] = []
+    (root / ".speckit").mkdir(exist_ok=True)
+    (root / ".speckit" / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    with Memory.open(store, pipeline, root=root, overrides=common.overrides) as memory:
+        records, _ = memory.list(limit=len(dataset.keys))
+        ids = {record.key: record.id for record in records}
+        for number, query in enumerate(asked, start=1):
+            result = memory.search(query.text, folder=query.folder, deadline_ms=None)
+            memory.served(result)
+            grades = _grades(dataset.judgements[query.id], ids)
+            judged += [
+                Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
+                for memory_id, grade in grades.items()
+            ]
+            bar.update(number, 2 * len(asked), "curated queries are asked")
+        memory.finish_shadows(
+            WAIT_SECONDS,
+            lambda done, total: bar.update(total + done, 2 * total, "a second pipeline answers them as well"),
+        )
+    with closing(EvaluationDatabase.open(evaluation_file(store))) as database:
+        database.judge(judged)
+    shown = report.read(store, since=began, experiment="", now=time.time(), nothing=str)
+    return LiveShadow(shown, len(asked))
+
+
+def _grades(judgements: Mapping[str, float], ids: Mapping[str, int]) -> dict[int, int]:
+    """The grade of every document by its memory; 0 where there is no label, as the metrics have it."""
+    return {memory: int(judgements.get(key, 0)) for key, memory in ids.items()}

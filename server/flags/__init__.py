@@ -1,0 +1,1 @@
+"""Flags as commands show and change them."""

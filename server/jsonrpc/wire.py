@@ -1,0 +1,161 @@
+"""The protocol over two descriptors: every line is answered, what waits is bounded, and no peer can hold the server.
+
+The SDK's own transport reads lines of any length, drops those it cannot read without a word, and waits for a client
+that does not read. Here a thread reads, a thread writes, and the event loop never waits for either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from threading import Condition, Thread
+from typing import Any
+
+import anyio
+import anyio.from_thread
+from anyio.lowlevel import EventLoopToken, current_token
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from mcp_types.jsonrpc import JSONRPCMessage
+
+from speckit_memory.server.jsonrpc.lines import LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.messages import RefusedError, parse, refusal
+from speckit_memory.server.logging.line_writer import LineWriter
+
+MOST_AT_ONCE = 256
+"""Requests that are being answered; further ones are read when one of them is done."""
+REFUSED_FROM = 16 << 20
+"""Bytes of unread answers from which on requests are refused: reading on is what lets such a client come to read."""
+PAUSED_FROM = 64 << 20
+"""Bytes of unread answers from which on nothing is read any more."""
+LONGEST_ANSWER = 8 << 20
+LAST_SECONDS = 2.0
+"""How long the process waits at its end for the client to read the last answers."""
+CHUNK = 1 << 16
+LOOK_AGAIN_MS = 100
+
+
+class Wire:
+    """Reads requests from one descriptor and writes answers to another."""
+
+    def __init__(self, source: int, sink: int, broken: Callable[[OSError], None]) -> None:
+        """`broken` is told, by a thread, when nothing can be written any more."""
+        self._source = source
+        self._out = LineWriter(sink, most=0, lost=lambda _lines: b"", failed=broken)
+        self._open: dict[str | int, int] = {}
+        self._changed = Condition()
+        self._hung_up = select.poll()
+        self._hung_up.register(source, 0)  # tells of the other end alone
+
+    async def serve(self, run: Callable[[Any, Any], Awaitable[None]]) -> None:
+        """Runs a server over the wire until the client has closed its end."""
+        incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+        reader = Thread(target=self._read, args=(incoming, current_token()), name="reader", daemon=True)
+
+        async def write() -> None:
+            async with sent:
+                async for item in sent:
+                    self._answer(item.message)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(write)
+            reader.start()
+            await run(received, outgoing)
+
+    def drain(self) -> None:
+        """Waits a moment for the client to read what was answered."""
+        self._out.drain(LAST_SECONDS)
+
+    def _answer(self, message: JSONRPCMessage) -> None:
+        self._out.put(line_of(message))
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._settle(message.id)
+
+    def _settle(self, request_id: str | int) -> None:
+        """A request needs no answer any more. Ids that were used twice count twice."""
+        with self._changed:
+            if left := self._open.pop(request_id, 1) - 1:
+                self._open[request_id] = left
+            self._changed.notify_all()
+
+    def _read(self, incoming: Any, loop: EventLoopToken) -> None:
+        # the server may have ended meanwhile, by a signal: nobody takes anything then
+        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            try:
+                for line in self._lines():
+                    self._take(line, incoming, loop)
+            finally:
+                anyio.from_thread.run_sync(incoming.close, token=loop)
+
+    def _take(self, line: bytes, incoming: Any, loop: EventLoopToken) -> None:
+        try:
+            message = parse(line)
+        except RefusedError as refused:
+            self._out.put(line_of(refused.answer))
+            return
+        if isinstance(message, JSONRPCRequest):
+            if self._out.waiting > REFUSED_FROM:
+                busy = f"{self._out.waiting:,} bytes of answers wait to be read; read them and ask again"
+                self._out.put(line_of(refusal(INTERNAL_ERROR, busy, message.id)))
+                return
+            with self._changed:
+                self._open[message.id] = self._open.get(message.id, 0) + 1
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            # never answered from now on; at worst a request more than intended is read ahead
+            cancelled = (message.params or {}).get("requestId")
+            if isinstance(cancelled, str | int) and cancelled in self._open:
+                self._settle(cancelled)
+        anyio.from_thread.run(incoming.send, SessionMessage(message), token=loop)
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of the source; one that is too long is refused."""
+        lines = Lines()
+        while self._may_go_on() and (chunk := os.read(self._source, CHUNK)):
+            yield from self._short(lines.feed(chunk))
+        yield from self._short(lines.end())
+
+    def _short(self, lines: Iterator[bytes | TooLong]) -> Iterator[bytes]:
+        for line in lines:
+            if isinstance(line, TooLong):
+                refused = refusal(INVALID_REQUEST, f"a message has at most {LONGEST_LINE:,} bytes", line.request_id)
+                self._out.put(line_of(refused))
+            elif self._may_go_on():
+                yield line
+
+    def _unanswered(self) -> int:
+        with self._changed:
+            return sum(self._open.values())
+
+    def _may_go_on(self) -> bool:
+        """Waits while there is too much to do already; False when the client has gone meanwhile."""
+        while self._unanswered() >= MOST_AT_ONCE or self._out.waiting > PAUSED_FROM:
+            if self._hung_up.poll(0):
+                return False
+            with self._changed:
+                self._changed.wait(LOOK_AGAIN_MS / 1000)
+        return True
+
+
+def line_of(message: JSONRPCMessage) -> bytes:
+    """The line of a message; of one that cannot be written, or is too long, an error in its place."""
+    try:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+        line = text.encode()
+    except ValueError:  # pydantic's, for what JSON or UTF-8 has no form for, such as half a character pair
+        document = message.model_dump(by_alias=True, exclude_unset=True)
+        line = json.dumps(document, ensure_ascii=False, default=lambda _: None).encode("utf-8", "replace")
+    if len(line) > LONGEST_ANSWER and isinstance(message, JSONRPCResponse | JSONRPCError):
+        told = f"the answer would have {len(line):,} bytes; ask for less"
+        return line_of(refusal(INTERNAL_ERROR, told, message.id))
+    return line + b"\n"

@@ -1,0 +1,1 @@
+"""Replies: cached, enveloped, sent with progress."""

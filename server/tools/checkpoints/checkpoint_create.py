@@ -1,0 +1,42 @@
+"""`checkpoint_create`: keep the memories as they are now (feature T12)."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from speckit_memory.server.calls.parameters import CheckpointName, Folder
+from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.replies.call_progress import Pages
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
+
+BUDGET = 600
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def checkpoint_create(
+        name: CheckpointName,
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        metadata: Annotated[dict[str, Any] | None, Field(description="Told by checkpoint_list")] = None,
+    ) -> Reply:
+        """Keep all memories as they are now, under a new name."""
+        from speckit_memory.server.views.checkpoint_text import as_row, told
+
+        made = workspace.memory().checkpoint_create(
+            name,
+            folder=specFolder,
+            metadata=metadata,
+            progress=lambda done, total: workspace.on_progress(Pages(done, total)),
+        )
+        faults = made.checkpoint.faults
+        return Reply(
+            f"{name}: {told(made.checkpoint)}",
+            {"checkpoint": as_row(made.checkpoint), "dropped": list(made.dropped)},
+            facts=fields({"dropped, beyond what is kept": list(made.dropped)}),
+            hints=(f"the store has faults, which the copy has too: {faults[0]}",) if faults else (),
+        )
+
+    return checkpoint_create

@@ -1,0 +1,35 @@
+"""`checkpoint_delete`: remove a state that was kept (feature T15)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import abridged
+from speckit_memory.server.calls.parameters import CheckpointName
+from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.workspace.workspace import Workspace
+
+BUDGET = 600
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def checkpoint_delete(
+        name: CheckpointName,
+        confirmName: Annotated[str, Field(max_length=100, description="The name again")],  # noqa: N803 -- parameter names of the specification
+    ) -> Reply:
+        """Remove a checkpoint for good."""
+        if confirmName != name:
+            raise SpeckitError(
+                "E030",
+                f"confirmName is '{abridged(confirmName)}' and name is '{name}': nothing was deleted",
+                hint="A checkpoint that was deleted does not come back.",
+                actions=("give the same name in both",),
+            )
+        gone = workspace.memory().checkpoint_delete(name)
+        return Reply(f"{gone.name} was deleted", {"deleted": gone.name, "bytes": gone.bytes})
+
+    return checkpoint_delete

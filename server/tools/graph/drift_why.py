@@ -1,0 +1,118 @@
+"""`memory_drift_why`: why something was decided (feature T18)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from speckit_memory.server.calls.parameters import Flag, MemoryName
+from speckit_memory.server.console.markdown import about, one_line, quoted
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply, nothing
+from speckit_memory.server.views.links.relations import Direction, Relation
+from speckit_memory.server.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.graph.lineage import Lineage
+
+BUDGET = 1200
+DIAGRAM = 900
+"""Tokens that a diagram may take of it."""
+MORE = "there are more links: ask for fewer hops, one direction or some relations"
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_drift_why(
+        memoryId: MemoryName,  # noqa: N803 -- parameter names of the specification
+        maxDepth: Annotated[int, Field(strict=True, ge=1, le=10)] = 3,  # noqa: N803
+        direction: Direction = "both",
+        relations: Annotated[list[Relation], Field(max_length=6)] = [],  # noqa: B006 -- never changed
+        includeMemoryDetails: Flag = True,  # noqa: N803
+        format: Literal["text", "mermaid"] = "text",  # noqa: A002
+    ) -> Reply:
+        """Why a memory was decided: the causal links around it, and what contradicts."""
+        from speckit_memory.engine.graph.lineage import READINGS, link_json
+        from speckit_memory.server.console.arguments.memory_names import known_key
+
+        memory = workspace.memory()
+        found = memory.lineage(known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations)
+        if format == "mermaid":
+            return _diagram(found, includeMemoryDetails, workspace.count_tokens)
+        links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]
+        if includeMemoryDetails:
+            _put_words(links, found)
+        return Reply(
+            _summary(found),
+            {**_facts(found, includeMemoryDetails), "links": links},
+            rows="links",
+            again=nothing,
+            hints=(*found.hints, *((MORE,) if found.cut else ())),
+            row_text=_link_text,
+            facts=quoted(found.words.get(found.id, "")) if includeMemoryDetails else "",
+        )
+
+    return memory_drift_why
+
+
+def _summary(found: "Lineage") -> str:
+    from speckit_memory.server.console.output import counted
+
+    return f"{found.key}: {counted(len(found.steps), 'causal link')} within {counted(found.depth, 'hop')}"
+
+
+def _facts(found: "Lineage", details: bool) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "key": found.key,
+        "reached": max((step.hop for step in found.steps), default=0),
+        "groups": {reading: len(steps) for reading, steps in found.groups.items()},
+        **({"memories": found.named()} if details else {}),
+    }
+
+
+def _diagram(found: "Lineage", details: bool, count: Count) -> Reply:
+    """The flowchart of so many of the nearest links as there is room for."""
+    drawn = found
+    while (tokens := count([drawn.mermaid()])[0]) > DIAGRAM and drawn.steps:
+        # links are about as long as one another; at least one goes each time, so that this ends
+        most = min(len(drawn.steps) * DIAGRAM // tokens, len(drawn.steps) - 1)
+        drawn = replace(drawn, steps=drawn.steps[:most])
+    left = len(found.steps) - len(drawn.steps)
+    hints = [*found.hints]
+    if left:
+        hints.append(f"{left} of {len(found.steps)} links are not drawn, the farthest ones: no room for them")
+    if left or found.cut:
+        hints.append(MORE)
+    diagram = drawn.mermaid()
+    return Reply(
+        _summary(found),
+        {**_facts(drawn, details), "count": len(drawn.steps), "mermaid": diagram},
+        again=nothing,
+        hints=tuple(hints),
+        facts=f"```mermaid\n{diagram}```",
+    )
+
+
+def _link_text(_number: int, link: dict[str, Any]) -> str:
+    line = f"{link['source']} {link['relation']} {link['target']}"
+    told = "- " + about(
+        f"{link['reading']}: {line}",
+        f"strength {link['strength']:g}",
+        f"hop {link['hop']}",
+        f"link {link['edge']}",
+        f"by {one_line(link['created_by'])}",
+        one_line(link["evidence"]),
+    )
+    return f"{told}\n{quoted(link[TEXT_FIELD])}" if link.get(TEXT_FIELD) else told
+
+
+def _put_words(links: list[dict[str, Any]], found: "Lineage") -> None:
+    """Has each link say what the memory says that it leads to, once for each memory."""
+    said = {found.id}
+    for link, step in zip(links, found.steps, strict=True):
+        other = step.target_id if step.direction == "outgoing" else step.source_id
+        if other not in said and found.words.get(other):
+            link[TEXT_FIELD] = found.words[other]
+        said.add(other)

@@ -1,0 +1,227 @@
+"""MCP over streamable HTTP, under our own uvicorn: loopback by default, a token for anything wider."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import signal
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import uvicorn
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+
+from speckit_memory.config.files.regular_file import read_text
+from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.logging import logs
+from speckit_memory.server.logging.log_stream import detach
+from speckit_memory.server.transport.http_bodies import LongBodies
+from speckit_memory.server.transport.http_guard import Guard
+from speckit_memory.server.transport.http_hangups import CancelHungUp, HangUps
+from speckit_memory.server.transport.http_health import Health
+from speckit_memory.server.transport.http_paths import ByPath
+from speckit_memory.server.transport.http_protocol import (
+    KEEP_ALIVE_SECONDS,
+    LONGEST_HEAD,
+    MOST_CONNECTIONS,
+    BoundedProtocol,
+)
+from speckit_memory.server.transport.served import Served
+from speckit_memory.server.workspace.idle_workspaces import InUse, close_idle
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from speckit_memory.server.workspace.workspace import Workspace
+
+PATH = "/mcp"
+SCOPE = "memory"
+MIN_TOKEN = 16
+GRACE_SECONDS = 2
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+MOST_SESSIONS = 1000
+WILDCARDS = ("0.0.0.0", "::")
+
+
+class StaticToken:
+    """Accepts one bearer token, compared in constant time."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The caller's identity, None for a wrong token."""
+        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token):
+            return None
+        return AccessToken(token=token, client_id="speckit-memory-client", scopes=[SCOPE])
+
+
+class QuietServer(uvicorn.Server):
+    """uvicorn without signal handlers of its own: it would raise the signal again before the store is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves the signals to us."""
+        yield
+
+
+def is_loopback(host: str) -> bool:
+    """True when only this machine can reach `host`."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_token(file: Path) -> str:
+    """The token of a file. Raises E010, E011 or E032."""
+    try:
+        token = read_text(file).strip()
+    except FileNotFoundError:
+        raise SpeckitError("E010", f"the token file '{file}' does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpeckitError("E011", f"the token file '{file}' cannot be read: {error}") from None
+    if len(token) < MIN_TOKEN or not token.isascii() or any(sign.isspace() for sign in token):
+        raise SpeckitError(
+            "E032",
+            f"the token in '{file}' cannot be used",
+            hint=f"A token has at least {MIN_TOKEN} ASCII characters and no blanks.",
+            actions=("make one with `openssl rand -hex 32`",),
+        )
+    return token
+
+
+def own_names(host: str, allowed: Sequence[str]) -> list[str]:
+    """The names under which clients may know the server: a web page that got hold of another one is not served."""
+    names = list(LOOPBACK_NAMES)
+    if host in WILDCARDS:
+        names += [socket.gethostname(), socket.getfqdn()]
+    elif not is_loopback(host):
+        names.append(f"[{host}]" if ":" in host else host)
+    return list(dict.fromkeys([*names, *allowed]))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises E034 when the address cannot be used."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
+    # what it accepts inherits this, and asyncio leaves such sockets as they are: without it the end of an answer
+    # waits for the client to acknowledge the beginning, which takes 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def configuration(app: Guard) -> uvicorn.Config:
+    """How uvicorn serves: bounded in time and size, and without words of its own."""
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=MOST_CONNECTIONS,  # so many are accepted before the loop ends those that gave way
+    )
+
+
+def serve_http(served: Served, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
+    """Serves until a signal comes; ends the process then. Each workspace that was named has the path of its name.
+
+    Raises E031 for an address that others can reach while no token is given.
+    """
+    token = read_token(token_file) if token_file else ""
+    if not token and not is_loopback(host):
+        raise SpeckitError(
+            "E031",
+            f"--host {host} can be reached by others and needs --token-file",
+            hint="Whoever can connect can read and write the memory.",
+            actions=("add --token-file FILE", "leave --host out to serve this machine only"),
+        )
+    listener = listen(host, port)
+    stream = detach()
+    logs.configure()
+    from speckit_memory.server.mcp_server.app import build, workspace_of
+    from speckit_memory.server.replies.worker_calls import ThreadLimits
+
+    served.log_broken()
+    open_in = partial(workspace_of, served.common, cache_seconds=served.cache_seconds)
+    workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
+    workspaces = workspaces or {PATH: open_in()}
+    limits = ThreadLimits()
+    auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
+    verifier = StaticToken(token) if token else None
+
+    def application(path: str, workspace: Workspace, profile: ToolProfile) -> Starlette:
+        server = build(
+            workspace,
+            warm_up=served.warm_up,
+            watch=served.watch,
+            limits=limits,
+            profile=profile,
+            token_verifier=verifier,
+            auth=auth if token else None,
+            middleware=[CancelHungUp(), *([InUse(workspace)] if served.roots else [])],
+        )
+        return server.streamable_http_app(
+            streamable_http_path=path,
+            host=host,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Guard` does that
+            max_sessions=MOST_SESSIONS,
+        )
+
+    apps = {
+        path: application(path, workspace, profile)
+        for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
+    }
+    app = ByPath(apps, verifier) if served.roots else apps[PATH]
+    runner = QuietServer(configuration(Guard(HangUps(Health(LongBodies(app))), own_names(host, allowed))))
+    address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
+    for path in apps:
+        logs.event("listening", url=f"{address}{path}", token=bool(token))
+    # the only store of a server stays open: its background work is done by nobody else
+    status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
+    for workspace in workspaces.values():
+        workspace.finish(limits.running)
+    logs.event("stopped", status=status)
+    stream.drain()
+    os._exit(status)  # a tool that still runs must not hold the process
+
+
+async def _serve_until_signal(
+    runner: uvicorn.Server, listener: socket.socket, closed_when_idle: Iterable[Workspace]
+) -> int:
+    status = 0
+
+    async def stop_on_signal() -> None:
+        nonlocal status
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for received in signals:
+                status = 128 + received
+                runner.should_exit = True
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(stop_on_signal)
+        group.start_soon(close_idle, closed_when_idle)
+        await runner.serve(sockets=[listener])
+        group.cancel_scope.cancel()
+    return status
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

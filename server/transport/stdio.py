@@ -1,0 +1,124 @@
+"""MCP over standard input and output."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
+
+from speckit_memory.server.console import failures
+from speckit_memory.server.console.failures import CLOSED_PIPE
+from speckit_memory.server.logging import logs
+from speckit_memory.server.logging.log_stream import detach
+from speckit_memory.server.transport import parent
+from speckit_memory.server.transport.served import Served
+
+if TYPE_CHECKING:
+    from speckit_memory.server.mcp_server.app import MemoryServer
+    from speckit_memory.server.replies.worker_calls import ThreadLimits
+    from speckit_memory.server.workspace.workspace import Workspace
+
+
+def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
+    """What is served, and who has it chosen."""
+    from speckit_memory.server.mcp_server.app import workspace_of
+
+    roots = served.roots
+    if len(roots) < 2:
+        return workspace_of(served.common, next(iter(roots.values()), None), cache_seconds=served.cache_seconds), []
+    from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
+    from speckit_memory.server.workspace.client_roots import ClientRoots
+
+    chosen = ChosenWorkspace(served.common, roots, cache_seconds=served.cache_seconds)
+    return chosen, [ClientRoots(chosen)]
+
+
+def server_of(served: Served, workspace: Workspace, middleware: list[Any], limits: ThreadLimits) -> MemoryServer:
+    """The server of the tools over a workspace, which `limits` keep from running all at once."""
+    from speckit_memory.server.mcp_server.app import build
+
+    # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
+    wanted = set(served.profiles)
+    profile = wanted.pop() if len(wanted) == 1 else "full"
+    return build(
+        workspace,
+        warm_up=served.warm_up,
+        limits=limits,
+        profile=profile,
+        watch=served.watch,
+        middleware=middleware,
+    )
+
+
+def serve_stdio(served: Served) -> NoReturn:
+    """Serves until the client closes its end, the process that started this one ends, or a signal comes. Does not
+    return: it ends the process.
+
+    Of several workspaces the client chooses one by the folders it announces.
+
+    The interpreter's own shutdown would wait for the thread that reads standard input, and for tools still running.
+    """
+    # Nothing allocated before the server stands is garbage; looking for some would delay the first answer.
+    gc.disable()
+    started_by = os.getppid()
+    stream = detach()
+    logs.configure()
+    from speckit_memory.server.jsonrpc.wire import Wire
+    from speckit_memory.server.replies.worker_calls import ThreadLimits
+
+    served.log_broken()
+    workspace, middleware = workspace_of_client(served)
+    limits = ThreadLimits()
+
+    def finish(status: int) -> NoReturn:
+        try:
+            workspace.finish(limits.running)
+            wire.drain()
+            logs.event("stopped", status=status)
+            stream.drain()
+        finally:
+            os._exit(status)
+
+    def broken(error: OSError) -> None:
+        logs.event("standard output cannot be written", problems=[error.strerror])
+        finish(CLOSED_PIPE if isinstance(error, BrokenPipeError) else 1)
+
+    async def end_on_signal() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for received in signals:
+                finish(128 + received)
+
+    async def end_with_parent() -> None:
+        await parent.gone(started_by)
+        logs.event("parent has ended")
+        finish(0)
+
+    async def serve() -> None:
+        server = server_of(served, workspace, middleware, limits)
+        gc.freeze()
+        gc.enable()
+        async with anyio.create_task_group() as group:
+            group.start_soon(end_on_signal)
+            group.start_soon(end_with_parent)
+            await server.run_on(wire)
+            finish(0)
+
+    wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
+    try:
+        anyio.run(serve)
+    except BaseException as error:  # nothing that one request did: the SDK's own loop failed
+        logs.event("serving failed", problems=[str(failures.internal(error))])
+    finish(1)
+
+
+def _claim(descriptor: int, mode: int) -> int:
+    """Our own copy of a standard stream, in whose place the rest of the process finds nothing to read or disturb."""
+    own = os.dup(descriptor)
+    if mode == os.O_RDONLY:
+        os.dup2(os.open(os.devnull, mode), descriptor)
+    else:
+        os.dup2(2, descriptor)
+    return own

@@ -1,0 +1,32 @@
+"""What an index run says of memories whose files are not there, in a line (feature I8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from speckit_memory.errors.echo import listed
+from speckit_memory.server.console.output import counted
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import IndexReport
+
+NAMED = 3
+
+
+def absence_lines(report: IndexReport) -> list[str]:
+    """How many memories are absent and what becomes of them, and how many were taken up again; no line for none."""
+    lines = []
+    if report.absent:
+        one = len(report.absent) == 1
+        them = "it" if one else "them"
+        lines.append(
+            f"absent: {counted(len(report.absent), 'memory')} without {'its file' if one else 'their files'} "
+            f"({listed(report.absent, NAMED)}): no search finds {them}; kept for {report.absent_days:g} days "
+            f"with all that was learned, and taken up again when the {'file is' if one else 'files are'} back"
+        )
+    if report.returned:
+        lines.append(
+            f"back: {counted(len(report.returned), 'memory')} taken up again with all that was learned "
+            f"({listed(report.returned, NAMED)})"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""Memories, tasks and triggers as rows."""

@@ -1,0 +1,88 @@
+"""The Markdown of one result of a search: what it is, why it surfaced, what to mind about it, and the passage."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+from speckit_memory.server.console.markdown import about, fields, one_line, quoted
+from speckit_memory.server.replies.answer_form import SHIPPED_FORM, Why
+from speckit_memory.server.replies.envelope import TEXT_FIELD
+
+_RANK = re.compile(r"\(rank (\d+)\)")
+_HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")
+_FRESH = ("HOT", "WARM", "UNKNOWN")
+"""States that are no news; of the others an agent should know that nobody has used the memory for long."""
+_OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
+"""Notes that name other memories, the ones that a reader must mind first."""
+
+
+def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
+    """Some lines about one result, and its text as a quotation that nothing in it can end."""
+    key, title = one_line(row["key"]), one_line(row["title"])
+    place = _place(*row.get("lines", (0, 0)))
+    notes = dict(row.get("notes", {}))
+    if "already_sent" in notes and TEXT_FIELD not in row:
+        successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
+        sent = f"already sent: {one_line(notes['already_sent'])}"
+        return f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"
+    sections = notes.pop("sections", [])
+    head = f"## {number}. {key}{place}"
+    names = about(
+        "" if title in (key, PurePosixPath(key).stem) else title,
+        _below(title, one_line(row.get("heading", ""))),
+        f"sections {', '.join(sections)}" if sections else "",
+    )
+    facts = (
+        f"id {row['id']}",
+        row["tier"] if row["tier"] != "normal" else "",
+        f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
+    )
+    shown = [head, about(names, *facts)] if names else [about(head, *facts)]
+    for name, words in _OTHERS.items():
+        others = notes.pop(name, None) or ()
+        for other in others:
+            shown.append(f"{words} {one_line(other['key'])} ({_named(other)})")
+            shown.append(quoted(other.get("words", "")))
+    shown.append(fields(notes))
+    shown.append(_why(row.get("reason", ""), why))
+    if "steps" in row:
+        steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
+        scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
+        shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
+    shown.append(quoted(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
+    return "\n" + "\n".join(part for part in shown if part)
+
+
+def _place(first: int, last: int) -> str:
+    """The lines of a passage, as they follow its key; a text of one line has no other."""
+    if last <= 1:
+        return ""
+    return f":{first}" if first == last else f":{first}-{last}"
+
+
+def _why(reason: str, why: Why) -> str:
+    told = one_line(_RANK.sub(r"#\1", reason.removeprefix("surfaced because it was ")))
+    if why == "full":
+        return told
+    return told.partition(";")[0] if why == "short" else ""
+
+
+def _named(other: dict[str, Any]) -> str:
+    return about("" if other["title"] == other["key"] else other["title"], f"id {other['id']}")
+
+
+def _below(title: str, heading: str) -> str:
+    """The path of headings without the title at its beginning."""
+    return "" if heading == title else heading.removeprefix(f"{title} > ")
+
+
+def _without_headings(text: str, said: set[str]) -> str:
+    """A passage without the headings at its beginning that stand above it anyway."""
+    at = len(text) - len(text.lstrip("\n"))
+    while heading := _HEADING.match(text, at):
+        name = heading[1].rstrip().rstrip("#").rstrip()
+        if name.replace("`", "").replace("**", "") not in said:
+            break
+        blanks = heading[2].rfind("\n") + 1  # the indentation of what follows stays
+        at = heading.start(2) + blanks if heading.end() < len(text) else heading.end()
+    return text[at:]

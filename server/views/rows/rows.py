@@ -1,0 +1,222 @@
+"""How memories look in the answers of tools: few fields, and stored text under one name."""
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from speckit_memory.engine import Memory
+from speckit_memory.engine.answers.empty_answers import EMPTY_STORE
+from speckit_memory.engine.answers.results import ResultRow, SearchResult
+from speckit_memory.memory.lifecycle.validations import Validated
+from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.server.console.markdown import about, one_line
+from speckit_memory.server.console.output import counted
+from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.envelope import TEXT_FIELD
+
+
+def result_row(row: ResultRow) -> dict[str, Any]:
+    """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
+    notes, text = dict(row.notes), row.snippet
+    if row.repeated and not text:
+        return {
+            "id": row.id,
+            "key": row.key,
+            "title": row.title,
+            "score": round(row.score, 4),
+            "lines": [row.first_line, row.last_line],
+            "notes": notes,
+        }
+    if sections := notes.get("sections"):
+        text = "\n\n".join(f"[{section['anchor']}]\n{section['text']}" for section in sections)
+        notes["sections"] = [section["anchor"] for section in sections]
+    shown: dict[str, Any] = {
+        "id": row.id,
+        "key": row.key,
+        "title": row.title,
+        "score": round(row.score, 4),
+        "tier": row.tier,
+        "state": row.state,
+        "lines": [row.first_line, row.last_line],
+        "heading": row.heading,
+        TEXT_FIELD: text,
+        "reason": row.reason,
+        **({"notes": notes} if notes else {}),
+    }
+    return {name: value for name, value in shown.items() if value not in ("", None)}
+
+
+def search_data(result: SearchResult) -> dict[str, Any]:
+    """The `data` of an answer to a search."""
+    plan = result.plan
+    return {
+        "intent": intent_of(result),
+        "complexity": plan.complexity,
+        **({"required": list(plan.required)} if plan.required else {}),
+        **({"excluded": list(plan.excluded)} if plan.excluded else {}),
+        "evidence_gap": result.notes.evidence_gap,
+        **({"coverage": plan.coverage.as_json()} if plan.coverage else {}),
+        "results": [result_row(row) for row in result.results],
+    }
+
+
+def budget_of(result: SearchResult, layer: int) -> int:
+    """The tokens of an answer: what the pipeline allows for this question, else what the layer of the tool does.
+
+    Features A6 and T24.
+    """
+    return int(result.notes.facts.get("token_budget", layer))
+
+
+def degraded(result: SearchResult) -> tuple[dict[str, Any], ...]:
+    """The parts of a search that did not do their work."""
+    return tuple(part.as_json() for part in result.notes.degraded)
+
+
+def timings(result: SearchResult) -> dict[str, Any]:
+    """The milliseconds of an answer with one figure per step, the searches of several wordings added up."""
+    steps: dict[str, float] = {}
+    for record in result.timings_ms.steps:
+        steps[record.step] = round(steps.get(record.step, 0.0) + record.ms, 3)
+    return {**result.timings_ms.as_json(), "steps": steps}
+
+
+def found(result: SearchResult) -> str:
+    """How many memories are in an answer, and how many of them had been sent already."""
+    repeats = f", {result.repeats} already sent" if result.repeats else ""
+    return f"{counted(len(result.results), 'memory')} found{repeats}"
+
+
+def intent_of(result: SearchResult) -> str | None:
+    """What the question was taken for; None where nobody wanted to know."""
+    return None if result.outcome.query.intent == "" else result.plan.intent
+
+
+def search_facts(result: SearchResult, *further: str) -> str:
+    """What the text says of a search beside its results."""
+    plan = result.plan
+    return about(
+        f"intent {plan.intent}" if intent_of(result) else "no intent looked for",
+        f"{plan.complexity} question",
+        *further,
+    )
+
+
+def attended(result: SearchResult) -> dict[str, Any]:
+    """The memories that a resumed session attended to, most of all first; nothing where none is known."""
+    found = result.notes.facts.get("attended", [])
+    return {"attended": found} if found else {}
+
+
+def attended_text(result: SearchResult) -> str:
+    """The same in a line, for the text."""
+    memories = result.notes.facts.get("attended", [])
+    named = [f"{one_line(memory['key'])} (id {memory['id']})" for memory in memories]
+    return f"this session attended to: {', '.join(named)}" if named else ""
+
+
+def search_hints(result: SearchResult) -> tuple[str, ...]:
+    """What the caller should know beside the results: other words are advised only where they could help."""
+    hints = (*_mixed(result), *result.notes.warnings)
+    if result.repeats:
+        return (*hints, "what was already sent in this session is a line; enableDedup=false sends it again")
+    if result.results or result.why_nothing not in ("", EMPTY_STORE) or result.notes.facts.get("unfit"):
+        return hints
+    further = () if result.why_nothing else ("try other words",)
+    return (*hints, *further, "index documents with memory_index_scan")
+
+
+def _mixed(result: SearchResult) -> tuple[str, ...]:
+    """That the rows are those of two pipelines, where they are."""
+    if not (other := result.notes.facts.get("interleaved_with")):
+        return ()
+    both = f"'{result.pipeline.name}' ({result.pipeline.hash}) and '{other['name']}' ({other['hash']})"
+    return (f"a mixed answer: its rows come in turn from the pipelines {both}, which are being compared",)
+
+
+def when(seconds: float) -> str:
+    """A moment in epoch seconds as ISO 8601, UTC; "unknown" for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
+
+
+def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
+    """What readers found, and the promotion of a memory whose tier is not the one that its file declares."""
+    found: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
+    if promotion := memory.promotion:
+        found["promoted"] = {
+            "at": when(promotion.promoted_at),
+            "from": str(promotion.from_tier),
+            "confidence": promotion.confidence,
+            "validations": promotion.validation_count,
+        }
+    return found
+
+
+def update_facts(memory: MemoryRecord) -> dict[str, Any]:
+    """What an update can change, by the names of the tool's parameters."""
+    return {
+        "title": memory.title,
+        "triggerPhrases": list(memory.triggers),
+        "importanceWeight": memory.importance_weight,
+        "importanceTier": str(memory.tier),
+    }
+
+
+def problem_text(_number: int, problem: dict[str, Any]) -> str:
+    """The Markdown of what is wrong with a document."""
+    return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
+
+
+def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> None:
+    """Notes one search: which pipeline answered, how long it took (unless its answer had been made before), how many
+    results it had, how many of them are shown, and which parts failed. The query, and reasons that may quote it, only
+    when content is wanted."""
+    states = {step.step: step.outcome for step in result.timings_ms.steps if step.outcome != "ran"}
+    parts: list[dict[str, Any]] = []
+    for part in result.notes.degraded:
+        reason = {"reason": part.reason} if logs.content_wanted() else {}
+        parts.append({"part": part.part, "state": states.get(part.part, "skipped"), **reason})
+    logs.event(
+        "search",
+        "warning" if parts else "info",
+        pipeline=result.pipeline.name,
+        hash=result.pipeline.hash,
+        intent=intent_of(result),
+        complexity=result.plan.complexity,
+        results=len(result.results),
+        shown=shown,
+        **({"cached": True} if cached else {"ms": round(result.timings_ms.total, 1)}),
+        **({"degraded": parts} if parts else {}),
+        **({"query": result.query} if logs.content_wanted() else {}),
+    )
+
+
+def note_served_again(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Notes an answer that was made for an earlier call and given to this one: it was of use once more (feature T25).
+
+    Only answers outside of sessions are given again, so there is no session to be told.
+    """
+    asked = result.asked_again(logs.query_id() or secrets.token_hex(8), time.time())
+    log_search(asked, len(rows), cached=True)
+    memory.served(asked, len(rows))
+
+
+def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
+
+    The search is logged here, and what the pipeline's own budget has cut; what the tool's has cut by the envelope.
+    """
+    log_search(result, len(rows))
+    facts = result.notes.facts
+    if cut := facts.get("overflow"):
+        budget = facts["token_budget"]
+        logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
+    shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
+    warning = memory.served(shown, len(rows))
+    if warning:
+        logs.event("not noted in the session", "warning", reason=warning)

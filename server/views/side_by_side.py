@@ -1,0 +1,105 @@
+"""The results of a search beside those of other pipelines: two lists, what moved, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from speckit_memory.evaluation.statistics.agreement import Agreement, agree
+from speckit_memory.server.console import terminal
+from speckit_memory.server.console.output import printable, table, wrapped
+from speckit_memory.server.console.wording import in_common
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.answers.results import ResultRow, SearchResult, ShadowAnswer
+
+WIDE_ENOUGH = 80
+"""Cells from which on two lists stand side by side."""
+
+
+def compared(result: SearchResult, shadow: ShadowAnswer) -> Agreement[int]:
+    """How far the rows of another pipeline agree with those that are served."""
+    rows = shadow.result.results if shadow.result else ()
+    return agree([(row.id, row.score) for row in result.results], [(row.id, row.score) for row in rows])
+
+
+def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
+    """The entry `shadows` of `search --json`: the rows of each pipeline, and how far they agree with what is served."""
+    return [{**shadow.as_json(), "agreement": _agreement(result, shadow)} for shadow in result.beside]
+
+
+def _agreement(result: SearchResult, shadow: ShadowAnswer) -> dict[str, Any] | None:
+    if shadow.result is None:
+        return None
+    found = compared(result, shadow)
+    return {
+        "kendall_tau_b": found.kendall_tau_b,
+        "overlap_5": found.overlap_5,
+        "overlap_10": found.overlap_10,
+        "rbo": found.rbo,
+        "first_difference": found.first_difference,
+        "ordering_difference": found.ordering_difference,
+        "compared": found.common()[1],
+        "moves": [{"id": move.id, "before": move.before, "after": move.after} for move in found.moves],
+    }
+
+
+def show_beside(result: SearchResult) -> None:
+    """Prints, for each pipeline, both lists and what is to be known of the difference."""
+    for shadow in result.beside:
+        click.echo("\n" + wrapped(f"Beside it: {shadow.name}", bold=True))
+        if shadow.result is None:
+            click.echo(wrapped(f"It failed: {shadow.failure}.", "  ", fg="yellow"))
+            continue
+        if shadow.failure:
+            click.echo(wrapped(f"It answered without a step that failed: {shadow.failure}.", "  ", fg="yellow"))
+        _lists(result, shadow.result, shadow.name)
+        for sentence in _sentences(result, shadow):
+            click.echo(wrapped(sentence, "  ", dim=True))
+
+
+def _lists(result: SearchResult, other: SearchResult, name: str) -> None:
+    served, beside = result.results, other.results
+    before = {row.id: rank for rank, row in enumerate(served, start=1)}
+    after = {row.id: rank for rank, row in enumerate(beside, start=1)}
+    left = [_row(rank, row, "" if row.id in after else "–") for rank, row in enumerate(served, start=1)]
+    right = [_row(rank, row, _moved(rank, before.get(row.id))) for rank, row in enumerate(beside, start=1)]
+    room = terminal.columns()
+    if room is not None and room < WIDE_ENOUGH:
+        for heading, rows in ((result.pipeline.name, left), (name, right)):
+            click.echo(wrapped(heading, "  ", underline=True))
+            click.echo(table(rows, right=(0,), indent="  ") if rows else "  nothing")
+        return
+    nothing = ("", "", "")
+    both = [(*one, *other) for one, other in zip_longest(left, right, fillvalue=nothing)]
+    names = ("", result.pipeline.name, "", "", name, "")
+    click.echo(table([names, *both], right=(0, 3), indent="  ", headed=True))
+
+
+def _row(rank: int, row: ResultRow, mark: str) -> tuple[str, str, str]:
+    return f"{rank}.", printable(row.key), mark
+
+
+def _moved(rank: int, before: int | None) -> str:
+    if before is None:
+        return click.style("new", fg="green")
+    shift = before - rank
+    return click.style(f"↑{shift}", fg="green") if shift > 0 else click.style(f"↓{-shift}", fg="red") if shift else ""
+
+
+def _sentences(result: SearchResult, shadow: ShadowAnswer) -> Sequence[str]:
+    found = compared(result, shadow)
+    if found.ordering_difference:
+        tau = "" if found.kendall_tau_b is None else f", Kendall's tau-b {found.kendall_tau_b:.2f}"
+        said = f"They differ from rank {found.first_difference} on{tau}; {in_common(found)}."
+    else:
+        said = "The same rows in the same order" + (", with other scores." if found.only_scores_differ else ".")
+    parted = f"They part at the step '{shadow.parted_at}'." if shadow.parted_at else "No step makes a difference."
+    figures = (
+        f"{shadow.total_ms:.1f} ms alone, {shadow.spent_ms:.1f} ms beside · pipeline {shadow.pipeline.name} "
+        f"{shadow.pipeline.hash}"
+    )
+    return said, parted, figures

@@ -1,0 +1,1 @@
+"""The workspaces that a server serves."""
