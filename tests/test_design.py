@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -24,12 +26,40 @@ MODULES = sorted(
 )
 
 
+def modules_imported(file: Path) -> set[Path]:
+    """The modules of the product that one imports, for type checkers included; packages themselves do not count."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            room, _, rest = name.removeprefix("speckit_memory.").partition(".")
+            base = ROOT / "src" / "speckit_memory" / "errors" if room == "errors" else ROOT / room
+            found.add(base.joinpath(*rest.split(".")).with_suffix(".py"))
+    return found & set(MODULES)
+
+
 def part(name: str) -> str:
     """One section of the page."""
     return PAGE.partition(f"<!-- ANCHOR:{name} -->")[2].partition(f"<!-- /ANCHOR:{name} -->")[0]
 
 
 NAMED = sorted(set(re.findall(rf"`((?:{'|'.join(ROOMS)})\.[\w.]+)`", part("walk"))))
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    imports = {file: modules_imported(file) for file in MODULES if file.name != "__init__.py"}
+
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
+
+
+def test_a_folder_has_at_most_twenty_modules() -> None:
+    sizes = Counter(file.parent for file in MODULES if file.name != "__init__.py")
+
+    assert [folder for folder, size in sizes.items() if size > 20] == [ROOT / "server" / "commands"]
 
 
 def test_the_walk_passes_all_four_stages() -> None:

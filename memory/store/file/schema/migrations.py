@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.absence_schema import ABSENCES
+from speckit_memory.memory.store.file.schema.absence_schema import ABSENCES
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.guarding.queries import table_exists
 from speckit_memory.memory.store.file.schema.checkpoint_schema import STORE_IDENTITY
@@ -38,7 +38,7 @@ from speckit_memory.memory.store.file.schema.schema import (
 )
 from speckit_memory.memory.store.file.schema.structure_schema import STRUCTURE
 from speckit_memory.memory.store.file.schema.summary_schema import SUMMARIES
-from speckit_memory.memory.store.file.surface_schema import SURFACE
+from speckit_memory.memory.store.file.schema.surface_schema import SURFACE
 
 
 @dataclass(frozen=True, slots=True)
