@@ -1,4 +1,4 @@
-"""The errors for a memory that is not in the store, and for a folder without any."""
+"""Errors for a memory that is not in the store, and for a folder without memories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class MissingMemoryError(NotFoundError):
 
 
 class EmptyFolderError(NotFoundError):
-    """E080: no memory is in this folder or below."""
+    """E080: neither this folder nor its subfolders hold a memory."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(
             "E080",
             f"no memory is in the folder '{folder}'",
-            hint="A folder is named from that of the workspace on, as the keys of its memories begin.",
+            hint="Give the folder relative to the workspace root, as in the keys of its memories.",
             actions=("`memory_stats` names the folders", "`speckit-memory stats` names the folders"),
         )

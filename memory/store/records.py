@@ -1,4 +1,4 @@
-"""The values that cross the border of the store. All frozen; all times are seconds since the Unix epoch, UTC."""
+"""Values that the store accepts and returns. All are frozen; all times are seconds since the Unix epoch, UTC."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 UNKNOWN_TIME = 0.0
-"""What the store holds where nobody knows when a memory was made or changed: no document dates from that moment."""
+"""The stored value of an unknown time of creation or change: no document dates from the epoch."""
 
 EXPIRES = "expires_at"
-"""Among what a document says besides (`Document.extra`), the end that it declares, in seconds."""
+"""Key in `Document.extra` of the expiry that the document declares, in seconds since the epoch."""
 LATEST = 9_223_372_036.0
 EARLIEST = -LATEST
-"""The times that 64 bits of nanoseconds hold, 1677-09-21 to 2262-04-11, in seconds. Files, clocks and documents that
-name others are mistaken."""
+"""The range of times that 64-bit nanoseconds can hold, 1677-09-21 to 2262-04-11, in seconds. Times outside it are
+taken for mistakes of a file, clock or document."""
 
 
 def known_time(seconds: float | None) -> float | None:
-    """The time, None where it is not known or outside these borders."""
+    """The time; None where it is unknown or outside `EARLIEST` to `LATEST`."""
     return seconds if seconds is not None and EARLIEST <= seconds <= LATEST else None
 
 
@@ -47,9 +47,9 @@ class Relation(StrEnum):
 class Chunk:
     """A passage of a memory, in document order.
 
-    `heading` is the path of headings above it ("Design > Fusion"), `anchor` the id of the ANCHOR section it lies in,
-    both empty when there is none. Lines count from 1 and refer to the document; `text` is what is shown and searched.
-    `tokens` is the analysed text (see `memory.parsing.analysis`), in order, repeats included.
+    `heading` is the path of headings above the passage ("Design > Fusion"), `anchor` the id of the ANCHOR section that
+    contains it; both are empty when there is none. Lines count from 1 within the document. `text` is shown and
+    searched; `tokens` is its analysed form (see `memory.parsing.analysis`), in order, repeats included.
     """
 
     text: str
@@ -61,8 +61,7 @@ class Chunk:
 
 
 MENTION = "links to it: "
-"""How the evidence of a link begins that a text makes in passing, without declaring anything. Such an edge gives way to
-any other."""
+"""Prefix of the evidence of a link found in running text rather than declared. Any other edge replaces such an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class Link:
     strength: float = 1.0
     evidence: str = ""
     reverse: bool = False
-    """True when the declared memory is the target of the edge ("caused_by: X" is the edge X caused this)."""
+    """True when the declaring memory is the target of the edge ("caused_by: X" is the edge X caused this)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,11 @@ class Document:
     trigger_tokens: tuple[str, ...] = ()
     path_tokens: tuple[str, ...] = ()
     created_at: float | None = 0.0
-    """None where nobody knows; 0 stands for the time of writing. The same holds for `updated_at`."""
+    """None where unknown; 0 means the time of writing. The same holds for `updated_at`."""
     updated_at: float | None = 0.0
     mtime_ns: int | None = None
     expires_at: float | None = None
-    """From when on no search finds it; None where it declares nothing of the kind (see `docs/lifecycle.md`)."""
+    """The time from which searches no longer find it; None if it declares no expiry (see `docs/lifecycle.md`)."""
     importance_weight: float = 0.5
     extra: dict[str, str] = field(default_factory=dict)
     """Front matter that the product does not interpret, kept so that nothing is lost."""
@@ -114,7 +113,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """That a memory was made critical because of what readers found: from which tier, on what evidence, and when."""
+    """A memory's rise to the tier critical on readers' judgements: its former tier, the evidence and the time."""
 
     from_tier: Tier
     confidence: float
@@ -124,7 +123,7 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A stored memory as tools show it (without its passages). Times are None where nobody knows them."""
+    """A stored memory as tools show it (without its passages). Unknown times are None."""
 
     id: int
     key: str
@@ -140,7 +139,7 @@ class MemoryRecord:
     access_count: int
     importance_weight: float
     confidence: float
-    """What readers found, in [0, 1]; 0.5 until somebody judges."""
+    """The readers' judgement, in [0, 1]; 0.5 until the first one."""
     validation_count: int
     embedding_status: str
     """'done' or 'pending'."""
@@ -148,7 +147,7 @@ class MemoryRecord:
     characters: int
     triggers: tuple[str, ...]
     promotion: Promotion | None
-    """None where the tier is what the document declares."""
+    """None where the tier is the one that the document declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +163,4 @@ class Edge:
     evidence: str
     created_by: str
     said: float | None = None
-    """The strength that its maker gave it, where use has made it another since."""
+    """The strength given by its creator, where use has changed `strength` since; otherwise None."""

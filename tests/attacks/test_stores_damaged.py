@@ -78,15 +78,15 @@ def test_every_door_answers_on_a_damaged_store_or_says_with_a_code_what_is_wrong
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("no_sequence", "the sequence of ids is lost"),
+        ("no_sequence", "the sequence of ids is missing"),
         ("changes_huge", "the log of changes has impossible numbers"),
-        ("vectors_nan", "is no unit vector"),
+        ("vectors_nan", "is not a unit vector"),
         ("vectors_short", "the vectors cannot be checked"),
         ("no_meta", "which model made its vectors"),
         ("dropped_texts", "texts"),
         ("dropped_changes", "changes"),
         ("dropped_memory_fts", "memory_fts"),
-        ("texts.body_invalid_utf8", "is no text"),
+        ("texts.body_invalid_utf8", "is not UTF-8 text"),
         ("fts_data_random", "memory_fts"),
         ("surface_data_random", "surface_fts"),
         ("zeroed_pages_3", ""),

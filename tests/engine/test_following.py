@@ -47,7 +47,7 @@ def test_a_run_during_which_the_store_is_deleted_is_done_again_in_a_new_one(memo
     assert len(report.created) == 70
     with Database.open(root / "memory.db", create=False) as database:
         assert database.reader().execute("SELECT count(*) FROM memories").get == 70
-    assert [change.what for change in memory.replacements] == ["was taken away (No such file or directory)"]
+    assert [change.what for change in memory.replacements] == ["was removed (No such file or directory)"]
 
 
 def test_reading_never_makes_a_deleted_store_anew(memory: Memory, root: Path) -> None:

@@ -57,7 +57,7 @@ def test_the_advice_on_a_damaged_file_tells_what_it_holds(damaged: Path) -> None
     refused = call(damaged, ["eval", "history", "--json"])
     error = refused.json["error"]
     assert (refused.status, error["code"]) == (1, "E024")
-    assert "kept evaluations, labels and the evidence of flags" in error["hint"]
+    assert "stored evaluations, labels and the evidence for flags" in error["hint"]
     assert error["actions"][0].startswith("copy ")
 
 

@@ -46,7 +46,7 @@ def test_what_links_do_not_take_is_refused_with_what_to_do(workspace: Path) -> N
     (workspace / "docs/new.md").write_text(f"# New\n\ncausalLinks:\n  supersedes: [{WAL}]\n\nNo log.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     declared = call(workspace, ["links", "remove", "1"]).ended(2)
-    assert "take it out of docs/new.md" in declared.err
+    assert "remove it from docs/new.md" in declared.err
     near = call(workspace, ["lineage", "wal.md"])
     assert (near.status, f"did you mean '{WAL}'?" in near.err) == (2, True)
     for arguments, code in (

@@ -127,4 +127,4 @@ def test_a_link_of_a_text_is_taken_out_in_the_text(tmp_path: Path) -> None:
 
     refused = call(tmp_path, ["links", "remove", "1"])
 
-    assert (refused.status, "take it out of a.md, and index that" in refused.err) == (2, True)
+    assert (refused.status, "remove it from a.md, then index that file" in refused.err) == (2, True)

@@ -149,7 +149,7 @@ def test_the_log_of_who_was_killed_is_read_or_told(workspace: Path) -> None:
     _protect(workspace, file=True, around=True)
     error = json.loads(_run(workspace, "search", "late fusion", "--json").stdout)["error"]
     assert error["code"] == "E020"
-    assert "a log lies beside it" in error["message"]
+    assert "a log lies next to it" in error["message"]
     assert "-wal" in error["actions"][0]
 
 

@@ -177,7 +177,7 @@ def test_vectors_of_another_space_are_found_and_made_anew_by_the_next_index(work
 @pytest.mark.requirement("M14.repair", "I6")
 def test_vectors_in_the_cache_of_another_length_than_their_model_makes_are_removed(workspace: Path) -> None:
     damage(workspace / "memory.db", "UPDATE embedding_cache SET vector = substr(vector, 1, 32) WHERE rowid = 1")
-    assert "have another length than it makes" in " ".join(call(workspace, ["doctor"]).ended(1).out.split())
+    assert "have the wrong number of dimensions" in " ".join(call(workspace, ["doctor"]).ended(1).out.split())
     told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert (told["repair"]["verdict"], told["store"]["verdict"]) == ("ok", "ok")
     assert "1 row of the cache" in told["repair"]["detail"]

@@ -1,1 +1,1 @@
-"""States of a store that are kept in files of their own, and brought back (feature M14)."""
+"""Checkpoints: states of a store in separate files, and restoring them (feature M14)."""

@@ -1,4 +1,4 @@
-"""What is told of memories that came from another file, and how their words must have been cut (feature M14)."""
+"""Records the arrival of memories from another file, and checks that their tokens are compatible (feature M14)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.links import resolve_links
 
 ANALYSER = "analyser_version"
-"""The fact that says how words were cut: `indexing.versions.ANALYSER`."""
+"""Key in `meta` of the version of the analyser: `indexing.versions.ANALYSER`."""
 
 
 def other_words(source: apsw.Connection, connection: apsw.Connection) -> str:
-    """Why the words of two files cannot stand beside one another; "" where they can."""
+    """The reason why the tokens of two files cannot be mixed; "" if they can."""
     theirs, ours = get_meta(source, ANALYSER), get_meta(connection, ANALYSER)
     if None not in (theirs, ours) and theirs != ours:
-        return f"its words were cut by '{theirs}', those of the store by '{ours}'"
+        return f"its words were split by '{theirs}', those of the store by '{ours}'"
     return ""
 
 
 def note(
     txn: Transaction, memories: Collection[int], folders: Collection[str], now: float, ends: Collection[int] = ()
 ) -> None:
-    """Tells other processes which memories came, and at which `ends` edges changed; has links and near duplicates
-    looked at anew."""
+    """Logs the arrival of memories for other processes, resolves links and marks folders for a new count of near
+    duplicates.
+
+    Args:
+        txn: The transaction.
+        memories: Ids of the memories that arrived.
+        folders: Folders whose members changed.
+        now: The time, in epoch seconds.
+        ends: Ids of further memories whose edges changed.
+    """
     coming = sorted(memories)
     changes.record(txn, coming, "put")
     changes.record(txn, sorted({*coming, *ends}), "edges")

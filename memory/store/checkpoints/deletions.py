@@ -1,7 +1,7 @@
-"""Memories that were deleted, kept with all their rows so that each deletion can be undone (features T9 and T11).
+"""Deletions, kept with all rows of the deleted memories so that each can be undone (features T9 and T11).
 
-They lie in the folder `<store file>.deleted`, each as a checkpoint of those memories alone, beside a folder with the
-files that went with them.
+They are stored in the folder `<store file>.deleted`, each as a checkpoint of the deleted memories, next to a folder
+with the files that were deleted with them.
 """
 
 from __future__ import annotations
@@ -22,35 +22,46 @@ from speckit_memory.memory.store.file.connection import Connection, Database
 
 ENDING = ".deleted"
 LIMITS = Limits(keep=1000, days=90)
-"""How many deletions can be undone, and for how long."""
+"""Number of deletions that can be undone, and for how many days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What was deleted at once. `memories` are keys by id, `why` is what was asked for."""
+    """The memories deleted at once. `memories` are keys by id, `why` is the request."""
 
     name: str
     at: float
     why: str
     memories: Mapping[int, str]
     files: Path
-    """The folder with their files, which need not exist."""
+    """The folder with their files; may not exist."""
     kept: Checkpoint
 
 
 def shelf(store: Path) -> Folder:
-    """Where the deletions of a store are kept."""
+    """The folder of a store's deletions."""
     return Folder(store, ENDING)
 
 
 def keep(database: Database, memories: Mapping[int, str], why: str, *, now: float) -> Deletion:
-    """Keeps the rows of memories that are about to be deleted, and drops what is beyond `LIMITS`.
+    """Saves the rows of memories that are about to be deleted, and drops deletions beyond `LIMITS`.
 
-    Raises E062 when they cannot be written; nothing is left behind then.
+    Args:
+        database: The store.
+        memories: Keys of the memories by id.
+        why: The request that deletes them, for readers.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The saved deletion.
+
+    Raises:
+        SpeckitError: E062 when it cannot be written; nothing is left behind then.
     """
     where = shelf(database.path)
     made = making.make(
         database,
+        # sortable by time, and unique even for two deletions within a second
         f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{token_hex(3)}",
         now=now,
         limits=LIMITS,
@@ -64,13 +75,13 @@ def keep(database: Database, memories: Mapping[int, str], why: str, *, now: floa
 
 
 def deletions(store: Path) -> list[Deletion]:
-    """Those that can be undone, the latest first."""
+    """The deletions that can be undone, latest first."""
     where = shelf(store)
     return [_deletion(where, one) for one in where.all() if not one.problem]
 
 
 def deletion(store: Path, name: str) -> Deletion:
-    """The deletion of this name. Raises E106."""
+    """The deletion with this name. Raises E106."""
     found = {one.name: one for one in deletions(store)}
     if name not in found:
         hint = nearest(name, list(found)) if found else "There is none."
@@ -79,21 +90,21 @@ def deletion(store: Path, name: str) -> Deletion:
 
 
 def bring_back(database: Database, gone: Deletion, *, now: float) -> Restored:
-    """Makes those rows again that are not there, under the ids that they had. Raises E061 with nothing changed.
+    """Restores the missing memories of a deletion under their former ids. Raises E061 with nothing changed.
 
-    Memories that are there stay as they are: who was killed while deleting or undoing had not taken them, or had
-    brought them back, and whatever was done since is done to them.
+    Memories that exist are left unchanged: a process killed while deleting or undoing may not have deleted them, or may
+    have restored them already, and they may have changed since.
     """
     return restoring.restore(database, gone.kept, replace=False, now=now, only_missing=True, shelf=shelf(database.path))
 
 
 def there(connection: Connection, gone: Deletion) -> frozenset[int]:
-    """The memories of a deletion that are in the store."""
+    """Ids of the memories of a deletion that are in the store."""
     return restoring.there(connection, list(gone.memories))
 
 
 def drop(store: Path, gone: Deletion) -> None:
-    """Removes what was kept; files that still lie aside stay. Raises E062."""
+    """Removes a saved deletion; files saved with it stay. Raises E062."""
     where = shelf(store)
     with where.changing():
         where.remove(gone.kept)

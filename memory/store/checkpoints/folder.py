@@ -1,8 +1,8 @@
-"""Where the checkpoints of a store lie, what is known of each, and how one comes and goes as a whole (feature M14).
+"""The folder of a store's checkpoints: listing them, adding and removing them atomically (feature M14).
 
-They lie in the folder `<store file>.checkpoints`: of each a file that is a store itself, and a leaf `<name>.json` that
-is written last. What has no leaf is no checkpoint, and what a killed process left is removed by the next one that
-writes.
+The folder is `<store file>.checkpoints`. Each checkpoint has a database file, itself a store, and a description
+`<name>.json` that is written last. Files without a description are no checkpoint; those left by a killed process are
+removed by the next writer.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if sys.platform != "win32":
 ENDING = ".checkpoints"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 LONGEST_METADATA = 10_000
-"""Characters of the metadata, as JSON."""
+"""Maximum number of characters of the metadata as JSON."""
 FAULTS = 20
-"""So many signs of damage of a store are noted with its checkpoint."""
+"""Maximum number of signs of damage recorded with a checkpoint."""
 _LEAF, _FILE, _PARTIAL = ".json", ".db", ".partial"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state that was kept. Times are seconds since the epoch; `rows` are counted by table; `folder` is "" for all of
-    the store; `schema` is the last migration of the file; `faults` are signs of damage that the store had then.
+    """A saved state of a store. `created_at` is in epoch seconds; `rows` are counts by table; `folder` is "" for the
+    whole store; `schema` is the last migration of the file; `faults` are signs of damage that the store had then.
 
-    `problem` says why it cannot be restored, as far as that shows without reading all of it.
+    `problem` says why it cannot be restored, as far as that is visible without reading the whole file.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Checkpoint:
 
     @property
     def memories(self) -> int:
-        """How many memories it holds."""
+        """Number of memories in it."""
         return self.rows.get("memories", 0)
 
 
@@ -82,22 +82,22 @@ class Folder:
 
     store: Path
     ending: str = ENDING
-    """What follows the name of the store in that of the folder."""
+    """Suffix of the folder's name after the name of the store."""
     path: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        """The folder lies beside the file itself, where the store's path is a link."""
+        """Sets the path: next to the file itself, where the store's path is a link."""
         object.__setattr__(self, "path", Path(os.path.realpath(self.store) + self.ending))
 
     def all(self) -> list[Checkpoint]:
-        """Those there are, the latest first; one that is torn says so."""
+        """All checkpoints, latest first; a damaged one has a `problem`."""
         with suppress(FileNotFoundError, NotADirectoryError):
             found = [self._read(leaf) for leaf in self.path.iterdir() if leaf.suffix == _LEAF]
             return sorted(found, key=lambda one: (-one.created_at, one.name))
         return []
 
     def get(self, name: str) -> Checkpoint:
-        """The checkpoint of this name. Raises E060."""
+        """The checkpoint with this name. Raises E060."""
         for one in (there := self.all()):
             if one.name == name:
                 return one
@@ -110,23 +110,22 @@ class Folder:
         return self.path / checkpoint.file
 
     def aside(self, name: str) -> Path:
-        """Where files lie that went with what this name keeps. A hidden folder: no index run enters it, wherever the
-        store lies."""
+        """The folder of files saved with this checkpoint or deletion. It is hidden, so that no index run enters it."""
         return self.path / f".{name}.files"
 
     def require_new(self, name: str) -> None:
-        """Raises E030 for what is no name and E063 for one that is taken, in whatever case."""
+        """Raises E030 for an invalid name and E063 for one that is taken, ignoring case."""
         if not NAME.fullmatch(name):
             hint = "A name has 1 to 100 letters, digits, '.', '_' and '-', and begins with a letter or digit."
             raise SpeckitError("E030", f"'{name[:100]}' cannot be the name of a checkpoint", hint=hint)
         if any(one.name.casefold() == name.casefold() for one in self.all()):
-            raise SpeckitError("E063", f"there is a checkpoint '{name}' already")
+            raise SpeckitError("E063", f"there already is a checkpoint '{name}'")
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Lets one process after the other write here; what an earlier one left unfinished is removed first.
+        """Locks the folder for writing and removes the unfinished files of earlier processes.
 
-        Raises E062 when nothing can be written here.
+        Raises E062 when the folder cannot be written to.
         """
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
@@ -135,7 +134,7 @@ class Folder:
             raise SpeckitError("E062", f"nothing can be written to {self.path}: {error.strerror}") from error
         try:
             if sys.platform != "win32":
-                with suppress(OSError):  # some network file systems lock nothing
+                with suppress(OSError):  # some network file systems have no locks
                     fcntl.flock(lock, fcntl.LOCK_EX)
             self._remove_unfinished()
             yield
@@ -143,11 +142,12 @@ class Folder:
             os.close(lock)
 
     def partial(self) -> Path:
-        """Where the file of a checkpoint is written before it is known to be good. Inside `changing`."""
+        """The path at which a checkpoint's file is written before it is verified. Inside `changing`."""
         return self.path / f"{os.getpid()}-{os.urandom(4).hex()}{_PARTIAL}"
 
     def add(self, partial: Path, checkpoint: Checkpoint) -> None:
-        """Makes a written file a checkpoint: it is one from the moment its leaf has its name. Inside `changing`."""
+        """Makes a written file a checkpoint. It exists once its description has its name. Inside `changing`."""
+        # Order for crash safety: sync and rename the file, then the description, then sync the folder.
         _sync(partial)
         partial.rename(self.file_of(checkpoint))
         leaf = self.path / f"{checkpoint.name}{_LEAF}"
@@ -161,7 +161,7 @@ class Folder:
         _sync(self.path)
 
     def remove(self, checkpoint: Checkpoint) -> None:
-        """Takes a checkpoint away, its leaf first, and the files beside it; those of a deletion stay. Inside
+        """Removes a checkpoint, its description first, and files saved with it, except those of a deletion. Inside
         `changing`. Raises E062."""
         try:
             (self.path / f"{checkpoint.name}{_LEAF}").unlink(missing_ok=True)
@@ -173,7 +173,17 @@ class Folder:
             raise SpeckitError("E062", f"'{checkpoint.name}' could not be removed: {error.strerror}") from error
 
     def drop_old(self, keep: int, days: float | None, now: float, spared: Sequence[str]) -> list[str]:
-        """Removes the oldest beyond `keep` and those older than `days`; returns their names. Inside `changing`."""
+        """Removes old checkpoints. Inside `changing`.
+
+        Args:
+            keep: Number of latest checkpoints to keep.
+            days: Age in days beyond which they are removed; None for no limit.
+            now: The time, in epoch seconds.
+            spared: Names of checkpoints that are never removed.
+
+        Returns:
+            The names of the removed checkpoints.
+        """
         dropped = []
         for place, one in enumerate(self.all()):
             old = days is not None and now - one.created_at > days * 86_400
@@ -185,7 +195,7 @@ class Folder:
     def _remove_unfinished(self) -> None:
         wanted = {one.file for one in self.all()}
         for file in self.path.iterdir():
-            # beside an unfinished store lie its log and the index of that
+            # "in" rather than a suffix test: an unfinished store may have a log and its index next to it
             if _PARTIAL in file.name or (_FILE in file.suffixes and file.name not in wanted):
                 file.unlink(missing_ok=True)
 
@@ -193,10 +203,12 @@ class Folder:
         try:
             about = json.loads(leaf.read_text(encoding="utf-8"))
             if set(about) != {one.name for one in fields(Checkpoint)} - {"problem"}:
+                # a description by another version, or edited by hand: never guess its meaning
                 raise ValueError("it has other entries")
             wrong = [key for key, kind in _TYPES.items() if not isinstance(about[key], kind)]
+            # the name of the file is checked, since it is joined to the path of the folder
             if wrong or about["name"] != leaf.stem or not re.fullmatch(r"[0-9a-f]{16}\.db", about["file"]):
-                raise ValueError(f"its {(wrong or ['name'])[0]} is no such thing")
+                raise ValueError(f"its entry '{(wrong or ['name'])[0]}' is invalid")
         except (OSError, ValueError, TypeError, AttributeError) as error:
             return Checkpoint(leaf.stem, 0.0, "", {}, "", "", "", 0, "", {}, problem=f"{leaf.name} is torn: {error}")
         return Checkpoint(**(about | {"faults": tuple(map(str, about["faults"])), "problem": self._torn(about)}))

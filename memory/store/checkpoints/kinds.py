@@ -1,7 +1,7 @@
-"""Which tables belong to the memories and which are made from them: what a checkpoint brings back (feature M14).
+"""Classification of tables: those that a checkpoint restores, and those derived from them (feature M14).
 
-Every table of the schema is named here once, and a test refuses one that is not. What a row belongs to is read from the
-foreign keys of the schema, so that a new table needs a line and no code.
+Every table of the schema is listed here; a test finds those that are not. The owner of a row is read from the foreign
+keys of the schema, so that a new table needs a line and no code.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ CHUNKS = "chunks"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A table whose rows nothing else tells. `ids` are columns that hold ids of a table, which may be this one, without
-    saying so by a foreign key. Of a table with a `folder` column, a folder's checkpoint holds the rows of the folder.
+    """A table whose rows cannot be derived from others. `ids` maps columns that hold ids without a foreign key to their
+    table, which may be this one. For a table with a `folder` column, a folder's checkpoint holds that folder's rows.
 
-    A row that `outlives` its memory comes back without it: ids are never drawn twice, so it means no other.
+    A row that `outlives` its memory is restored without it: ids are never reused, so it cannot mean another memory.
     """
 
     name: str
@@ -59,40 +59,40 @@ KEPT = (
     Kept("selections", {"memory_id": MEMORIES}, outlives=True),
     Kept("unlearned"),
 )
-"""In the order in which they are written: what is referred to before what refers to it."""
+"""In the order of writing: referenced tables before referring ones."""
 
 MADE = {
-    "chunk_vectors": "vectors are copied beside the rows, where both stores have them of the same model",
-    "memory_fts": "the full-text rows are made of the tokens of texts and passages",
-    "surface_fts": "the rows of words as written are made of titles and texts",
-    "meta": "facts about the whole store, which `restoring` takes over one by one",
-    "store_identity": "which store this is; a checkpoint says whose it is",
-    "id_sequence": "goes forward alone: no id is drawn twice",
-    "removed_files": "files whose memories a restore has removed; noted anew by a restore",
-    "changes": "the log by which open processes follow; a restore is an entry in it",
-    "changed_keys": "work that is due, noted again by a restore",
-    "changed_links": "work that is due, noted again by a restore",
-    "uncounted_folders": "work that is due, noted again by a restore",
-    "embedding_cache": "vectors of texts that were embedded before: a cache",
-    "embedding_models": "what the ids of models mean; noted again by who embeds",
-    "embedding_build": "vectors that a process is making here",
-    "graph_state": "how often edges have changed here, so that ranks are known to be due",
-    "graph_ranks": "computed of the edges in the background",
-    "entity_scans": "which texts entities were taken from",
-    "memory_entities": "taken from the texts in the background",
-    "summaries": "made of the texts in the background",
-    "job_runs": "when background work was done here",
-    "job_lease": "who does background work now",
+    "chunk_vectors": "vectors are copied separately, if both stores have them by the same model",
+    "memory_fts": "full-text rows are made from the tokens of texts and passages",
+    "surface_fts": "rows of words as written are made from titles and texts",
+    "meta": "facts about the whole store, which `transfer.copy_facts` copies",
+    "store_identity": "the store's identity; a checkpoint records whose it is",
+    "id_sequence": "only increases: no id is used twice",
+    "removed_files": "files whose memories a restore removed; recorded again by a restore",
+    "changes": "the log from which open processes update; a restore adds entries",
+    "changed_keys": "pending work, recorded again by a restore",
+    "changed_links": "pending work, recorded again by a restore",
+    "uncounted_folders": "pending work, recorded again by a restore",
+    "embedding_cache": "vectors of embedded texts: a cache",
+    "embedding_models": "descriptions of model ids; recorded again when texts are embedded",
+    "embedding_build": "vectors that a process is building here",
+    "graph_state": "the version of this store's graph, which shows whether ranks are stale",
+    "graph_ranks": "computed from the edges in the background",
+    "entity_scans": "the texts that were scanned for entities",
+    "memory_entities": "extracted from the texts in the background",
+    "summaries": "made from the texts in the background",
+    "job_runs": "the runs of background jobs here",
+    "job_lease": "the process that runs background jobs now",
     "migrations": "the schema of the file",
-    "outer_edges": "of a checkpoint alone: see `outer_edges`",
+    "outer_edges": "exists in checkpoints only: see `outer_edges`",
 }
-"""Tables that are not copied row by row, and why."""
+"""Tables that are not copied row by row, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A column that holds the id of a row of a kept table. A row whose `required` one is gone does not come back, but
-    for a copy of all of the store where it `outlives` that one."""
+    """A column that holds the id of a row of a kept table. A row whose `required` reference is missing is not restored,
+    except in a copy of the whole store if it `outlives` the referenced row."""
 
     column: str
     parent: str
@@ -102,8 +102,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How the rows of a kept table look in a file. `own` is the column of its own id, where it has one that is not the
-    id of what it belongs to."""
+    """The columns and references of a kept table in a file. `own` is the column of the row's id, unless that is the id
+    of its owner; "" then."""
 
     kept: Kept
     columns: tuple[str, ...]
@@ -112,29 +112,29 @@ class Form:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """The columns that say to which memories a row belongs."""
+        """The columns with the memories to which a row belongs."""
         return tuple(each.column for each in self.references if each.parent == MEMORIES and each.required)
 
     @property
     def loose(self) -> bool:
-        """Whether its rows stay when memories go."""
+        """Whether its rows stay when memories are deleted."""
         return self.kept.outlives or (not self.references and self.kept.name != MEMORIES)
 
 
 def tables(connection: apsw.Connection) -> list[str]:
-    """The tables of a file but those that SQLite and virtual tables keep for themselves."""
+    """The tables of a file, without internal tables of SQLite and shadow tables of virtual tables."""
     found = rows(connection, "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name")
     virtual = tuple(f"{name}_" for name, sql in found if sql.upper().startswith("CREATE VIRTUAL"))
     return [name for name, _ in found if not name.startswith((*virtual, "sqlite_"))]
 
 
 def unclassified(connection: apsw.Connection) -> list[str]:
-    """Tables that nobody has said of whether they are kept or made."""
+    """Tables that are neither in `KEPT` nor in `MADE`."""
     return sorted(set(tables(connection)) - {kept.name for kept in KEPT} - MADE.keys())
 
 
 def forms(connection: apsw.Connection) -> list[Form]:
-    """The kept tables that a file has, in the order in which they are written."""
+    """The kept tables of a file, in the order of writing."""
     there = set(tables(connection))
     return [_form(connection, kept) for kept in KEPT if kept.name in there]
 
@@ -149,6 +149,7 @@ def _form(connection: apsw.Connection, kept: Kept) -> Form:
     references += [
         Reference(column, parent, bool(columns[column][3]), kept.outlives) for column, parent in kept.ids.items()
     ]
+    # table_info rows: cid, name, type, notnull, default, pk. A single INTEGER key is the rowid.
     keys = [name for name, row in columns.items() if row[5]]
     single = len(keys) == 1 and columns[keys[0]][2].upper() == "INTEGER"
     own = keys[0] if single and keys[0] not in {each.column for each in references} else ""

@@ -1,4 +1,4 @@
-"""Keeps the state of a store, all of it or that of a folder, in a checkpoint (feature M14)."""
+"""Makes checkpoints of a whole store or of a folder (feature M14)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from speckit_memory.memory.store.file.schema import migrations
 from speckit_memory.memory.store.missing import EmptyFolderError
 
 PAGES = 2_000
-"""So many pages are copied before it is told how far the copy is: 8 MiB."""
+"""Number of pages copied between two reports of progress: 8 MiB."""
 OnPages = Callable[[int, int], None]
-"""Told how many pages of how many are copied; what it raises ends the work, and nothing is left behind."""
+"""Called with the numbers of copied and of all pages; an exception from it ends the copy and leaves nothing behind."""
 SPARE_BYTES = 16 << 20
-"""Room that must be left on the disk beside the copy."""
+"""Free disk space required in addition to the copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new checkpoint, and the names of older ones that were dropped for it."""
+    """A new checkpoint, and the names of older ones that were removed."""
 
     checkpoint: Checkpoint
     dropped: tuple[str, ...]
@@ -43,7 +43,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many checkpoints are kept, and for how many days; None for ever."""
+    """The number of checkpoints that are kept, and for how many days (None: without limit)."""
 
     keep: int
     days: float | None
@@ -62,21 +62,37 @@ def make(
     shelf: Folder | None = None,
     progress: OnPages = lambda _done, _total: None,
 ) -> Made:
-    """Keeps the current state under a new name, then drops the oldest beyond the limits but for those to be `spared`.
+    """Saves the current state as a checkpoint, then removes old ones beyond the limits.
 
-    Only the memories `chosen` by id are kept, if any are, and then nothing that belongs to no memory. A `shelf` other
-    than that of the store's checkpoints may be given. `progress` is told of a copy of the whole store.
+    The copy is read back before it becomes a checkpoint: SQLite's integrity check, and the row counts of the store.
 
-    The file is read back before it counts: digest, SQLite's own check, and as many rows as the store has. `now` is in
-    epoch seconds. Raises E030, E062 and E063; nothing is left behind then.
+    Args:
+        database: The store.
+        name: The new name.
+        now: The time, in epoch seconds.
+        limits: Which older checkpoints are kept.
+        folder: The folder to save, with its subfolders; "" for the whole store.
+        metadata: JSON values saved with it.
+        spared: Names of checkpoints that are not removed.
+        chosen: Ids of the memories to save, without rows that belong to no memory; all when empty.
+        shelf: The folder to save to; that of the store's checkpoints if None.
+        progress: Called during a copy of the whole store.
+
+    Returns:
+        The new checkpoint and the names of the removed ones.
+
+    Raises:
+        SpeckitError: E030 (invalid name), E062 (cannot be written), E063 (name taken) or E080 (empty folder); nothing
+            is left behind then.
     """
     shelf = shelf or Folder(database.path)
     shelf.require_new(name)
     with shelf.changing():
-        shelf.require_new(name)
+        shelf.require_new(name)  # again under the lock: another process may have taken the name
         partial = shelf.partial()
         try:
             _require_room(database, shelf)
+            # One snapshot for the copy and its counts; writers go on meanwhile.
             with database.snapshot_read() as connection:
                 if folder and not _any_below(connection, folder):
                     raise EmptyFolderError(folder)
@@ -112,7 +128,7 @@ def make(
 
 @contextmanager
 def _told(name: str, file: Path) -> Iterator[None]:
-    """Tells what keeps a file from being written as E062."""
+    """Turns driver errors on writing the file into E062."""
     try:
         yield
     except apsw.Error as error:
@@ -121,12 +137,12 @@ def _told(name: str, file: Path) -> Iterator[None]:
 
 
 def counted(connection: apsw.Connection) -> dict[str, int]:
-    """The rows of each kept table."""
+    """Number of rows of each kept table."""
     return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
 
 
 def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
-    """Copies the pages of the state that the connection's transaction sees, whoever writes meanwhile."""
+    """Copies the pages of the snapshot of the connection's transaction, regardless of concurrent writers."""
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(partial))) as copy, copy.backup("main", connection, "main") as backup:
         while not backup.done:
@@ -155,14 +171,14 @@ def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: 
 
 
 def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Reads a copy back. Raises E062 for one that is damaged or has other rows; returns what else is wrong, which the
-    store it was made of has too."""
+    """Reads a copy back. Raises E062 if it is damaged or has other row counts; returns other faults, which the original
+    store has too."""
     with closing(reading(file)) as connection:
         damage = [line for (line,) in connection.execute("PRAGMA integrity_check(5)") if line != "ok"]
         found = counted(connection)
         if damage or found != dict(counts):
             what = damage[0] if damage else f"it has {found} rows instead of {dict(counts)}"
-            raise SpeckitError("E062", f"the copy was read back and is not whole: {what}")
+            raise SpeckitError("E062", f"the copy was read back and is damaged: {what}")
         return tuple(inconsistencies(connection)[:FAULTS])
 
 

@@ -1,4 +1,4 @@
-"""Ids for memories and passages that come from another file (feature M14)."""
+"""Assigns ids to memories and passages from another file (feature M14)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,19 @@ def numbered(
     keep_ids: bool,
     spared: Collection[int] = (),
 ) -> dict[int, int]:
-    """Gives those memories ids that have none yet, and all passages theirs; returns these, by those of the source. A
-    number that is free stays what it was in the source, if ids are to be kept. Those that are `spared` do not come."""
+    """Assigns ids to the memories that have none yet, and to all passages.
+
+    Args:
+        source: The other file.
+        connection: A connection to this store, inside a transaction.
+        memories: Ids here by id in the source; missing ones are added.
+        keep_ids: Whether ids that are free here stay the same.
+        spared: Ids in the source of memories that are skipped.
+
+    Returns:
+        Ids of passages here by id in the source.
+    """
+    # all ids in use here, of memories and passages alike: they share one sequence
     taken = {row for (row,) in rows(connection, "SELECT id FROM memories UNION SELECT id FROM chunks")}
     chunks: dict[int, int] = {}
     for row, numbers in rows(
@@ -32,8 +43,9 @@ def numbered(
         if row not in memories:
             memories[row] = row if keep_ids and row not in taken else draw(connection, 1)[0]
         here = memories[row]
-        if own == [row]:
+        if own == [row]:  # a single passage has its memory's id
             chunks[row] = here
+        # all passages of a memory keep their ids or none does, so that ids stay in document order
         elif here == row and keep_ids and taken.isdisjoint(own):
             chunks.update(zip(own, own, strict=True))
         else:
@@ -43,6 +55,6 @@ def numbered(
 
 
 def draw(connection: apsw.Connection, count: int) -> range:
-    """New ids, which nothing has ever had. Inside a transaction."""
+    """Draws new ids, which were never used before. Inside a transaction."""
     following: int = value(connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
     return range(following - count, following)

@@ -1,4 +1,4 @@
-"""The file of a checkpoint, opened to be read: nothing is written to it, and an older one is read from a copy."""
+"""Opening a checkpoint's file for reading: nothing is written to it; one with an older schema is read from a copy."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from speckit_memory.memory.store.file.schema import migrations
 def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
     """A connection to the checkpoint's rows, in the schema of this version.
 
-    One of an older schema is copied to the path `beside` and brought up to date there. Raises E061 for one that is not
-    as it was written, and E025 for one of a newer version.
+    A file with an older schema is copied to the path `beside` and migrated there. Raises E061 for a file that has
+    changed since it was written, and E025 for one of a newer version.
     """
     file = folder.file_of(checkpoint)
     problem = checkpoint.problem
     if not problem and digest(file) != checkpoint.sha256:
-        problem = "its file is not as it was written (the digest differs)"
+        problem = "its file has changed since it was written (the digest differs)"
     if problem:
         raise SpeckitError("E061", f"'{checkpoint.name}' cannot be restored: {problem}; nothing was changed")
     with translated(file):
@@ -47,12 +47,12 @@ def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[aps
 
 
 def reading(file: Path) -> apsw.Connection:
-    """A connection to a complete file that nobody writes to."""
+    """A connection to a complete file that no process writes to."""
     return _equipped(connected(str(file), only_read=True, complete=True))
 
 
 def complete(file: Path) -> None:
-    """Makes all of a store be in its file: without a log beside it, and without one when it is read."""
+    """Moves the whole store into its file and turns WAL mode off, so that no log is needed for reading it."""
     with closing(apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         connection.pragma("journal_mode", "delete")
 

@@ -1,4 +1,4 @@
-"""Edges that lead out of a folder: its checkpoint keeps them by the keys of both ends (feature M14)."""
+"""Edges that lead out of a folder, which its checkpoint stores by the keys of both ends (feature M14)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RETURNING source_id, target_id
 
 
 def keep(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> int:
-    """Notes in the checkpoint of some memories the edges between these and others; returns how many."""
+    """Stores in a checkpoint of `memories` the edges between these and others; returns their number."""
     txn.connection.execute(_TABLE)
     found = _leading_out(source, memories)
     txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
@@ -43,14 +43,14 @@ def _leading_out(source: apsw.Connection, memories: Sequence[int]) -> list[tuple
 
 
 def bring_back(source: apsw.Connection, txn: Transaction) -> set[int]:
-    """Makes those edges again whose ends are both stored and that are not there; returns the memories at their ends."""
+    """Restores the missing edges whose ends both exist; returns the memories at their ends."""
     if not table_exists(source, "outer_edges"):
         return set()
     return _made_again(txn, rows(source, "SELECT * FROM outer_edges"))
 
 
 def copy(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> set[int]:
-    """Makes the edges again that a file has between some memories and others, as `bring_back` does."""
+    """Copies the missing edges that a file has between `memories` and others; returns the memories at their ends."""
     return _made_again(txn, _leading_out(source, memories))
 
 

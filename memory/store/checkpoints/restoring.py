@@ -1,7 +1,8 @@
-"""Brings a state back that a checkpoint keeps (feature M14).
+"""Restores checkpoints (feature M14).
 
-In one transaction, which ends with a look at the whole store: whoever is killed, or finds no room, leaves the store as
-it was. Every memory that comes, changes or goes is an entry in the log of changes, by which other processes follow.
+A restore is one transaction that ends with a consistency check of the whole store: if the process is killed or the disk
+is full, the store stays unchanged. Every memory that is added, changed or removed is an entry in the log of changes,
+from which other processes update.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did: memories that came back, that were there and were set back, and that went; passages that wait
-    for vectors, as another model made theirs; and faults that the checkpoint had when it was made."""
+    """The result of a restore: numbers of memories that were returned, set back to their former state, and removed; of
+    passages that wait for vectors, since theirs are by another model; and faults that the checkpoint had when made."""
 
     checkpoint: Checkpoint
     returned: int
@@ -42,14 +43,14 @@ class Restored:
     pending: int
     faults: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
-    """Of the memories that came back, as they are here."""
+    """Ids in this store of the returned memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The ids of what comes back, by those of the checkpoint; which of them are there, and which of those are absent;
-    what goes, by id and key. `moved` are those whose files were renamed since and that keep their keys; `aside` are
-    others, by id, that have the keys these had."""
+    """The plan of a restore: ids here by id in the checkpoint; which of these memories exist (`staying`), and which of
+    those are `absent`; those to remove, by id (`going`) and key. `moved` are memories whose files were renamed since,
+    which keep their present keys; `aside` are other memories, by id, that now have the former keys of these."""
 
     ids: transfer.Ids
     staying: tuple[int, ...]
@@ -72,12 +73,20 @@ def restore(
     shelf: Folder | None = None,
     compare: Compare | None = None,
 ) -> Restored:
-    """Brings a checkpoint back. To `replace`, memories that it does not have go: of its folder, or of the store.
+    """Restores a checkpoint. Its memories are set back to their saved state and keep their ids where those are free.
 
-    Else they stay. Either way its memories are set back to what they were, and keep their ids where those are free.
-    With `only_missing`, memories that are there under their ids stay as they are, whatever was done to them since.
-    `foreign` allows that of another store; `shelf` is where it lies, if not among the checkpoints. `compare` is told
-    the ids of what came back and the keys of what went, in the same transaction. Raises E061 with nothing changed.
+    Args:
+        database: The store.
+        checkpoint: The checkpoint.
+        replace: Whether memories that it does not contain are removed from its folder, or from the whole store.
+        now: The time, in epoch seconds.
+        foreign: Whether a checkpoint of another store is allowed.
+        only_missing: Whether memories that exist under their ids are left unchanged.
+        shelf: The folder that contains it; that of the store's checkpoints if None.
+        compare: Called in the same transaction with the ids of restored memories and the keys of removed ones.
+
+    Raises:
+        SpeckitError: E061, with nothing changed.
     """
     shelf = shelf or Folder(database.path)
     with shelf.changing(), opened(shelf, checkpoint, shelf.partial()) as source:
@@ -85,6 +94,7 @@ def restore(
         if len(checkpoint.faults) < FAULTS and (new := [fault for fault in faults if fault not in checkpoint.faults]):
             raise _not(checkpoint, f"it is damaged: {listed(new, NAMED, '; ')}")
         with database.write() as txn:
+            # Faults that either file had before do not count against the restore.
             before = {*faults, *inconsistencies(txn.connection)}
             spared = _spared(source, txn.connection) if only_missing else frozenset()
             result, back, gone = _restored(
@@ -93,12 +103,12 @@ def restore(
             if compare is not None:
                 compare(txn, back, gone)
             if wrong := [fault for fault in inconsistencies(txn.connection) if fault not in before]:
-                raise _not(checkpoint, f"the store would not agree with itself: {listed(wrong, NAMED, '; ')}")
+                raise _not(checkpoint, f"the store would be inconsistent: {listed(wrong, NAMED, '; ')}")
             return result
 
 
 def there(connection: apsw.Connection, memories: Sequence[int]) -> frozenset[int]:
-    """Which of these memories are in the store under their ids."""
+    """The ids among these that memories in the store have."""
     here = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(memories),))
     return frozenset(row for (row,) in here)
 
@@ -124,25 +134,28 @@ def _restored(
         raise SpeckitError(
             "E061",
             f"'{checkpoint.name}' is of another store than {connection.filename}, which is not empty",
-            hint="Their ids mean other memories, and what one of them forgot the other may hold.",
+            hint="The same id means different memories in the two stores.",
             actions=(
-                f"if that is meant: `speckit-memory checkpoint restore {checkpoint.name} --foreign`",
+                f"to restore it anyway: `speckit-memory checkpoint restore {checkpoint.name} --foreign`",
                 "restore it into an empty store",
             ),
         )
     if empty:
         identity.become(txn, checkpoint.store_id)
+    # Ids that the checkpoint has used must not be drawn again for other memories.
     connection.execute("UPDATE id_sequence SET next = max(next, ?)", (value(source, "SELECT next FROM id_sequence"),))
     if not empty and not (replace and whole):
         _require_same_words(source, connection, checkpoint)
     plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same, spared=spared)
     if replace:
         transfer.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
+    # Nothing of the old contents remains: the checkpoint's models and facts replace those of the store.
     if empty or (replace and whole):
         if transfer.models(source) != transfer.models(connection):
             vectors.forget_all(txn)
         transfer.copy_facts(source, txn)
     copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
+    # came: memories that were absent and are present in the checkpoint; they count as returned, not as set back
     came = plan.absent - absences.among(connection, plan.absent)
     judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
@@ -159,12 +172,12 @@ def _restored(
 def _room_made(
     source: apsw.Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool, spared: frozenset[int]
 ) -> _Plan:
-    """Decides which ids the memories of the checkpoint get, and removes the rows that are in their way. Those that are
-    `spared` do not come.
+    """Decides which ids the memories of the checkpoint get, and removes the rows that are in their way. Memories in
+    `spared` are skipped.
 
-    An id that is there stays with its memory. One that was renamed since keeps its key where the checkpoint has no
-    memory of that key: its file lies there, and the next index run would take it for another one. Else a memory is the
-    one with its key.
+    Memories are matched by id first. One that was renamed since keeps its present key if the checkpoint has no memory
+    with that key: its file is at that path, and the next index run would otherwise make a new memory of it. The
+    remaining memories are matched by key.
     """
     connection = txn.connection
     theirs = {row: key for row, key in rows(source, "SELECT id, key FROM memories ORDER BY id") if row not in spared}
@@ -179,6 +192,7 @@ def _room_made(
         if keep_ids and row in scope and here_now[row][0] not in named
     )
     kept = {each.memory for each in moved}
+    # memories: ids here by id in the checkpoint; first by id, then below by key
     memories = {row: row for row in theirs if keep_ids and row in scope and (replace or row in kept)}
     going = scope - set(memories) if replace else set()
     if not keep_ids:
@@ -192,12 +206,13 @@ def _room_made(
     staying = sorted(used)
     folders = _folders(connection, (*staying, *going)) | _folders(source, tuple(theirs))
     old = {each.old for each in moved}
+    # Their keys are needed for a moment by the moved memories' rows from the checkpoint; `_name` gives them back.
     aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
     removed = tuple(sorted(here_now[row][0] for row in going))
     absent = absences.among(connection, staying)
     writer.delete_memories(txn, sorted(going))
     transfer.clear(txn, staying)
-    # two of them may have changed names with each other
+    # Keys are unique at every moment, and two memories may have exchanged theirs: use temporary keys first.
     connection.executemany(
         "UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in (*staying, *aside)]
     )
@@ -216,7 +231,7 @@ def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]
 
 
 def _require_same_words(source: apsw.Connection, connection: apsw.Connection, checkpoint: Checkpoint) -> None:
-    """Raises E061 where memories would come beside others whose words were cut in another way."""
+    """Raises E061 where restored memories would be mixed with others whose words were split by another analyser."""
     if why := arrival.other_words(source, connection):
         raise SpeckitError(
             "E061",

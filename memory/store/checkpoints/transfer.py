@@ -1,7 +1,6 @@
-"""Takes rows of one store over into another, inside one transaction of that (feature M14).
+"""Copies rows from one store file to another, inside one transaction of the target (feature M14).
 
-Both are read as they are: what a checkpoint of a folder holds is taken from a store, and what comes back is taken from
-a checkpoint.
+Making a checkpoint copies from a store to a new file, restoring copies from that file to the store.
 """
 
 from __future__ import annotations
@@ -23,25 +22,26 @@ from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
 
 BATCH = 2_000
-"""Rows that are read before they are written."""
+"""Number of rows read at a time."""
 _OF_THE_FILE = ("segment", "segment_forgotten", "segment_failure")
-"""Facts that hold for a file and not for what it says."""
+"""Keys in `meta` of facts about the file itself, not about its contents."""
 _OF_VECTORS = (vectors.MODEL, vectors.DIMENSIONS, token_sets.MODEL, token_sets.WIDTH)
 
 Ids = dict[str, dict[int, int]]
-"""By table, the id that a row has here of the one that it has there."""
+"""For each table, ids in the target by id in the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """`rows` by table, and the passages whose vectors could not come because another model made them."""
+    """Number of copied rows by table, and of passages whose vectors were not copied because they are by another
+    model."""
 
     rows: dict[str, int]
     pending: int
 
 
 def within(folder: str) -> tuple[str, tuple[str, ...]]:
-    """SQL for the memories of a folder and those below it, all for "", and its parameters."""
+    """SQL condition and parameters for the memories of a folder and its subfolders ("" for all)."""
     if not folder:
         return "1", ()
     return "(folder = ?1 OR substr(folder, 1, length(?1) + 1) = ?1 || '/')", (folder,)
@@ -50,12 +50,21 @@ def within(folder: str) -> tuple[str, tuple[str, ...]]:
 def copy(
     source: apsw.Connection, txn: Transaction, ids: Ids, *, whole: bool, keep_ids: bool, folder: str = ""
 ) -> Copied:
-    """Writes the rows of the memories in `ids[MEMORIES]`, whose earlier rows must be gone but for those in `memories`.
+    """Copies memories with all their rows.
 
-    `ids[CHUNKS]` are those of their passages. Of a `whole` store the rows that belong to no memory come too.
+    Args:
+        source: The file to copy from.
+        txn: A transaction of the target, where only rows in `memories` may exist for these memories.
+        ids: Ids in the target: `ids[MEMORIES]` of the memories and `ids[CHUNKS]` of their passages.
+        whole: Whether a whole store is copied, with rows that belong to no memory.
+        keep_ids: Whether ids of other rows are kept where they are free.
+        folder: The folder whose rows are copied from tables with a folder column.
+
+    Returns:
+        The numbers of copied rows and of pending passages.
     """
     connection = txn.connection
-    connection.execute("PRAGMA defer_foreign_keys = ON")
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # checked at COMMIT: rows may refer to rows copied later
     counts: dict[str, int] = {}
     for form in forms(source):
         belongs = bool(form.references) or form.kept.name == MEMORIES
@@ -68,7 +77,7 @@ def copy(
 
 
 def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
-    """Removes the rows of memories in all tables but `memories`, and of edges those between two of them."""
+    """Deletes the rows of memories in all tables except `memories`; edges only if both ends are among them."""
     connection = txn.connection
     for memory_id in memory_ids:
         vectors.delete_of_memory(txn, memory_id)
@@ -77,6 +86,7 @@ def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS cleared (id INTEGER PRIMARY KEY)")
     connection.execute("DELETE FROM temp.cleared")
     connection.executemany("INSERT INTO temp.cleared VALUES (?)", [(memory_id,) for memory_id in memory_ids])
+    # In reverse order of writing: referring tables first.
     for form in reversed(forms(connection)):
         if form.kept.name != MEMORIES and form.owners:
             all_of = " AND ".join(f"{column} IN (SELECT id FROM temp.cleared)" for column in form.owners)
@@ -85,7 +95,7 @@ def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
 
 
 def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None:
-    """Of all of the store, or of a folder those rows that name it."""
+    """Deletes the rows that belong to no memory: all of them, or those that name a folder."""
     for form in forms(txn.connection):
         if form.loose and (form.kept.folder or not folder):
             inside, parameters = within(folder)
@@ -94,7 +104,7 @@ def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None
 
 
 def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
-    """Takes the facts about a store as a whole over, but for those about its file and its vectors: see `copy`."""
+    """Replaces the facts about the whole store, except those about its file and its vectors (for these see `copy`)."""
     mine = ", ".join(f"'{key}'" for key in (*_OF_THE_FILE, *_OF_VECTORS))
     txn.connection.execute(f"DELETE FROM meta WHERE key NOT IN ({mine})")
     for key, fact in rows(source, f"SELECT key, value FROM meta WHERE key NOT IN ({mine})"):
@@ -105,6 +115,7 @@ def _copy_rows(
     source: apsw.Connection, connection: apsw.Connection, form: Form, ids: Ids, keep_ids: bool, folder: str
 ) -> int:
     name, columns = form.kept.name, form.columns
+    # own: position of the row's own id; known: new ids by old ones, for rows of later tables that refer to these
     own = columns.index(form.own) if form.own else None
     known = ids.setdefault(name, {})
     scope, parameters = (
@@ -130,6 +141,7 @@ def _copy_rows(
             known[row[own or 0]] = connection.last_insert_rowid()
             later += [(columns[place], row[place], row[own or 0]) for place in among_themselves if row[place]]
         count += 1
+    # references within the table, now that all its rows have their ids
     for column, other, mine in later:
         turned = f"UPDATE {name} SET {column} = ? WHERE {form.own} = ?"
         connection.execute(turned, (known.get(other), known[mine]))
@@ -137,8 +149,8 @@ def _copy_rows(
 
 
 def _follow(values: list[Any], form: Form, ids: Ids, outlive: bool) -> bool:
-    """Whether what a row refers to is here; its references are turned to that. Those to rows of its own table, which
-    may come after it, are left out."""
+    """Replaces the references of a row by ids in the target; False if a required one is missing. References to rows of
+    the same table, which may follow later, are set to None."""
     for each in form.references:
         place = form.columns.index(each.column)
         before, values[place] = (
@@ -159,10 +171,10 @@ def _listed(columns: Sequence[str]) -> str:
 def _arranged(
     found: Iterable[tuple[Any, ...]], connection: apsw.Connection, form: Form, keep_ids: bool
 ) -> Iterator[tuple[tuple[Any, ...], bool]]:
-    """Rows with numbers of their own, and whether they get new ones: all rows of a memory do where one of these numbers
-    is another row's here, since what came first is told by them.
+    """Rows of a table with its own ids, each with whether it gets a new id. If one id of a memory's rows is taken in
+    the target, all of them get new ids, since ids define their order.
 
-    Those come last and in their order: no number is drawn then that another row is to keep.
+    These rows come last, in order, so that no new id takes the place of one that another row keeps.
     """
     own, *owners = (form.columns.index(column) for column in (form.own, *form.owners))
     coming = sorted(found, key=itemgetter(own))
@@ -182,13 +194,14 @@ def _insertion(form: Form) -> str:
     marks = ", ".join("?" * len(columns))
     if form.kept.name != MEMORIES:
         return f"INSERT OR REPLACE INTO {form.kept.name} ({_listed(columns)}) VALUES ({marks})"
-    # replacing the row would take with it what refers to it
+    # REPLACE would delete the row first, and with it all rows that refer to it (ON DELETE CASCADE)
     changed = ", ".join(f"{column} = excluded.{column}" for column in columns if column != form.own)
     return f"INSERT INTO memories ({_listed(columns)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"
 
 
 def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, int]) -> int:
-    """Vectors and tokens come where they are of the same models as those that are here; else the passages wait."""
+    """Copies vectors and tokens if both stores use the same models; otherwise marks the passages as pending and returns
+    their number."""
     connection = txn.connection
     theirs, ours = models(source), models(connection)
     if ours[0] is not None and theirs[0] is not None and theirs != ours:
@@ -199,6 +212,7 @@ def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, i
                 set_meta(txn, key, fact)
     if theirs[0] is None or not table_exists(source, "chunk_vectors"):
         return 0
+    # In batches: all vectors of a large store need not fit in memory.
     for batch in _batches(source.execute("SELECT rowid, embedding FROM chunk_vectors ORDER BY rowid")):
         wanted = [(chunks[row], vector) for row, vector in batch if row in chunks]
         if wanted:
@@ -208,7 +222,7 @@ def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, i
 
 
 def models(connection: apsw.Connection) -> tuple[str | None, ...]:
-    """Which models made the vectors and the tokens of a store, and of what size."""
+    """The models of a store's vectors and tokens, and their sizes."""
     return tuple(get_meta(connection, key) for key in _OF_VECTORS)
 
 

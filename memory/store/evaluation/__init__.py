@@ -1,1 +1,1 @@
-"""The evaluation database (feature E1): what pipelines answered beside one another, in a file of its own."""
+"""The evaluation database (feature E1): the answers of compared pipelines, in a separate file."""

@@ -1,7 +1,7 @@
-"""Which answer had brought a memory that somebody then made use of (feature T28).
+"""Attribution of a memory's use to the answer that contained it (feature T28).
 
-It is the latest one that served the memory: of the same session within a day where the session is known, else of any
-within half an hour, whichever process gave it.
+It is the latest answer with the memory: of the same session within a day if the session is known, else of any session
+within half an hour, from any process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 WITHIN_SECONDS = 1_800.0
 WITHIN_SESSION_SECONDS = 86_400.0
 _MOST = 500
-"""So many answers are looked through."""
+"""Maximum number of answers examined."""
 _ANSWERS = """
 SELECT q.id, q.at, q.session, c.memories FROM queries q JOIN answers c ON c.query = q.number AND c.mode = 'served'
 WHERE q.at BETWEEN ? AND ? ORDER BY q.at DESC, q.number DESC LIMIT ?
@@ -34,14 +34,15 @@ class _Answer:
 
 
 def brought(connection: apsw.Connection, at: float) -> frozenset[int]:
-    """The memories of all answers of the last half hour."""
+    """Ids of the memories in all answers of the half hour before `at`."""
     return frozenset(memory for answer in _answers(connection, at - WITHIN_SECONDS, at) for memory in answer.memories)
 
 
 def uses_of(connection: apsw.Connection, signs: Sequence[Sign]) -> Iterator[UseRecord]:
-    """The uses that these signs tell of; nothing for a memory that no answer had brought."""
+    """Yields the use that each sign indicates; none for a memory that was in no answer."""
     if not signs:
         return
+    # One query fetches the answers for all signs, latest first; each sign then takes the first that matches.
     reach = WITHIN_SESSION_SECONDS if any(sign.session for sign in signs) else WITHIN_SECONDS
     moments = [sign.at for sign in signs]
     answers = list(_answers(connection, min(moments) - reach, max(moments)))

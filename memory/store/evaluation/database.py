@@ -1,4 +1,4 @@
-"""What is known of pipelines side by side, in a file of its own beside the store (feature E1)."""
+"""The evaluation database: comparisons of pipelines, in a separate file next to the store (feature E1)."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ from speckit_memory.memory.store.evaluation.selections import Selected
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 1_000
-"""So long a write waits for other processes; each of them writes for milliseconds."""
+"""How long a write waits for other processes; each of their writes takes milliseconds."""
 
 
 def evaluation_file(store: Path) -> Path:
-    """Where the evaluation database of a store is: `memory.evaluation.db` beside `memory.db`."""
+    """Path of a store's evaluation database: `memory.evaluation.db` next to `memory.db`."""
     return store.parent / f"{store.stem}.evaluation.db"
 
 
 class EvaluationDatabase:
-    """Everything that is noted beside answers. Safe to be used by several threads and processes.
+    """All records about answers and their evaluation. Safe for several threads and processes.
 
-    Moments are epoch seconds; `since` None means all. Whatever is asked raises as `open` does: the file may be deleted,
-    replaced or damaged at any time. A deleted one is made anew if it might be made at first.
+    Times are epoch seconds; `since` None means all. Every method raises the errors of `open`, since the file may be
+    deleted, replaced or damaged at any time. A deleted file is created again if `create` allowed that.
     """
 
     def __init__(self, file: EvaluationFile) -> None:
-        """`open` is the usual way."""
+        """Wraps a file; callers use `open`."""
         self._file = file
         self._in_log = False
-        """Whether the log may still hold what was given up."""
+        """Whether the log may still hold deleted data."""
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """The database in this file, with its schema brought up to date; `create` allows a new one.
+        """Opens the database in this file and migrates it; `create` allows a new file.
 
-        Raises E010 (missing), E011 or E020 (not to be read or written), E014 (a folder), E022 (busy), E023 (a migration
+        Raises E010 (missing), E011 or E020 (not readable or writable), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (of another program, or damaged) and E025 (newer than this version).
         """
         file = EvaluationFile(path, create=create, busy_timeout_ms=busy_timeout_ms)
@@ -71,7 +71,7 @@ class EvaluationDatabase:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return self._file.path
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class EvaluationDatabase:
         self.close()
 
     def close(self) -> None:
-        """Closes the file. It may be repeated."""
+        """Closes the file. May be called again."""
         self._file.close()
 
     def record(
@@ -97,9 +97,16 @@ class EvaluationDatabase:
         pipelines: Iterable[PipelineRecord] = (),
         retreats: Iterable[Retreat] = (),
     ) -> None:
-        """All of it or nothing, in one transaction. A query that is known keeps its answer; new variants are added.
+        """Stores records of all kinds in one transaction.
 
-        A sign is noted as a use of the answer that had brought its memory, if there is one (see `bringing`).
+        Args:
+            seen: Queries with their answers. A known query keeps its answer; new variants are added.
+            dropped: Counts of queries that variants did not see.
+            uses: Uses of memories.
+            signs: Signs of use, each stored as a use of the answer that contained the memory, if any (see `bringing`).
+            scorings: How answers got their scores.
+            pipelines: Descriptions of pipelines.
+            retreats: Variants that were moved or switched off.
         """
         with self._file.writing() as connection:
             observations.put_pipelines(connection, pipelines)
@@ -115,90 +122,91 @@ class EvaluationDatabase:
                 kept.put_retreat(connection, retreat)
 
     def pairs(self, *, since: float | None = None, experiment: str = "") -> list[Pair]:
-        """Two answers to each query that a variant saw, by time; of one experiment by its id, or of all."""
+        """Pairs of answers to the queries that variants saw, by time; of the experiment with this id, or all ("")."""
         with self._file.reading() as connection:
             return observations.pairs(connection, since or 0.0, experiment)
 
     def pairs_of(self, experiment: Experiment, since: float | None = None) -> list[Pair]:
-        """The pairs of this experiment, by time; no other is read."""
+        """The pairs of this experiment, by time; those of others are not read."""
         with self._file.reading() as connection:
             key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
             return observations.pairs_of(connection, *key, since or 0.0)
 
     def begin(self, arm: Arm, pipelines: Iterable[PipelineRecord]) -> None:
-        """Notes the pipelines of an arm. What is known of others that answer like its own holds for it as well."""
+        """Stores the pipelines of an arm, and copies replays of pipelines that answer alike to it."""
         with self._file.writing() as connection:
             observations.put_pipelines(connection, pipelines)
             observations.carry_over(connection, arm)
 
     def waiting(self, arm: Arm) -> list[tuple[int, str]]:
-        """The numbers and ids of the queries that can be replayed and that this arm has not answered."""
+        """Numbers and ids of the queries that can be replayed and have no replay for this arm."""
         with self._file.reading() as connection:
             return observations.waiting(connection, arm)
 
     def observation(self, number: int) -> Observation | None:
-        """A query by its number, with the answer that was served; None once it is not kept any more."""
+        """The query with this number and its served answer; None once it has been deleted."""
         with self._file.reading() as connection:
             return observations.observation(connection, number)
 
     def replayed(self, replays: Iterable[Replay]) -> None:
-        """Keeps replays, in one transaction. What is known of a query and an arm stays."""
+        """Stores replays in one transaction. An existing replay of the same query and arm is kept."""
         with self._file.writing() as connection:
             for replay in replays:
                 observations.put_replay(connection, replay)
 
     def arm(self, arm: Arm, ended: str) -> tuple[int, int, int]:
-        """How many queries an arm was asked, on how many its variant failed, and on how many of these with a failure
-        that begins with `ended`."""
+        """Number of queries replayed for an arm, of those on which its variant failed, and of those whose failure
+        starts with `ended`."""
         with self._file.reading() as connection:
             return observations.replayed(connection, arm, ended)
 
     def experiments(self, since: float | None = None, *, experiment: str = "") -> list[Experiment]:
-        """Which pipelines stood side by side, the latest first; the one of this id alone, or all of them."""
+        """Experiments, latest first: the one with this id, or all ("")."""
         with self._file.reading() as connection:
             return observations.experiments(connection, since or 0.0, experiment)
 
     def variants(self) -> int:
-        """How many pipelines were compared with another one."""
+        """Number of variants that were compared with a control."""
         with self._file.reading() as connection:
             return observations.variants(connection)
 
     def pipelines(self) -> dict[str, PipelineRecord]:
-        """What is known of pipelines, by their hashes."""
+        """Descriptions of pipelines, by hash."""
         with self._file.reading() as connection:
             return observations.pipelines(connection)
 
     def selections(self, since: float, asked_since: float) -> list[Selected]:
-        """What was used since a time, with the question whose answer had brought it, if its text is kept."""
+        """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
+        questions with stored text are returned."""
         with self._file.reading() as connection:
             return selected.selections(connection, since, asked_since)
 
     def queries(self, since: float | None = None) -> list[QueryRecord]:
-        """What was asked, by time."""
+        """Queries, by time."""
         with self._file.reading() as connection:
             return observations.queries(connection, since or 0.0)
 
     def served(self, since: float | None = None) -> list[Observation]:
-        """What was asked and answered, by time, without variants."""
+        """Queries with their served answers, by time, without variants."""
         with self._file.reading() as connection:
             return observations.served(connection, since or 0.0)
 
     def note_use(self, use: UseRecord) -> None:
-        """Notes what a reader did with a memory of an answer; once per query, memory and use."""
+        """Stores a use of a memory of an answer; once per query, memory and use."""
         self.record((), uses=(use,))
 
     def brought(self, at: float) -> frozenset[int]:
-        """The memories that answers have brought of late: whose use at this moment would be noted."""
+        """Ids of the memories in recent answers, whose use at the time `at` would be recorded."""
         with self._file.reading() as connection:
             return bringing.brought(connection, at)
 
     def uses(self, since: float | None = None) -> list[UseRecord]:
-        """What readers did, by time."""
+        """Uses of memories, by time."""
         with self._file.reading() as connection:
             return kept.uses(connection, since or 0.0)
 
     def ignored(self, since: float | None = None) -> dict[str, tuple[int, ...]]:
-        """Of each query of whose answer something was used, the memories that were not, best first."""
+        """For each query whose answer was used, the memories of the answer that were not, best first."""
         with self._file.reading() as connection:
             used: dict[str, set[int]] = {}
             for use in kept.uses(connection, since or 0.0):
@@ -210,44 +218,51 @@ class EvaluationDatabase:
             }
 
     def scorings(self, since: float | None = None) -> list[Scoring]:
-        """How the answers of the sample got their scores, by time (feature E7)."""
+        """How sampled answers got their scores, by time (feature E7)."""
         with self._file.reading() as connection:
             return kept.scorings(connection, since or 0.0)
 
     def judge(self, judgements: Iterable[Judgement]) -> None:
-        """Keeps what is known of memories for queries, in place of what the same judges said before."""
+        """Stores judgements, each replacing an earlier one of the same query, memory, source and judge."""
         with self._file.writing() as connection:
             for judgement in judgements:
                 kept.put_judgement(connection, judgement)
 
     def take_back(self, query: str, memory: int, by: str) -> None:
-        """Forgets what a judge said of a memory for a query."""
+        """Deletes a judge's judgement of a memory for a query."""
         with self._file.writing() as connection:
             kept.remove_judgement(connection, query, memory, by)
 
     def label(self, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
-        """Keeps grades by pair in the judgement list of this name, in place of what the same judge said before."""
+        """Stores labels in a judgement list, replacing earlier labels of the same pairs by this judge.
+
+        Args:
+            name: Name of the list.
+            grades: Grade by pair.
+            by: The judge.
+            at: The time, in epoch seconds.
+        """
         with self._file.writing() as connection:
             for pair, grade in grades.items():
                 kept.put_label(connection, name, pair, by, grade, at)
 
     def unlabel(self, name: str, pair: str, by: str) -> None:
-        """Takes a judge's label of a pair out of a judgement list."""
+        """Deletes a judge's label of a pair from a judgement list."""
         with self._file.writing() as connection:
             kept.remove_label(connection, name, pair, by)
 
     def labels(self, name: str) -> dict[str, float]:
-        """The grades of a judgement list by pair."""
+        """The grades of a judgement list, by pair."""
         with self._file.reading() as connection:
             return kept.labels(connection, name)
 
     def judgements(self, source: str = "") -> list[Judgement]:
-        """What is known of memories for queries, by time; of one source, or of all."""
+        """Judgements of memories for queries, by time; of one source, or of all ("")."""
         with self._file.reading() as connection:
             return kept.judgements(connection, source)
 
     def keep(self, stored: StoredEvaluation, figures: Iterable[Snapshot] = ()) -> None:
-        """Keeps a comparison with its figures."""
+        """Stores a comparison with its figures."""
         with self._file.writing() as connection:
             kept.put_evaluation(connection, stored, tuple(figures))
 
@@ -262,64 +277,94 @@ class EvaluationDatabase:
             return kept.evaluations(connection, "")
 
     def measured(self, metric: str, since: float | None = None) -> list[Measured]:
-        """A metric over time, of every pipeline that was measured."""
+        """Values of a metric over time, for all measured pipelines."""
         with self._file.reading() as connection:
             return kept.measured(connection, metric, since or 0.0)
 
     def metrics(self) -> list[str]:
-        """The metrics that were measured, by name."""
+        """Names of the measured metrics, in order."""
         with self._file.reading() as connection:
             return kept.metrics(connection)
 
     def flag_changed(self, name: str, before: str, after: str, at: float, evidence: str) -> None:
-        """Notes that a flag went from one state to another, and the id of what it was done for ("" for nothing)."""
+        """Records a change of a flag.
+
+        Args:
+            name: Name of the flag.
+            before: The state before.
+            after: The state after.
+            at: The time, in epoch seconds.
+            evidence: Id of the experiment or evaluation that was the reason; "" for none.
+        """
         with self._file.writing() as connection:
             kept.put_flag_change(connection, FlagChange(name, before, after, at, evidence))
 
     def flag_changes(self, name: str = "") -> list[FlagChange]:
-        """Changes of flags by time; of one, or of all."""
+        """Changes of flags, by time: of one, or of all ("")."""
         with self._file.reading() as connection:
             return kept.flag_changes(connection, name)
 
     def retreat(self, control: str, variant: str, placement: str, reason: str, at: float) -> None:
-        """Notes that a variant was moved off the path of requests, or switched off."""
+        """Records that a variant was moved off the request path, or switched off.
+
+        Args:
+            control: Hash of the control pipeline.
+            variant: Hash of the variant.
+            placement: The new placement; "off" when switched off.
+            reason: The reason, without quoted content.
+            at: The time, in epoch seconds.
+        """
         self.record((), retreats=(Retreat(control, variant, placement, reason, at),))
 
     def retreats(self) -> list[Retreat]:
-        """Retreats by time."""
+        """Retreats, by time."""
         with self._file.reading() as connection:
             return kept.retreats(connection)
 
     def latest_costs(self, control: str, variant: str, *, since: float, most: int) -> list[float]:
-        """What the latest runs of a variant beside a control took (ms), for queries after `since`, the latest last.
+        """Times of the latest runs of a variant next to a control.
 
-        Those are looked for that are among the last 10 times `most` runs of the variant.
+        Args:
+            control: Hash of the control pipeline.
+            variant: Hash of the variant.
+            since: Only queries after this time, in epoch seconds.
+            most: Maximum number of runs, found among the variant's last 10 × `most` runs.
+
+        Returns:
+            Milliseconds, the latest run last.
         """
         with self._file.reading() as connection:
             return observations.latest_costs(connection, control, variant, since, most)
 
     def served_times(self, pipeline: str, complexity: str, most: int) -> list[float]:
-        """What the latest searches of a complexity took (ms) that a pipeline answered, at most so many."""
+        """Times (ms) of the latest `most` searches of a complexity that a pipeline answered, latest first."""
         with self._file.reading() as connection:
             return observations.served_times(connection, pipeline, complexity, most)
 
     def tally(self, control: str, variant: str, mode: Mode) -> Tally:
-        """How many queries a variant saw beside a control and how many not, in all processes."""
+        """Numbers of queries that a variant saw and did not see next to a control, over all processes."""
         with self._file.reading() as connection:
             return observations.tally(connection, control, variant, mode)
 
     def prune(self, *, before: float, max_bytes: int, steps: int = 4, texts_before: float = 0.0) -> int:
-        """Gives up what is older than `before`, then the oldest until queries and their answers fit in `max_bytes`, and
-        the words of queries before `texts_before`; returns how many were given up or lost their words.
+        """Deletes old queries with their answers and texts, overwriting them in the file and its log.
 
-        A step is one short transaction over a few hundred queries; what `steps` of them leave over waits for the next
-        call. What was decided (evaluations, changes of flags, retreats, judgements) stays, and takes no room from
-        queries. What is given up is overwritten, in the file and in its log.
+        Decisions (evaluations, changes of flags, retreats, judgements) are kept and do not count against `max_bytes`.
+
+        Args:
+            before: Queries before this time are deleted, in epoch seconds.
+            max_bytes: After that, the oldest queries are deleted until all fit in this size.
+            steps: Maximum number of short transactions of up to 500 queries; the next call continues.
+            texts_before: Texts of queries before this time are deleted, in epoch seconds.
+
+        Returns:
+            The number of queries deleted or stripped of their texts.
         """
         given_up = 0
         for _ in range(steps):
             with self._file.writing() as connection:
                 count = lost.prune_before(connection, before)
+                # Age first; only if nothing is too old does the size decide.
                 if not count and lost.bytes_to_give_up(connection) > max_bytes:
                     moment = lost.moment_of(connection)
                     count = lost.prune_before(connection, moment) if moment is not None else 0
@@ -331,22 +376,23 @@ class EvaluationDatabase:
             with self._file.writing() as connection:
                 lost.give_back(connection)
         if given_up or self._in_log:
+            # Deleted pages survive in the log until it is truncated; retried by the next call if a reader prevents it.
             self._in_log = not self._file.empty_log()
         return given_up
 
     def kept_bytes(self) -> int:
-        """About what is taken by what is never given up."""
+        """Approximate size in bytes of the records that are never deleted."""
         with self._file.reading() as connection:
             return lost.kept_bytes(connection)
 
     def counts(self) -> dict[str, int]:
-        """How many records there are of each kind."""
+        """Number of records of each kind."""
         with self._file.reading() as connection:
             return lost.counts(connection)
 
 
 def read_if_there(store: Path, read: Callable[[EvaluationDatabase], T]) -> T | None:
-    """What `read` finds in the evaluation database of a store; None where there is none. Raises as `open` does else."""
+    """The result of `read` on a store's evaluation database; None if there is none. Raises other errors of `open`."""
     try:
         with EvaluationDatabase.open(evaluation_file(store), create=False) as database:
             return read(database)

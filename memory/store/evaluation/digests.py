@@ -1,4 +1,4 @@
-"""What tells one question from another where its text is not kept."""
+"""Digests that identify questions whose text is not stored."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from speckit_memory.memory.store.evaluation.records import QueryRecord
 from speckit_memory.memory.store.file.guarding.queries import value
 
 _DIGITS = 16
-"""Hexadecimal: of a million questions, no two are taken for one."""
+"""Hexadecimal digits, 64 bits: a collision among a million questions has a probability below 1e-7."""
 
 
 def question_digest(connection: apsw.Connection, query: QueryRecord) -> str:
-    """The HMAC-SHA256 of what was asked, cut to 8 bytes, under the key of this file; "" where that is not known.
+    """HMAC-SHA256 of the question under this file's key, cut to 8 bytes; "" where unknown.
 
-    The key keeps digests of two files from being compared. Whoever may read the file can still try out a question.
+    With a key per file, digests of two files cannot be compared. A reader of the file can still test guessed questions.
     """
     if not query.asked:
         return query.question_digest

@@ -1,4 +1,4 @@
-"""The evaluation database as a file: opened when it is needed, and opened anew when another one took its place."""
+"""The file of the evaluation database: opened on first use, and reopened when another file took its place."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA cache_size = -2048;"
-    "PRAGMA secure_delete = ON;"  # what is given up is to be gone
+    "PRAGMA secure_delete = ON;"  # deleted queries must not remain readable in the file
     "PRAGMA journal_size_limit = 4194304;"
     "PRAGMA mmap_size = 0;"  # docs/decisions/0003-no-mmap.md
 )
 _HINT = (
-    "It holds what was noted beside answers, kept evaluations, labels and the evidence of flags, but no memory; "
-    "searches do without it."
+    "It holds records of answers, stored evaluations, labels and the evidence for flags, but no memories; searches "
+    "work without it."
 )
 
 
 class EvaluationFile:
     """One connection to the file, used by one thread at a time.
 
-    The file may be deleted or replaced at any time: a transaction is on what is there when it begins.
+    The file may be deleted or replaced at any time: each transaction uses the file present when it begins.
     """
 
     def __init__(self, path: Path, *, create: bool, busy_timeout_ms: int) -> None:
@@ -51,44 +51,45 @@ class EvaluationFile:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """A connection on which every SELECT sees one state."""
+        """A read transaction, in which all SELECTs see one snapshot."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """A transaction that is committed when the block ends, undone when it raises.
+        """A transaction that is committed when the block ends, rolled back when it raises.
 
-        Raises E022 when the lock is not free within the busy timeout, and as `open`.
+        Raises E022 when the lock is not free within the busy timeout, and the errors of `open`.
         """
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def open(self) -> apsw.Connection:
-        """The connection to what is at the path now.
+        """The connection to the file that is at the path now.
 
-        Raises E010 (missing, and not to be made), E011 or E020 (not to be read or written), E014 (a folder), E022
-        (busy), E024 (of another program, or damaged) and E025 (newer than this version).
+        Raises E010 (missing, and not allowed to be created), E011 or E020 (not readable or writable), E014 (a folder),
+        E022 (busy), E024 (of another program, or damaged) and E025 (newer than this version).
         """
         with self._guard, _told(self.path):
+            # device and inode: a file that was deleted or replaced since is opened again
             if self._connection is not None and self._file == self._found():
                 return self._connection
             self.close()
             self._require()
             self._file = self._found()
             rollback = leave_wal(self.path, self._busy_timeout_ms)
-            # without SQLITE_OPEN_CREATE: a file that is deleted meanwhile must not come back as one of the umask
+            # without SQLITE_OPEN_CREATE: a file deleted meanwhile must not be recreated with the mode of the umask
             connection = apsw.Connection(os.path.realpath(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 connection.set_busy_timeout(self._busy_timeout_ms)
                 connection.execute(
                     _PRAGMAS
-                ).fetchall()  # some answer with a row, and the next one waits until it is read
+                ).fetchall()  # some return a row, and the next statement only runs when it has been read
                 if rollback:
-                    connection.pragma("synchronous", 2)  # FULL: NORMAL is safe for a log alone
+                    connection.pragma("synchronous", 2)  # FULL: NORMAL is safe in WAL mode only
                 harden(connection)
                 if not connection.pragma("page_count"):
-                    connection.pragma("auto_vacuum", 2)  # "incremental", which only a new file can be given
+                    connection.pragma("auto_vacuum", 2)  # "incremental", which can only be set for a new file
                 prepare(connection, self.path, EVALUATION, rollback=rollback)
             except BaseException:
                 connection.close()
@@ -97,8 +98,8 @@ class EvaluationFile:
             return connection
 
     def empty_log(self) -> bool:
-        """Takes what was written into the file and empties its log, which holds what was there before; False while
-        others are at work on it."""
+        """Copies the log into the file and truncates it, since it may hold deleted data; False while other connections
+        use it."""
         with self._guard, _told(self.path):
             busy, *_ = self.open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
             return not busy
@@ -108,7 +109,7 @@ class EvaluationFile:
         with self._guard:
             connection, self._connection = self._connection, None
             if connection is not None:
-                with suppress(apsw.Error):  # the file may be gone or damaged: there is nothing to be saved
+                with suppress(apsw.Error):  # the file may be gone or damaged: nothing can be saved then
                     connection.close()
 
     @contextmanager
@@ -127,14 +128,14 @@ class EvaluationFile:
     def _require(self) -> None:
         require_sqlite(apsw.sqlite_lib_version())
         if not self._create and not store_is_there(self.path):
-            raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("ask something",))
+            raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("run a search",))
         require_file(self.path, self._create or self._is_empty(), start_of)
         if self._create:
             keep_out_of_git(self.path.parent)
             make_file(self.path)
 
     def _is_empty(self) -> bool:
-        """Whether there is a file in which nothing was written, as a full disk leaves it: nothing is lost."""
+        """Whether an empty file exists, as a full disk may leave it; it can be used as a new one."""
         try:
             return self.path.stat().st_size == 0
         except OSError:
@@ -150,7 +151,7 @@ class EvaluationFile:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Says of every failure that no memory is lost, and what to do about a file that cannot be used."""
+    """Adds to every failure that no memory is lost, and what to do about an unusable file."""
     try:
         with translated(path):
             yield
@@ -160,9 +161,9 @@ def _told(path: Path) -> Iterator[None]:
             raise
         actions = {
             "E024": (
-                f"copy {path} with its -wal and -shm: all that is kept is lost without it",
-                "then delete them: an empty one is made",
+                f"copy {path} with its -wal and -shm: its records exist nowhere else",
+                "then delete them: an empty one will be made",
             ),
-            "E025": ("upgrade speckit-memory", f"or move {path} with its -wal and -shm away: an empty one is made"),
+            "E025": ("upgrade speckit-memory", f"or move {path} with its -wal and -shm: an empty one will be made"),
         }.get(problem.code, problem.actions)
         raise SpeckitError.of([Problem(problem.code, problem.message, _HINT, actions)]) from error

@@ -1,4 +1,4 @@
-"""What is kept of queries beside their answers: uses, scorings, what is known of memories, and what was decided."""
+"""Tables other than queries and answers: uses, scorings, judgements, labels, evaluations and decisions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EVALUATION = "SELECT id, kind, at, dataset, digest, document FROM evaluations"
 
 
 def put_use(connection: apsw.Connection, use: UseRecord) -> None:
-    """A use counts once per query and memory."""
+    """Stores a use; once per query, memory and kind of use."""
     connection.execute(
         'INSERT INTO uses (query, memory, "use", rank, at, session) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
         (use.query, use.memory, use.use, use.rank, use.at, use.session),
@@ -33,7 +33,7 @@ def put_use(connection: apsw.Connection, use: UseRecord) -> None:
 
 
 def uses(connection: apsw.Connection, since: float) -> list[UseRecord]:
-    """Uses by time."""
+    """Uses since a time, by time."""
     found = rows(
         connection, 'SELECT query, memory, "use", rank, at, session FROM uses WHERE at >= ? ORDER BY at', (since,)
     )
@@ -41,7 +41,7 @@ def uses(connection: apsw.Connection, since: float) -> list[UseRecord]:
 
 
 def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
-    """How one answer got its scores, and where each channel saw its memories; once per query."""
+    """Stores how one answer got its scores, and the ranks of its memories in each channel; once per query."""
     steps = json.dumps([[step.step, step.kind, step.names, step.parts, step.after] for step in scoring.steps])
     connection.execute(
         "INSERT INTO scorings VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -61,7 +61,7 @@ def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
 
 
 def scorings(connection: apsw.Connection, since: float) -> list[Scoring]:
-    """Scorings by time."""
+    """Scorings since a time, by time."""
     channels: dict[str, dict[str, tuple[Sighting, ...]]] = {}
     for query, channel, *packed in rows(
         connection,
@@ -87,7 +87,7 @@ def _steps(document: str) -> tuple[ScoredStep, ...]:
 
 
 def put_judgement(connection: apsw.Connection, judgement: Judgement) -> None:
-    """What is known of a memory for a query, in place of what the same judge said before."""
+    """Stores a judgement, replacing an earlier one of the same query, memory, source and judge."""
     connection.execute(
         "INSERT OR REPLACE INTO ground_truth (query, memory, source, judge, grade, at) VALUES (?, ?, ?, ?, ?, ?)",
         (judgement.query, judgement.memory, judgement.source, judgement.by, judgement.grade, judgement.at),
@@ -95,7 +95,14 @@ def put_judgement(connection: apsw.Connection, judgement: Judgement) -> None:
 
 
 def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: str) -> None:
-    """Takes back what a judge said of a memory for a query."""
+    """Deletes a judge's judgement of a memory for a query.
+
+    Args:
+        connection: A connection inside a transaction.
+        query: Id of the query.
+        memory: Id of the memory.
+        by: The judge.
+    """
     connection.execute(
         "DELETE FROM ground_truth WHERE query = ? AND memory = ? AND source = 'judged' AND judge = ?",
         (query, memory, by),
@@ -103,22 +110,38 @@ def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: s
 
 
 def put_label(connection: apsw.Connection, name: str, pair: str, by: str, grade: float, at: float) -> None:
-    """Keeps what a judge said of a pair in a judgement list, in place of what the same judge said before."""
+    """Stores a label, replacing an earlier one of the same list, pair and judge.
+
+    Args:
+        connection: A connection inside a transaction.
+        name: Name of the judgement list.
+        pair: Digest of the question and the text.
+        by: The judge.
+        grade: The grade.
+        at: The time, in epoch seconds.
+    """
     connection.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?, ?)", (name, pair, by, grade, at))
 
 
 def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> None:
-    """Takes back what a judge said of a pair."""
+    """Deletes a label.
+
+    Args:
+        connection: A connection inside a transaction.
+        name: Name of the judgement list.
+        pair: Digest of the question and the text.
+        by: The judge.
+    """
     connection.execute("DELETE FROM labels WHERE list = ? AND pair = ? AND judge = ?", (name, pair, by))
 
 
 def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
-    """The grades of a judgement list by pair; the latest word on each holds."""
+    """The grades of a judgement list by pair; the latest label of each pair counts."""
     return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
 
 
 def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
-    """What is known, by time; of one source, or of all ("")."""
+    """Judgements by time; of one source, or of all ("")."""
     found = rows(
         connection,
         "SELECT query, memory, grade, source, judge, at FROM ground_truth WHERE ?1 IN ('', source) "
@@ -129,7 +152,7 @@ def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
 
 
 def put_evaluation(connection: apsw.Connection, stored: StoredEvaluation, figures: tuple[Snapshot, ...]) -> None:
-    """A comparison with its figures. One of the same id that was kept before stays, as its history."""
+    """Stores a comparison with its figures. Earlier ones with the same id are kept as its history."""
     number = value(
         connection,
         "INSERT INTO evaluations (id, kind, at, dataset, digest, document) VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
@@ -142,7 +165,7 @@ def put_evaluation(connection: apsw.Connection, stored: StoredEvaluation, figure
 
 
 def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluation]:
-    """Comparisons by time; those with one id, or all ("")."""
+    """Comparisons by time: those with the id `wanted`, or all ("")."""
     found = rows(connection, f"{_EVALUATION} WHERE ?1 IN ('', id) ORDER BY at, number", (wanted,))
     return [
         StoredEvaluation(id=name, kind=kind, at=at, dataset=dataset, digest=digest, document=json.loads(document))
@@ -151,9 +174,10 @@ def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluati
 
 
 def measured(connection: apsw.Connection, metric: str, since: float) -> list[Measured]:
-    """A metric over time, of every pipeline that was measured."""
+    """Values of a metric since a time, for all measured pipelines, by time."""
     found = rows(
         connection,
+        # The name of a pipeline is only in the report's JSON; figures refer to it by hash, or by name in some reports.
         "SELECT e.id, e.kind, e.at, e.dataset, COALESCE((SELECT p.value ->> 'name' FROM json_each(e.document, "
         "'$.pipelines') p WHERE p.value ->> 'hash' = s.pipeline OR p.value ->> 'name' = s.pipeline), ''), "
         "s.pipeline, s.metric, s.value, s.queries "
@@ -168,12 +192,12 @@ def measured(connection: apsw.Connection, metric: str, since: float) -> list[Mea
 
 
 def metrics(connection: apsw.Connection) -> list[str]:
-    """The metrics of all figures, by name."""
+    """Names of all measured metrics, in order."""
     return [str(name) for (name,) in rows(connection, "SELECT DISTINCT metric FROM metric_snapshots ORDER BY metric")]
 
 
 def put_flag_change(connection: apsw.Connection, change: FlagChange) -> None:
-    """A flag went from one state to another."""
+    """Stores a change of a flag."""
     connection.execute(
         "INSERT INTO flag_changes (name, before, after, at, evidence) VALUES (?, ?, ?, ?, ?)",
         (change.name, change.before, change.after, change.at, change.evidence),
@@ -181,13 +205,13 @@ def put_flag_change(connection: apsw.Connection, change: FlagChange) -> None:
 
 
 def flag_changes(connection: apsw.Connection, name: str) -> list[FlagChange]:
-    """Changes by time; of one flag, or of all ("")."""
+    """Changes of flags by time; of one flag, or of all ("")."""
     sql = "SELECT name, before, after, at, evidence FROM flag_changes WHERE ?1 IN ('', name) ORDER BY at, number"
     return [FlagChange(*row) for row in rows(connection, sql, (name,))]
 
 
 def put_retreat(connection: apsw.Connection, retreat: Retreat) -> None:
-    """A variant was moved."""
+    """Stores a retreat of a variant."""
     connection.execute(
         "INSERT INTO retreats (control, variant, placement, reason, at) VALUES (?, ?, ?, ?, ?)",
         (retreat.control, retreat.variant, retreat.placement, retreat.reason, retreat.at),
@@ -195,6 +219,6 @@ def put_retreat(connection: apsw.Connection, retreat: Retreat) -> None:
 
 
 def retreats(connection: apsw.Connection) -> list[Retreat]:
-    """Retreats by time."""
+    """Retreats, by time."""
     sql = "SELECT control, variant, placement, reason, at FROM retreats ORDER BY at, number"
     return [Retreat(*row) for row in rows(connection, sql)]

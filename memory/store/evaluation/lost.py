@@ -1,4 +1,4 @@
-"""What is not in the evaluation database: queries that were dropped, and records that were given up."""
+"""Losses of the evaluation database: queries that were dropped, and pruning of old records."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from speckit_memory.memory.store.evaluation.records import Dropped
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 STEP = 500
-"""So many queries are given up in one transaction, so that no writer waits long."""
+"""Maximum number of queries deleted in one transaction, so that other writers do not wait long."""
 _FREED = 256
-"""Pages that go back to the file system in one transaction."""
+"""Maximum number of pages returned to the file system in one transaction."""
 _HOUR = 3600
 
 _COUNT_PAIRS = """
@@ -45,12 +45,12 @@ SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
     + 1.5 * (SELECT total(octet_length(query) + octet_length(judge) + 40) FROM ground_truth)
     + 1.5 * (SELECT total(octet_length(list) + octet_length(pair) + octet_length(judge) + 24) FROM labels)
 """
-"""Documents lie in pages of their own, rows in pages that are two thirds full."""
+"""Approximate bytes: documents occupy whole pages (?1 is the page size), other rows fill two thirds of their pages."""
 _BESIDE = ("DELETE FROM scorings WHERE at < ?", "DELETE FROM uses WHERE at < ?")
 
 
 def put_dropped(connection: apsw.Connection, dropped: Dropped, at: float | None = None) -> None:
-    """Adds to the count of this hour."""
+    """Adds dropped queries to the count of the hour of `at` (epoch seconds; None for now)."""
     hour = int((time.time() if at is None else at) // _HOUR)
     connection.execute(
         "INSERT INTO dropped VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -59,12 +59,14 @@ def put_dropped(connection: apsw.Connection, dropped: Dropped, at: float | None 
 
 
 def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
-    """Gives up the oldest queries before a moment, with all that hangs on them, and counts them; returns how many."""
+    """Deletes up to `most` of the oldest queries before a time with all dependent rows, adding them to the counts of
+    pruned queries; returns their number."""
+    # Count first: all three select the very rows that _GIVE_UP deletes next.
     for sql in (_COUNT_PAIRS, _COUNT_REPLAYS, _COUNT_QUERIES):
         connection.execute(sql, (moment, most))
     connection.execute(_GIVE_UP, (moment, most))
     given_up = connection.changes()
-    if given_up < most:  # nothing of that age is left: what came beside it may go too
+    if given_up < most:  # no queries of that age are left: independent records may be deleted too
         for sql in _BESIDE:
             connection.execute(sql, (moment,))
         connection.execute("DELETE FROM dropped WHERE hour < ?", (int(moment // _HOUR),))
@@ -72,38 +74,38 @@ def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -
 
 
 def forget_texts(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
-    """Forgets the words of queries before a moment, and nothing else of them; returns of how many."""
+    """Deletes only the texts of up to `most` queries before a time; returns their number."""
     connection.execute(_FORGET, (moment, most))
     return connection.changes()
 
 
 def moment_of(connection: apsw.Connection, most: int = STEP) -> float | None:
-    """A moment before which the `most` oldest queries were asked; None when there are no queries."""
+    """A time just after that of the `most` oldest queries; None when there are no queries."""
     found: float | None = value(
         connection, "SELECT max(at) FROM (SELECT at FROM queries ORDER BY at, number LIMIT ?)", (most,)
     )
+    # pruning takes what is strictly before its time: step over the last of these queries
     return None if found is None else found + 1e-6
 
 
 def bytes_to_give_up(connection: apsw.Connection) -> int:
-    """What queries and their answers take, without pages that are free and without what is kept for good."""
+    """Size in bytes of queries and their answers, without free pages and records that are never deleted."""
     pages, free, size = (connection.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
     return int((pages - free) * size) - kept_bytes(connection)
 
 
 def kept_bytes(connection: apsw.Connection) -> int:
-    """About what is taken by stored comparisons and judgements, which are never given up."""
+    """Approximate size in bytes of stored comparisons and judgements, which are never deleted."""
     return int(value(connection, _KEPT, (connection.pragma("page_size"),)))
 
 
 def give_back(connection: apsw.Connection) -> None:
-    """Gives free pages back to the file system, a bounded number of them."""
+    """Returns up to `_FREED` free pages to the file system."""
     connection.execute(f"PRAGMA incremental_vacuum({_FREED})").fetchall()
 
 
 def counts(connection: apsw.Connection) -> dict[str, int]:
-    """How many records of each kind there are; `pruned` counts queries that were given up, `dropped` those never
-    recorded."""
+    """Number of records of each kind; `pruned` counts deleted queries, `dropped` those never recorded."""
     tables = ("queries", "pairs", "replays", "scorings", "uses", "ground_truth", "evaluations", "flag_changes")
     found = {table: int(value(connection, f"SELECT count(*) FROM {table}")) for table in (*tables, "retreats")}
     found["pairs"] += found.pop("replays")

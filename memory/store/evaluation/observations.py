@@ -1,4 +1,4 @@
-"""Queries and the answers to them: written in one transaction, read back as they were."""
+"""Tables of queries, answers and replays: writing them and reading them back unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from speckit_memory.memory.store.file.guarding.queries import rows, value
 Key = tuple[str, str, Mode, str]
 """Control, variant, mode and epoch of an experiment."""
 SERVED = "served"
-"""The mode of the answer that the caller got."""
+"""The mode of the answer that the caller received."""
 
 _QUERY = (
     'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, question_digest, question, '
@@ -40,6 +40,7 @@ _QUERY = (
 )
 _QUERY_OF_Q = ", ".join(f"q.{column}" for column in _QUERY.split(", "))
 _ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, layouts_{0}.steps, {0}.costs, {0}.failure"
+# Rows of _PAIRS and _REPLAYS have the same columns: query, control's answer, how the variant ran, its answer (`_pair`).
 _PAIRS = f"""
 SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")}, 'live', v.mode, p.flag, p.parted_at, p.spent_ms, p.dark_run_overhead_ms,
     p.teams, {_ANSWER.format("v")}
@@ -56,17 +57,20 @@ FROM replays r JOIN queries q ON q.number = r.query JOIN layouts c ON c.number =
 JOIN layouts v ON v.number = r.layout
 WHERE q.at >= ?1 AND r.basis <> 'gone' {{of}} ORDER BY q.at, q.number, r.number
 """
+# One row per experiment, in the columns of _EXPERIMENTS.
 _REPLAYED = """
 SELECT r.control, r.variant, 'shadow', r.epoch, max(r.flag), min(q.at), max(q.at), sum(r.basis <> 'gone'),
     sum(r.failure <> ''), sum(r.basis = 'gone')
 FROM replays r JOIN queries q ON q.number = r.query WHERE q.at >= ?1 {of} GROUP BY 1, 2, 4
 """
 _OF_ONE_ARM = "AND (r.control, r.variant, r.epoch) = (?2, ?3, ?4)"
+# A hand-over resumes an earlier answer, which a replay cannot do.
 _WAITING = """
 SELECT q.number, q.id FROM queries q WHERE q.question IS NOT NULL AND q.read_point IS NOT NULL AND q.mode <> 'resume'
 AND NOT EXISTS (SELECT 1 FROM replays r WHERE r.query = q.number AND (r.control, r.variant, r.epoch) = (?, ?, ?))
 ORDER BY q.number
 """
+# Copies replays between arms whose controls and variants order memories alike (equal `ordering`).
 _CARRY_OVER = """
 INSERT INTO replays SELECT NULL, r.query, ?1, ?2, r.epoch, r.basis, r.state, r.flag, r.parted_at, r.spent_ms,
     r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs, r.control_failure,
@@ -93,7 +97,7 @@ AND c.mode = '{SERVED}' JOIN layouts layouts_c ON layouts_c.number = c.layout
 WHERE {{where}} ORDER BY q.at, q.number
 """
 _SEEN = 10
-"""Of so many times as many runs as are wanted the latest beside one control are looked for."""
+"""Factor of runs of a variant, in any experiment, among which the latest next to one control are looked for."""
 _LATEST = """
 SELECT * FROM (SELECT number, query FROM answers WHERE mode = '{}' AND pipeline = ?2 ORDER BY number DESC LIMIT ?4 * ?5)
 """
@@ -113,7 +117,7 @@ _ANSWER_COLUMNS = 7
 
 
 def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecord]) -> None:
-    """What the hashes of pipelines stand for; one that is known keeps its name, and gets what was not known of it."""
+    """Stores descriptions of pipelines; a known one keeps its name, and unknown values are filled in."""
     connection.executemany(
         "INSERT INTO pipelines (hash, name, budget_ms, ordering) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE "
         "SET budget_ms = coalesce(budget_ms, excluded.budget_ms), ordering = max(ordering, excluded.ordering)",
@@ -122,13 +126,13 @@ def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecor
 
 
 def pipelines(connection: apsw.Connection) -> dict[str, PipelineRecord]:
-    """What is known of pipelines, by their hashes."""
+    """Descriptions of pipelines, by hash."""
     found = rows(connection, "SELECT hash, name, budget_ms FROM pipelines")
     return {digest: PipelineRecord(digest, name, budget) for digest, name, budget in found}
 
 
 def put_observation(connection: apsw.Connection, seen: Observation) -> None:
-    """One query with its answers. What is known of it already stays; variants that are new are added."""
+    """Stores one query with its answers. Existing rows are kept; new variants are added."""
     query = seen.query
     question, read_point = (
         None if value is None else json.dumps(value, ensure_ascii=False) for value in (query.question, query.read_point)
@@ -171,7 +175,7 @@ def put_observation(connection: apsw.Connection, seen: Observation) -> None:
 
 
 def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, mode: str) -> int | None:
-    """The number of an answer; None when it was there."""
+    """Stores an answer and returns its number; None when it existed."""
     if mode == SERVED and value(
         connection, "SELECT 1 FROM answers WHERE query = ? AND mode = ?", (query, SERVED)
     ):  # a query was answered once
@@ -186,7 +190,7 @@ def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, m
 
 
 def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, bytes, float, int, bytes, str]:
-    """Memories, scores, total time, layout, costs and failure of an answer, as columns hold them."""
+    """Memories, scores, total time, layout, costs and failure of an answer, in the format of the columns."""
     return (
         packing.packed_integers(answer.memories),
         packing.packed_reals(answer.scores),
@@ -204,7 +208,7 @@ def _layout(connection: apsw.Connection, steps: tuple[StepCost, ...]) -> int:
 
 
 def put_replay(connection: apsw.Connection, replay: Replay) -> None:
-    """What two pipelines made of a kept query; nothing where it is known, or the query is not kept any more."""
+    """Stores a replay; does nothing if it exists, or if the query has been deleted."""
     arm, variant = replay.arm, replay.variant
     connection.execute(
         "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
@@ -226,41 +230,54 @@ def put_replay(connection: apsw.Connection, replay: Replay) -> None:
 
 
 def carry_over(connection: apsw.Connection, arm: Arm) -> None:
-    """Gives an arm the replays of those whose two pipelines answer like its own; see `PipelineRecord.ordering`."""
+    """Copies to an arm the replays of arms whose two pipelines answer alike; see `PipelineRecord.ordering`."""
     connection.execute(_CARRY_OVER, (arm.control, arm.variant, arm.epoch))
 
 
 def waiting(connection: apsw.Connection, arm: Arm) -> list[tuple[int, str]]:
-    """The numbers and ids of the queries that an arm has not answered and that can be replayed, in their order."""
+    """Numbers and ids of the queries that can be replayed and have no replay for this arm, by number."""
     return list(rows(connection, _WAITING, (arm.control, arm.variant, arm.epoch)))
 
 
 def observation(connection: apsw.Connection, number: int) -> Observation | None:
-    """A query by its number with the answer that was served; None once it is not kept any more."""
+    """The query with this number and its served answer; None once it has been deleted."""
     found = rows(connection, _SERVED.format(where="q.number = ?"), (number,))
     return next((Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:])) for row in found), None)
 
 
 def replayed(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
-    """How many queries an arm was asked, on how many its variant failed, and on how many of these with a failure that
-    begins with `ended`."""
+    """Number of queries replayed for an arm, of those on which its variant failed, and of those whose failure starts
+    with `ended`."""
     found: tuple[int, int, int] = rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
     return found
 
 
 def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Pair]:
-    """Pairs of answers by time; of one experiment, or of all ("")."""
+    """Pairs of answers by time: of the experiment with this id, or of all ("")."""
     if experiment:
         wanted = _named(connection, experiment)
         return [] if wanted is None else pairs_of(connection, *wanted, since)
     found = [_pair(row) for sql in (_PAIRS, _REPLAYS) for row in rows(connection, sql.format(of=""), (since,))]
+    # a stable sort: live pairs of a query stay before its replays
     return sorted(found, key=lambda pair: pair.query.at)
 
 
 def pairs_of(
     connection: apsw.Connection, control: str, variant: str, mode: Mode, epoch: str, since: float
 ) -> list[Pair]:
-    """Pairs of answers of two pipelines in one mode and epoch, by time."""
+    """Pairs of answers of one experiment.
+
+    Args:
+        connection: A connection to the evaluation database.
+        control: Hash of the control pipeline.
+        variant: Hash of the variant.
+        mode: How the variant ran.
+        epoch: The epoch of replays (see `Arm`); "" for variants that ran with the search.
+        since: Only queries from this time on, in epoch seconds.
+
+    Returns:
+        The pairs, by time.
+    """
     if epoch:
         found = rows(connection, _REPLAYS.format(of=_OF_ONE_ARM), (since, control, variant, epoch))
     else:
@@ -269,8 +286,8 @@ def pairs_of(
 
 
 def _named(connection: apsw.Connection, experiment: str) -> Key | None:
-    """The control, variant, mode and epoch of an experiment by its id, found among all that the pipelines known
-    allow."""
+    """The control, variant, mode and epoch of an experiment by its id. Ids are digests, so that all possible
+    combinations of stored pipelines are tried; None if none matches."""
     kinds = list(rows(connection, "SELECT DISTINCT mode, pipeline FROM answers"))
     possible = chain(
         ((control, variant, mode, "") for served, control in kinds if served == SERVED for mode, variant in kinds),
@@ -281,7 +298,7 @@ def _named(connection: apsw.Connection, experiment: str) -> Key | None:
 
 
 def served(connection: apsw.Connection, since: float) -> list[Observation]:
-    """Queries by time, each with the answer that was served."""
+    """Queries with their served answers, by time."""
     return [
         Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:]))
         for row in rows(connection, _SERVED.format(where="q.at >= ?"), (since,))
@@ -289,15 +306,14 @@ def served(connection: apsw.Connection, since: float) -> list[Observation]:
 
 
 def queries(connection: apsw.Connection, since: float) -> list[QueryRecord]:
-    """Queries by time."""
+    """Queries, by time."""
     return [
         _query(row) for row in rows(connection, f"SELECT {_QUERY} FROM queries WHERE at >= ? ORDER BY at", (since,))
     ]
 
 
 def experiments(connection: apsw.Connection, since: float, experiment: str = "") -> list[Experiment]:
-    """Which pipelines stood side by side, the latest first; the one of this id, or all (""). One that only lost queries
-    is told too."""
+    """Experiments, latest first: the one with this id, or all (""). Those with only dropped queries are included."""
     wanted = _named(connection, experiment) if experiment else None
     if experiment and wanted is None:
         return []
@@ -314,6 +330,7 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
             dropped[key] = {"gone": gone}
     lost = "SELECT control, variant, mode, why, sum(count), min(hour), max(hour) FROM dropped WHERE hour >= ? AND "
     lost += "variant <> '' GROUP BY 1, 2, 3, 4"
+    # Experiments whose queries were all dropped have no pairs; their times are known to the hour.
     for control, variant, mode, why, count, begun, ended in rows(connection, lost, (int(since // 3600),)):
         key = control, variant, mode, ""
         dropped.setdefault(key, {})[why] = count
@@ -339,12 +356,13 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
 
 
 def variants(connection: apsw.Connection) -> int:
-    """How many pipelines were compared with another one: as shadows, or in mixed answers."""
+    """Number of variants that were compared with a control, as shadows or in interleaved answers."""
     compared = "SELECT DISTINCT mode, pipeline FROM answers WHERE mode IN ('shadow', 'interleaved')"
     return len(list(rows(connection, compared)))
 
 
 def _pair(row: Sequence[Any]) -> Pair:
+    # columns: query | control's answer | basis … teams | variant's answer
     query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, len(row) - _ANSWER_COLUMNS
     basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
     answer = _answer(row[beside:])
@@ -370,19 +388,40 @@ def _answer(row: Sequence[Any]) -> AnswerRecord:
     return AnswerRecord(pipeline, packing.integers(memories), packing.reals(scores), total_ms, steps, failure)
 
 
-@lru_cache(maxsize=1024)  # pipelines are few, answers many
+@lru_cache(maxsize=1024)  # few pipelines, many answers
 def _steps(layout: str) -> tuple[tuple[str, str, str, bool], ...]:
     return tuple((stage, step, state, bool(shared)) for stage, step, state, shared in json.loads(layout))
 
 
 def latest_costs(connection: apsw.Connection, control: str, variant: str, since: float, most: int) -> list[float]:
-    """What the latest runs of a variant beside a control took, the latest last."""
+    """Times of the latest runs of a variant next to a control.
+
+    Args:
+        connection: A connection to the evaluation database.
+        control: Hash of the control pipeline.
+        variant: Hash of the variant.
+        since: Only queries after this time, in epoch seconds.
+        most: Maximum number of runs.
+
+    Returns:
+        Milliseconds, the latest run last.
+    """
     found = rows(connection, _LATEST_COSTS, (control, variant, since, most, _SEEN))
     return [spent for (spent,) in reversed(found)]
 
 
 def served_times(connection: apsw.Connection, pipeline: str, complexity: str, most: int) -> list[float]:
-    """What the latest searches of a complexity took that a pipeline answered, the latest first."""
+    """Times of the latest searches that a pipeline answered.
+
+    Args:
+        connection: A connection to the evaluation database.
+        pipeline: Hash of the pipeline.
+        complexity: The complexity of the queries.
+        most: Maximum number of searches.
+
+    Returns:
+        Milliseconds, the latest search first.
+    """
     sql = (
         "SELECT a.total_ms FROM answers a JOIN queries q ON q.number = a.query WHERE a.mode = 'served' "
         "AND a.pipeline = ? AND a.failure = '' AND q.complexity = ? ORDER BY a.number DESC LIMIT ?"
@@ -391,7 +430,14 @@ def served_times(connection: apsw.Connection, pipeline: str, complexity: str, mo
 
 
 def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -> Tally:
-    """How many queries a variant saw beside a control and how many not, since the file was made."""
+    """Numbers of queries that a variant saw and did not see next to a control, since the file was created.
+
+    Args:
+        connection: A connection to the evaluation database.
+        control: Hash of the control pipeline.
+        variant: Hash of the variant.
+        mode: How the variant ran.
+    """
     key = control, variant, mode
     [(seen, failed)] = rows(connection, _TALLY, key)
     pruned = value(connection, "SELECT count FROM pruned WHERE (control, variant, mode) = (?, ?, ?)", key) or 0

@@ -1,6 +1,6 @@
-"""What the evaluation database keeps, as values. Nothing here is content but `QueryRecord.question`.
+"""The records of the evaluation database. Only `QueryRecord.question` holds content.
 
-Moments are epoch seconds, times milliseconds; memories are named by their ids in the store that answered.
+Times are epoch seconds and durations milliseconds; memories are identified by their ids in the store that answered.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from hashlib import sha256
 from typing import Any, Literal
 
 Mode = Literal["dark_run", "shadow", "interleaved"]
-"""How a variant ran beside the control: for its cost alone, to be compared, or mixed into the served answer."""
+"""How a variant ran: only to measure its cost, for comparison, or interleaved into the served answer."""
 
 Use = Literal["opened", "validated", "linked", "cited"]
-"""What a reader did with a memory that an answer had brought."""
+"""What a reader did with a memory of an answer."""
 
 USE_GRADES: Mapping[Use, float] = {"opened": 1.0, "cited": 2.0, "linked": 2.0, "validated": 3.0}
-"""What a use says of how relevant a memory is: opened may have been a mistake, validated was meant."""
+"""Relevance grade by use: opening may have been a mistake, validating was deliberate."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineRecord:
-    """A pipeline that answered. `budget_ms` is what it lets a variant take beside it (`budgets_ms.shadow`), None where
-    nobody noted it. It is part of the hash, and not of `ordering`, which is the same for pipelines that answer alike;
-    "" where it is not known."""
+    """A pipeline that answered. `budget_ms` is the time it allows for a variant (`budgets_ms.shadow`), None where
+    unknown. The budget is part of the hash, but not of `ordering`, a digest that is equal for pipelines that answer
+    alike ("" where unknown)."""
 
     hash: str
     name: str
@@ -34,13 +34,13 @@ class PipelineRecord:
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord:
-    """A query as its plan saw it. `session` is a digest of the session's name, "" for none.
+    """A query with the attributes of its plan. `session` is a digest of the session's name, "" for none.
 
-    `store` and `state` name the store and its last change. `question` is what asks it again (text, filters, anchors),
-    None where its words are kept no more. `read_point` is what else decided on the answer: the moment (`now`), and for
-    the query of a session what that had attended to and was sent; None without a question. `question_digest` is the
-    same for the same question, asked in whatever case and spacing, and differs from file to file; "" where it is not
-    known, as in rows of earlier versions. It is made of `asked` when the record is written, which itself is never kept.
+    `store` and `state` identify the store and its last change. `question` holds the inputs for a replay (text, filters,
+    anchors), None once its text has been deleted. `read_point` holds the other inputs of the answer: the time (`now`),
+    and for a session its working memory and the content sent to it; None without a question. `question_digest` is equal
+    for equal questions, ignoring case and spacing, and differs between files; "" where unknown, as in rows of earlier
+    versions. It is computed from `asked` when the record is written; `asked` itself is never stored.
     """
 
     id: str
@@ -62,7 +62,7 @@ class QueryRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """One step of one query. `shared`: it ran once for control and variant, and its time is that of that run."""
+    """The cost of one step of one query. A `shared` step ran once for control and variant."""
 
     stage: str
     step: str
@@ -75,10 +75,10 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """What one pipeline made of one query: memories with their scores, best first.
+    """The answer of one pipeline to one query: memories with their scores, best first.
 
-    `total_ms` is what the query takes through this pipeline alone, shared steps included. `failure` names the kind of
-    error and the step, "" when there was an answer; it never quotes one.
+    `total_ms` is the time through this pipeline alone, shared steps included. `failure` names the kind of error and the
+    step, without quoting content; "" if the query succeeded.
     """
 
     pipeline: str
@@ -91,12 +91,12 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class VariantRecord:
-    """The answer of a variant that ran beside the control. A dark run keeps no memories: its result is discarded.
+    """The answer of a variant that ran next to the control. A dark run has no memories: its result is discarded.
 
-    `parted_at` is the first step whose outcome differs from that of the control, "" where none does. `spent_ms` is what
-    running it beside the control took, without shared steps; `dark_run_overhead_ms` what of it the caller waited for.
-    `teams` are those of the memories of the mixed answer that was served, one by one: 1 for one that the variant put
-    there, -1 for the control, 0 for neither; none for answers that were not mixed.
+    `parted_at` is the first step whose output differs from the control's, "" if none does. `spent_ms` is the time of
+    the variant's own steps; `dark_run_overhead_ms` is the part of it that the caller waited for. `teams` holds one
+    number per memory of an interleaved answer: 1 if the variant contributed it, -1 for the control, 0 for neither; it
+    is empty for other answers.
     """
 
     mode: Mode
@@ -110,7 +110,7 @@ class VariantRecord:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One query, the answer that was served and those beside it."""
+    """One query, its served answer and the answers of variants."""
 
     query: QueryRecord
     control: AnswerRecord
@@ -118,15 +118,14 @@ class Observation:
 
 
 Basis = Literal["live", "served", "present", "gone"]
-"""The state of the store that both answers of a pair rest on: "live", that of the search, in which the variant ran;
-"served", a replay over the memories that the served answer came from, with the very same answer; "present", a replay of
-both over the state at the time of the replay; "gone", no answers, as the folder of the query is in the store no
-more."""
+"""The state of the store for both answers of a pair: "live", the variant ran during the search; "served", a replay over
+the memories of the search that gave the same answer; "present", a replay of both over the state at the time of the
+replay; "gone", no answers, as the folder of the query is no longer in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers to one query, as comparisons read them."""
+    """Two answers to one query, the input of comparisons."""
 
     query: QueryRecord
     control: AnswerRecord
@@ -136,8 +135,8 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A control and a variant by their hashes, with the `epoch` in which both are replayed: a digest of the version of
-    the product, the model of the vectors and the life of the store."""
+    """The hashes of a control and a variant, and the `epoch` of their replays: a digest of the product's version, the
+    model of the vectors and the store's time of creation."""
 
     control: str
     variant: str
@@ -146,7 +145,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What two pipelines made of a kept query, both over the state `state` of the store."""
+    """The answers of two pipelines to a stored query, both over the state `state` of the store."""
 
     query: str
     arm: Arm
@@ -158,15 +157,15 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """How many queries a variant did not see since the last record, and why.
+    """Number of queries that a variant did not see since the last record, by reason.
 
-    "queue": too many waited; "busy": searches left no time; "state": the state of the store could not be held; "off":
-    it is switched off, or whether it is was not known in time; "late": the answer itself was incomplete, for its
-    deadline; "end": the process ended first; "mixed": the answer was mixed with that of another variant; "rollout": the
-    session is in the share for which a flag is enabled, so that another pipeline answered; "resume": a hand-over
-    answered, which comes of a pipeline of its own.
+    "queue": too many were waiting; "busy": searches left no time; "state": the state of the store could not be held;
+    "off": the variant is off, or its state was not known in time; "late": the answer itself was incomplete because of
+    its deadline; "end": the process ended first; "mixed": the answer was interleaved with another variant; "rollout":
+    the session is in the share for which a flag is enabled, so that another pipeline answered; "resume": a hand-over
+    answered, which uses a separate pipeline.
 
-    The variant "" stands for queries that none ran beside, and that could not be recorded.
+    The variant "" counts queries without a variant that could not be recorded.
     """
 
     control: str
@@ -178,8 +177,8 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many queries a variant saw beside a control, those that were given up for their age or for room included; how
-    many of those that are kept it failed on; and how many it did not see, by reason."""
+    """Number of queries that a variant saw next to a control, deleted ones included; the failures among the stored
+    ones; and the number of queries it did not see, by reason."""
 
     seen: int
     failed: int
@@ -188,7 +187,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A pair of pipelines that stood side by side, over all queries kept."""
+    """A comparison of two pipelines over all stored queries."""
 
     control: PipelineRecord
     variant: PipelineRecord
@@ -200,25 +199,32 @@ class Experiment:
     failed: int
     dropped: Mapping[str, int] = field(default_factory=dict)
     pruned: int = 0
-    """Further pairs, which were kept once and have been given up for their age or for room."""
+    """Number of further pairs that have been deleted for their age or to save space."""
     epoch: str = ""
-    """That of its replays, see `Arm`; "" for answers of a variant that ran beside the search."""
+    """The epoch of its replays (see `Arm`); "" for a variant that ran with the search."""
 
     @property
     def id(self) -> str:
-        """Names the experiment in reports and as evidence: the same pipelines in the same mode and epoch."""
+        """The id in reports and evidence, equal for the same pipelines in the same mode and epoch."""
         return experiment_id(self.control.hash, self.variant.hash, self.mode, self.epoch)
 
 
 def experiment_id(control: str, variant: str, mode: Mode, epoch: str = "") -> str:
-    """The id of an experiment by the hashes of its two pipelines."""
+    """The id of an experiment: 12 hexadecimal digits.
+
+    Args:
+        control: Hash of the control pipeline.
+        variant: Hash of the variant.
+        mode: How the variant ran.
+        epoch: The epoch of replays (see `Arm`); "" for a variant that ran with the search.
+    """
     parts = [mode, control, variant, *([epoch] if epoch else [])]
     return sha256(":".join(parts).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class UseRecord:
-    """What a reader did at `at` with a memory that the answer to a query had brought at `rank`, from 1."""
+    """A reader's use, at `at`, of a memory that was at `rank` (from 1) in the answer to a query."""
 
     query: str
     memory: int
@@ -230,9 +236,9 @@ class UseRecord:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Somebody did something with a memory. Which answer had brought it is found out when it is recorded.
+    """A sign that a memory was used. It is attributed to an answer when it is recorded.
 
-    `session` is a digest, "" when it is not known; `asked` names the query that was the sign itself, if it was one.
+    `session` is a digest, "" where unknown; `asked` is the id of the query that was itself the sign, if it was one.
     """
 
     memory: int
@@ -244,7 +250,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A channel saw a memory at `rank`, from 1, with its own score `raw`."""
+    """A memory's `rank` (from 1) in a channel, with the channel's own score `raw`."""
 
     memory: int
     rank: int
@@ -253,9 +259,9 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class ScoredStep:
-    """A step that moved scores: what it brought to each memory of the answer, and the scores after it.
+    """A step that changed scores: its contributions to each memory of the answer, and the scores after it.
 
-    `kind` and `names` are those of explanations; `parts` holds one row per memory with one number per name.
+    `kind` and `names` are those of explanations; `parts` has one row per memory, with one number per name.
     """
 
     step: str
@@ -267,7 +273,7 @@ class ScoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How the served memories of one query got their scores: the sample that is taken of them (feature E7)."""
+    """How the served memories of one sampled query got their scores (feature E7)."""
 
     query: str
     pipeline: str
@@ -279,10 +285,10 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is known of one memory for one query: `grade` 0 (of no use) to 3.
+    """The relevance of one memory for one query: `grade` from 0 (irrelevant) to 3.
 
-    `query` is the id of a recorded query, or of one that was made; `source` says how it is known, and `by` who or
-    which command said so. The latest one of the same source and judge holds.
+    `query` is the id of a recorded or generated query; `source` is the origin of the judgement, and `by` the person or
+    command. The latest one of the same source and judge counts.
     """
 
     query: str
@@ -295,7 +301,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class FlagChange:
-    """A flag went from one state to another. `evidence` names the experiment or evaluation it was done for, or ""."""
+    """A change of a flag's state. `evidence` is the id of the experiment or evaluation that was the reason, or ""."""
 
     name: str
     before: str
@@ -306,7 +312,7 @@ class FlagChange:
 
 @dataclass(frozen=True, slots=True)
 class Retreat:
-    """A variant was moved to another `placement`, "off" at last, for a reason that quotes nothing."""
+    """A variant's move to another `placement`, in the end "off"; the reason quotes no content."""
 
     control: str
     variant: str
@@ -317,7 +323,7 @@ class Retreat:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One figure of a stored evaluation: a pipeline's value of a metric over so many queries."""
+    """One figure of a stored evaluation: a pipeline's value of a metric, and the number of queries."""
 
     pipeline: str
     metric: str
@@ -327,9 +333,9 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A figure with the evaluation that measured it: its id, the command, the moment (epoch seconds) and the dataset.
+    """A figure with the evaluation that measured it: its id, command, time (epoch seconds) and dataset.
 
-    `name` is what the pipeline was called then, "" where the evaluation does not say.
+    `name` is the name of the pipeline at that time, "" where the evaluation does not say.
     """
 
     evaluation: str
@@ -342,9 +348,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvaluation:
-    """A comparison on judged queries, kept so that a flag can cite it.
+    """A comparison on judged queries, stored so that a flag can cite it.
 
-    `kind` is the command that made it, `dataset` what was asked and its digest; `document` the report's JSON.
+    `kind` is the command that made it, `dataset` and `digest` identify the queries, `document` is the report's JSON.
     """
 
     id: str

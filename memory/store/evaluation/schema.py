@@ -1,13 +1,12 @@
 """The tables of the evaluation database (feature E1).
 
-A query has one row in `queries`, and one in `answers` per pipeline that answered it; `pairs` says which of these ran
-beside the served one, and how. What is long (memories, scores, times of steps) is packed: see `packing`. Steps come in
-the same order with every query, so that their names are kept once, in `layouts`.
+A query has one row in `queries`, and one in `answers` per pipeline that answered it; `pairs` has a row for each answer
+of a variant, with how it ran. Long columns (memories, scores, times of steps) are packed: see `packing`. Steps come in
+the same order in every query, so that their names are stored once, in `layouts`.
 
-A replay has its own row in `replays`, with both answers: the control is asked anew, and may answer otherwise than it
-did.
+A replay has its own row in `replays` with both answers: the control runs again too, and may answer differently.
 
-Nothing here is content but `queries.question`, which is NULL once its words are kept no more.
+Only `queries.question` holds content; it is NULL once the text has been deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from speckit_memory.memory.store.file.opening import Kind
 from speckit_memory.memory.store.file.schema.migrations import Migration
 
 APPLICATION_ID = 0x53504B45
-"""`SPKE`, written into the header of the file: tells it from a store and from any other SQLite database."""
+"""`SPKE`, written into the file header: distinguishes it from a store and from any other SQLite database."""
 
 FIRST_SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
@@ -169,7 +168,7 @@ CREATE TABLE pruned (
 """
 
 TEAMS = "ALTER TABLE pairs ADD COLUMN teams BLOB NOT NULL DEFAULT x'01'"
-"""Of mixed answers: whose each served memory is."""
+"""For interleaved answers: the pipeline that contributed each served memory."""
 
 _WITH_REASONS = """
 CREATE TABLE dropped_with_reasons (
@@ -187,29 +186,29 @@ ALTER TABLE dropped_with_reasons RENAME TO dropped;
 """
 
 REASONS = _WITH_REASONS.format(reasons="'queue', 'busy', 'state', 'off', 'late', 'end', 'mixed', 'rollout'")
-"""Why a variant did not see a query: that the answer was mixed with another one, or came of a pipeline that is rolled
-out, are reasons, too."""
+"""Adds reasons for which a variant did not see a query: the answer was interleaved with another variant, or came from a
+pipeline that is being rolled out."""
 
 BUDGETS = """
 ALTER TABLE pipelines DROP COLUMN "values";
 ALTER TABLE pipelines ADD COLUMN budget_ms REAL;
 CREATE INDEX answers_by_pipeline ON answers (mode, pipeline);
 """
-"""What a pipeline lets a variant take beside it, in the place of a text that nothing ever wrote. And which pipelines
-answered, so that one experiment is found without reading the answers of all."""
+"""The time that a pipeline allows for a variant, instead of a column that was never written; and an index of answers by
+pipeline, so that one experiment is found without reading all answers."""
 
 HANDOVERS = _WITH_REASONS.format(reasons="'queue', 'busy', 'state', 'off', 'late', 'end', 'mixed', 'rollout', 'resume'")
-"""So is that a hand-over answered, which comes of a pipeline of its own."""
+"""Adds another reason: a hand-over answered, which uses a separate pipeline."""
 
 QUESTIONS = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO meta VALUES ('question_key', randomblob(32));
 ALTER TABLE queries ADD COLUMN question_digest TEXT NOT NULL DEFAULT '';
 """
-"""What tells one question from another where no text is kept, under a key that is drawn for each file."""
+"""Digests that identify questions without stored text, under a random key per file."""
 
 TEXTS = "CREATE INDEX queries_with_texts ON queries (number) WHERE question IS NOT NULL"
-"""Which queries have texts, so that whether there are any is known without reading all."""
+"""An index of the queries with texts, so that they are found without reading all queries."""
 
 REPLAYS = """
 ALTER TABLE queries ADD COLUMN read_point TEXT CHECK (json_type(read_point) = 'object');
@@ -241,8 +240,8 @@ CREATE TABLE replays (
 CREATE INDEX replays_by_query ON replays (query);
 ALTER TABLE pipelines ADD COLUMN ordering TEXT NOT NULL DEFAULT '';
 """
-"""Both answers to a kept query, asked again; what decided on the answer that was served besides the question; and which
-pipelines answer alike."""
+"""Both answers of replayed queries; the inputs of the served answer other than the question; and which pipelines answer
+alike."""
 
 LABELS = """
 CREATE TABLE labels (
@@ -254,7 +253,7 @@ CREATE TABLE labels (
     PRIMARY KEY (list, pair, judge)
 ) STRICT, WITHOUT ROWID;
 """
-"""Judgement lists: what judges said of pairs of question and text, by a digest of both."""
+"""Judgement lists: judges' grades of (question, text) pairs, by a digest of both."""
 
 EVALUATION = Kind(
     APPLICATION_ID,

@@ -1,6 +1,6 @@
-"""Which question a reader asked who then used what its answer had brought (features E3 and M12).
+"""Selections: questions whose answers contained memories that the reader then used (features E3 and M12).
 
-Only questions whose texts are kept are told: see `evaluation.texts` in docs/shadows.md.
+Only questions with stored text are returned: see `evaluation.texts` in docs/shadows.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHERE u.at >= ? AND q.at >= ? AND q.question IS NOT NULL ORDER BY u.at, u."query
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Somebody used a memory at `at` (epoch seconds) that the answer to `text` had brought at `rank`, from 1."""
+    """A use, at `at` (epoch seconds), of a memory that was at `rank` (from 1) in the answer to `text`."""
 
     query: str
     memory: int
@@ -32,5 +32,5 @@ class Selected:
 
 
 def selections(connection: apsw.Connection, since: float, asked_since: float) -> list[Selected]:
-    """What was used since a time, of answers to questions that were asked since another one; by time."""
+    """Uses since `since` of answers to questions asked since `asked_since`, by time."""
     return [Selected(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]

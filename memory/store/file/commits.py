@@ -1,4 +1,4 @@
-"""A number that changes with everything that is committed to a store, by whichever thread or process (feature T25)."""
+"""A number that changes with every commit to a store by any thread or process (feature T25)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from speckit_memory.memory.store.file.guarding.queries import value
 
 
 class Commits:
-    """Watches a store through a connection of its own, which never writes: SQLite tells a connection of the commits of
-    all others, and not of its own. Safe to be used by several threads.
+    """Detects commits to a store. It uses a separate connection that never writes, because `PRAGMA data_version` counts
+    only the commits of other connections. Safe for several threads.
     """
 
     def __init__(self, database: Database) -> None:
@@ -25,15 +25,16 @@ class Commits:
         database.before_closing(self._end)
 
     def number(self) -> int:
-        """The same as before exactly if nothing was committed since. It means nothing to another object or process.
+        """A number that is unchanged exactly if nothing was committed since the last call on this object.
 
-        Raises E027 when the store was closed, and what a store raises that cannot be read.
+        Raises E027 when the store was closed, and the store's errors when it cannot be read.
         """
         with self._guard, translated(self._database.path):
             if self._ended:
                 raise SpeckitError("E027", f"{self._database.path} has been closed")
             if self._connection is None:
                 self._connection = self._database.bare()
+            # changes with commits of other connections, in this process and in others
             found: int = value(self._connection, "PRAGMA data_version")
             return found
 

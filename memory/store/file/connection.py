@@ -1,4 +1,4 @@
-"""Opening the store, and the rules of reading and writing it."""
+"""The connections to a store: opening it, reading it and writing it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
 SMALL_CACHE_KIB = 8_192
 LOG_BYTES = 4 << 20
-"""The write-ahead log begins anew at about this size, and is cut to it when it had grown beyond."""
+"""The write-ahead log restarts at about this size in bytes, and is truncated to it when it has grown larger."""
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"
     f"PRAGMA cache_size = -{CACHE_KIB};"
@@ -46,30 +46,30 @@ _PRAGMAS = (
 
 
 Connection = apsw.Connection
-"""A connection of one thread; the name by which other packages speak of the driver's type."""
+"""The driver's connection type, under the name that other packages use; each connection belongs to one thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Proof of holding the write lock; what changes the store takes one."""
+    """Proof that the write lock is held; every function that changes the store takes one."""
 
     connection: apsw.Connection
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """A part that is undone as a whole when it raises; the rest of the transaction may still be committed."""
+        """A savepoint: rolled back as a whole when its block raises; the rest of the transaction can still commit."""
         self.connection.execute("SAVEPOINT part")
         try:
             yield
             self.connection.execute("RELEASE part")
         except BaseException:
-            if self.connection.in_transaction:  # a full disk has SQLite undo the whole transaction by itself
+            if self.connection.in_transaction:  # on a full disk, SQLite rolls the whole transaction back by itself
                 self.connection.execute("ROLLBACK TO part; RELEASE part")
             raise
 
     @contextmanager
     def with_small_cache(self) -> Iterator[None]:
-        """What is written meanwhile goes to the file early instead of filling 64 MB of memory first."""
+        """Shrinks the page cache, so that writes in the block reach the file early instead of filling 64 MB first."""
         self.connection.execute(f"PRAGMA cache_size = -{SMALL_CACHE_KIB}")
         try:
             yield
@@ -80,8 +80,8 @@ class Transaction:
 class Database:
     """One SQLite file in WAL mode (feature M1), or with a rollback journal where processes share no memory.
 
-    Every thread has a connection of its own. Reads never take the write lock; opening a current file writes nothing.
-    Writers queue up: those of this object on a lock, other processes on SQLite's.
+    Each thread has its own connection. Reads never take the write lock; opening an up-to-date file writes nothing.
+    Writers queue: threads of this object on a lock, other processes on SQLite's lock.
     """
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
@@ -92,21 +92,22 @@ class Database:
         self._writing = threading.Lock()
         self._connections: list[tuple[threading.Thread, apsw.Connection]] = []
         """Every open connection with the thread that uses it."""
+        # Before the first connection: the identity must be that of the file which SQLite is going to open.
         self._identity = Identity(path)
         self.only_read = store_file.may_only_be_read(path)
-        """Whether nothing could be written to the file when it was opened; `write` raises E020 while that is so."""
+        """Whether the file was read-only when it was opened; `write` raises E020 while it still is."""
         self._complete = self.only_read and store_file.without_log(path)
         self.rollback = False
-        """Whether the file has a rollback journal, as processes share no memory where it lies."""
+        """Whether the file uses a rollback journal, because processes share no memory on its file system."""
         self._ending: list[Callable[[], None]] = []
         self._closed = False
         self._replaced: ReplacedError | None = None
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """The store in this file, up to date unless it may only be read; `create` allows a new one and its folder.
+        """Opens the store in this file and migrates it unless it is read-only; `create` allows a new file and folder.
 
-        Raises E010 (missing), E011 or E020 (not to be opened), E014 (a folder), E022 (busy), E023 (a migration
+        Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
         require_sqlite(apsw.sqlite_lib_version())
@@ -137,35 +138,35 @@ class Database:
         self.close()
 
     def latest(self) -> int:
-        """The number of the last change; 0 in a store that never changed. Inside a transaction, of what that sees.
+        """The number of the last change; 0 in a store without changes. Inside a transaction, as of its snapshot.
 
-        Raises `ReplacedError` (E026) when the store is not the one that was opened, in the state last seen or a later
-        one. What was read until then may be of another; what is written is refused by `write` itself.
+        Raises `ReplacedError` (E026) unless the store is the one that was opened, in the state last seen or a later
+        one. Rows read before may come from the other store; `write` itself refuses to write to it.
         """
         connection = self.reader()
         with translated(self.path), self._noted():
             if self._complete and not store_file.without_log(self.path):
-                raise ReplacedError(self.path, "was written to by a process that may")
-            if connection.in_transaction:  # its state may be earlier than what was seen last: that is no replacement
+                raise ReplacedError(self.path, "was written to by another process")
+            if connection.in_transaction:  # its snapshot may be older than the state last seen: that is no replacement
                 return (self._identity.last_change(connection) or (0, None))[0]
             return self._identity.require(connection)
 
     def replaced(self) -> None:
-        """Gives the connections of all threads up, as the store at the path is another one: see `ReplacedError`.
+        """Closes the connections of all threads, since the store at the path is another one: see `ReplacedError`.
 
-        A thread that is inside a query may end it; whatever it asks next raises `ReplacedError`.
+        A thread inside a query can finish it; its next query raises `ReplacedError`.
         """
         self._replaced = self._replaced or ReplacedError(self.path, "was replaced")
-        with suppress(SpeckitError):  # what cannot be closed now is closed when its thread lets go of it
+        with suppress(SpeckitError):  # a connection in use is closed when its thread releases it
             self.close()
 
     @property
     def lost(self) -> bool:
-        """Whether nobody can read through this object any more: it was closed, or the store was replaced."""
+        """Whether this object can no longer be read through: it was closed, or the store was replaced."""
         return self._closed or self._replaced is not None
 
     def left_behind(self) -> tuple[Path, ...]:
-        """Files of the store that was opened, which lie beside another one that took its path: see `Identity`."""
+        """Files of the opened store that remain next to another store that took its path: see `Identity`."""
         return self._identity.left_behind()
 
     def reader(self) -> apsw.Connection:
@@ -179,7 +180,7 @@ class Database:
 
     @contextmanager
     def snapshot_read(self) -> Iterator[apsw.Connection]:
-        """This thread's connection, with every SELECT inside seeing one state; joins a transaction that is open."""
+        """This thread's connection in a read transaction, so that all SELECTs see one snapshot; joins an open one."""
         connection = self.reader()
         with translated(self.path):
             if connection.in_transaction:
@@ -190,32 +191,35 @@ class Database:
                 yield connection
             finally:
                 with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
-                    if connection.in_transaction:  # some damage has SQLite undo the whole transaction by itself
+                    if connection.in_transaction:  # on some damage, SQLite rolls the transaction back by itself
                         connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
-        """One transaction: committed when the block ends, undone when it raises. It cannot be nested.
+        """One transaction: committed when the block ends, rolled back when it raises. It cannot be nested.
 
-        Raises E022 when the lock is not free within the busy timeout, that of the database unless another is given,
-        and E026 when another store is at the path before the block begins or after its end: see `ReplacedError`. So it
-        does when the store may be written to by now, and has to be opened anew for that.
+        Raises E022 when the lock is not free within the busy timeout (the database's unless another is given), and
+        E026 when another store is at the path before the block begins or after its end (see `ReplacedError`), or when
+        a store opened read-only has become writable and must be reopened.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
         if self.only_read:
             if store_file.may_only_be_read(self.path):
                 raise store_file.only_read(self.path)
             with self._noted():
-                raise ReplacedError(self.path, "became one that may be written to")
+                raise ReplacedError(self.path, "became writable")
         connection = self.reader()
         if connection.in_transaction:
             raise RuntimeError("a write cannot begin inside another transaction of the same thread")
+        # Threads of this process queue here, since SQLite's busy handler polls and would not be fair among them.
         if not self._writing.acquire(timeout=timeout / 1000):
             raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
         try:
             with translated(self.path):
                 with self._noted():
                     self._identity.require_unchanged(connection)
+                # The file was checked outside, its history is checked inside the transaction: between the two,
+                # another process may commit, but after BEGIN IMMEDIATE no other writer can.
                 connection.set_busy_timeout(timeout)
                 try:
                     connection.execute("BEGIN IMMEDIATE")
@@ -237,7 +241,7 @@ class Database:
             self._writing.release()
 
     def check(self) -> list[str]:
-        """What is wrong with the file, one sentence each; empty when it is healthy."""
+        """The problems of the file, one sentence each; empty when it is healthy."""
         try:
             with self.snapshot_read() as connection:
                 return inconsistencies(connection)
@@ -245,13 +249,13 @@ class Database:
             return [str(error)]
 
     def before_closing(self, end: Callable[[], None]) -> None:
-        """Has `close` call this first: by whom works beside the searches, and must not be inside a query then."""
+        """Registers a callback that `close` runs first, so that background threads can leave their queries."""
         self._ending.append(end)
 
     def close(self) -> None:
         """Closes the connections of all threads.
 
-        Raises E022 when another thread is inside a query; closing can be repeated when that has ended.
+        Raises E022 when another thread is inside a query; call again when the query has ended.
         """
         self._closed = True
         for end in self._ending:
@@ -270,7 +274,7 @@ class Database:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Remembers that the store was replaced: from then on nobody reads or writes through this object."""
+        """Remembers that the store was replaced: from then on, reads and writes through this object fail."""
         try:
             yield
         except ReplacedError as error:
@@ -278,10 +282,10 @@ class Database:
             raise
 
     def bare(self) -> apsw.Connection:
-        """A further connection, as SQLite makes it, for whoever asks to use and close. Raises as the driver does."""
+        """A new unconfigured connection, which the caller closes. Raises the driver's own errors."""
         with self._noted():
             self._identity.require_same_file()
-            # a file that is called :memory: is no store in memory, which would end with this process
+            # "./" before a relative name: SQLite would take a file called :memory: for an in-memory database
             name = str(self.path) if self.path.is_absolute() else f"{os.curdir}{os.sep}{self.path}"
             connection = connected(name, only_read=self.only_read, complete=self._complete)
             self._identity.require_same_file()
@@ -293,13 +297,14 @@ class Database:
             connection = self.bare()
             connection.execute(_PRAGMAS)
             if self.rollback:
-                connection.pragma("synchronous", 2)  # FULL: NORMAL is safe for a log alone
+                connection.pragma("synchronous", 2)  # FULL: NORMAL is safe in WAL mode only
             connection.enable_load_extension(True)
             connection.load_extension(vector_extension())
             connection.enable_load_extension(False)
             harden(connection)
             declare_words(connection)
         with self._guard:
+            # Connections of threads that have ended: a thread-local value is not closed with its thread.
             for thread, abandoned in self._connections:
                 if not thread.is_alive():
                     abandoned.close()

@@ -1,7 +1,7 @@
-"""The file system that a folder lies on, and whether processes share memory through files there.
+"""The file system of a folder, and whether processes can share memory through its files.
 
-SQLite in WAL mode and mapped files need that. Network file systems, and those that another machine or the host of a
-virtual machine serves, do not offer it: the index of the log is torn there, and a store is damaged.
+SQLite in WAL mode and mapped files need shared memory. Network file systems, and those served by another machine or by
+the host of a virtual machine, lack it: the WAL index becomes inconsistent there and the store is damaged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOUNT_TABLE = Path("/proc/self/mountinfo")
-"""The mounts that this process sees (proc_pid_mountinfo(5)); Linux alone has it."""
+"""The mounts that this process sees (proc_pid_mountinfo(5)); exists on Linux only."""
 _REMOTE = frozenset(
     {
         *("nfs", "nfs3", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afpfs", "afs", "ncpfs", "coda", "davfs"),
@@ -23,21 +23,21 @@ _REMOTE = frozenset(
     }
 )
 _LOCAL_FUSE = frozenset({"fuseblk", "fuse.bindfs", "fuse.fuse-overlayfs"})
-"""Served by this machine from its own disks, through the page cache; other FUSE file systems may be anything."""
+"""FUSE file systems that serve local disks through the page cache; nothing can be assumed of the others."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _STATFS_BYTES, _TYPE_AT = 4096, slice(72, 88)
-"""Of macOS: more than its `struct statfs`, and where `f_fstypename` lies in it."""
+"""On macOS: a buffer larger than `struct statfs`, and the position of `f_fstypename` in it."""
 
 
 class FileSystem(NamedTuple):
-    """The kind of a file system, as the mount table calls it, and where it is mounted, "" where that is not known."""
+    """A file system's kind, as the mount table names it, and its mount point ("" where unknown)."""
 
     kind: str
     mounted_at: str = ""
 
     @property
     def shares_memory(self) -> bool:
-        """Whether all processes that map a file see the same bytes. Unknown kinds do: most are local."""
+        """Whether all processes that map a file see the same bytes. True for unknown kinds: most are local."""
         kind = self.kind.lower()
         return kind in _LOCAL_FUSE or not (kind in _REMOTE or kind.split(".")[0] in ("fuse", "macfuse", "osxfuse"))
 
@@ -46,7 +46,7 @@ class FileSystem(NamedTuple):
 
 
 def file_system_of(path: Path) -> FileSystem:
-    """The file system of a path, or of the nearest folder above it that is there; of the kind "" if nobody tells."""
+    """The file system of a path, or of its nearest existing parent; its kind is "" if it cannot be determined."""
     real = os.path.realpath(path)
     if sys.platform == "darwin":
         return FileSystem(_type_by_statfs(real))
@@ -56,9 +56,11 @@ def file_system_of(path: Path) -> FileSystem:
 
 
 def _mounted(table: str, path: str) -> FileSystem:
-    """The mount with the longest path above this one; of several at one path, the last covers the others."""
+    """The mount whose path is the longest prefix of this one; of several at one path, the last hides the others."""
     found, length = FileSystem(""), -1
     for line in table.splitlines():
+        # "36 35 98:0 /mnt1 /mnt/parent rw,noatime master:1 - ext3 /dev/root rw": field 5 is the mount point, in which
+        # blanks and backslashes are octal escapes; the file system's type follows the " - ".
         mount, _, source = line.partition(" - ")
         fields = mount.split(" ")
         if len(fields) < 5 or not source:

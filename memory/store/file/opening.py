@@ -1,4 +1,4 @@
-"""What must hold before a file is used as a store."""
+"""Checks and preparations before a file is used as a store."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from speckit_memory.memory.store.file.schema.schema import APPLICATION_ID
 
 LOGGER = logging.getLogger(__name__)
 OLDEST_SQLITE = (3, 51, 3)
-"""Older ones can damage a file in WAL mode that two processes write at once."""
+"""Older versions can damage a file in WAL mode when two processes write to it at once."""
 
 _PAUSE = 0.05
 _FILE_VERSIONS = slice(18, 20)
-"""Of a database's header: the versions for writing and reading, both 2 for a file in WAL mode (SQLite, file format)."""
+"""The write and read versions in a database header, both 2 for a file in WAL mode (SQLite, file format)."""
 WITHOUT_SHARED_MEMORY = (
     "processes share no memory there, so that the store keeps a rollback journal instead of a write-ahead log. "
     "Searches and writes wait for one another, and are as safe as the locks of that file system; --db or SPECKIT_DB "
@@ -40,8 +40,8 @@ _SHADOWS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file of ours: what its header says, how one is made and brought up to date, and whether a copy of it is
-    left then."""
+    """A kind of database file: its application id, its migrations, and whether migrating leaves a copy of the old
+    file."""
 
     application_id: int
     steps: tuple[migrations.Migration, ...]
@@ -59,8 +59,8 @@ def require_sqlite(version: str) -> None:
 
 
 def start_of(path: Path, count: int = 16) -> bytes:
-    """The first bytes of a file, read by SQLite's own means: those of the system would give up the locks of other
-    connections to it in this process."""
+    """The first bytes of a file, read through SQLite's VFS: closing a descriptor opened directly would release the
+    POSIX locks of this process's other connections to the file."""
     file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     try:
         return file.xRead(count, 0)
@@ -69,11 +69,11 @@ def start_of(path: Path, count: int = 16) -> bytes:
 
 
 def leave_wal(path: Path, busy_timeout_ms: int) -> bool:
-    """Turns a file in WAL mode back to a rollback journal where its file system shares no memory (`file_system`);
-    returns whether that one must be used there.
+    """Switches a file in WAL mode to a rollback journal where its file system shares no memory (`file_system`);
+    returns whether a rollback journal must be used.
 
-    SQLite uses no shared memory for a log that it reads under an exclusive lock, so that nothing is torn. Warns once
-    per process and mount. Raises BusyError while another process has the file open.
+    Under an exclusive lock, SQLite reads the log without shared memory, so that the switch is safe. Warns once per
+    process and mount. Raises BusyError while another process has the file open.
     """
     system = file_system_of(path)
     if system.shares_memory:
@@ -84,6 +84,7 @@ def leave_wal(path: Path, busy_timeout_ms: int) -> bool:
     if start_of(path, 20)[_FILE_VERSIONS] == b"\2\2":
         with closing(apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.set_busy_timeout(busy_timeout_ms)
+            # Exclusive first: SQLite then keeps the WAL index in its heap instead of shared memory.
             connection.pragma("locking_mode", "exclusive")
             connection.pragma("journal_mode", "delete")
     return True
@@ -97,13 +98,20 @@ def prepare(
     only_read: bool = False,
     rollback: bool = False,
 ) -> None:
-    """Makes a new file one of this kind and brings an old one up to date; writes nothing to a current one, nor to one
-    that may be `only_read`. The file is in WAL mode afterwards unless it must have a `rollback` journal.
+    """Initialises a new file as one of this kind and migrates an old one; an up-to-date file is not written to.
 
-    Raises E024 when the file belongs to another program, E020 when it is out of date and may only be read, and as
-    `migrations.migrate` does.
+    Args:
+        connection: An open connection to the file, without a transaction.
+        path: The file, for messages and for the copy made before migrating.
+        kind: The kind of database file that is expected.
+        only_read: Whether the file is read-only; nothing is written to it then.
+        rollback: Whether the file must keep a rollback journal; otherwise it is in WAL mode afterwards.
+
+    Raises:
+        SpeckitError: E024 when the file belongs to another program, E020 when it is out of date and read-only, and
+            the errors of `migrations.migrate`.
     """
-    # One transaction, or another process that makes the store meanwhile would show its tables without its identity.
+    # One read transaction: a store that another process creates meanwhile could show its tables without its id.
     connection.execute("BEGIN")
     identity = connection.pragma("application_id")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
@@ -123,8 +131,8 @@ def prepare(
 
 
 def _write_ahead(connection: apsw.Connection) -> None:
-    """Has the file keep a log from now on. SQLite refuses this at once to one of two that are at it, whatever its busy
-    timeout, which is kept to here."""
+    """Switches the file to WAL mode. If two connections try, SQLite refuses one at once, ignoring the busy timeout; so
+    the wait is done here."""
     last = time.monotonic() + connection.pragma("busy_timeout") / 1000
     while True:
         try:
@@ -138,7 +146,7 @@ def _write_ahead(connection: apsw.Connection) -> None:
 
 
 def _require_shadows(connection: apsw.Connection, path: Path) -> None:
-    """Raises E024 when a virtual table lost a table that it keeps its rows in: sqlite-vec ends the process then."""
+    """Raises E024 when a shadow table of a virtual table is missing: sqlite-vec would crash the process."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     wanted = {f"{table}_{part}" for table, parts in _SHADOWS.items() if table in names for part in parts}
     if missing := sorted(wanted - names):
@@ -146,11 +154,10 @@ def _require_shadows(connection: apsw.Connection, path: Path) -> None:
 
 
 def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
-    """A connection to a file that is there. One that may be `only_read` writes no file.
+    """Opens a connection to an existing file. An `only_read` connection writes no file.
 
-    SQLite makes a log and its index even to read. Where it cannot, and the file is `complete` without a log, the file
-    is read as one that nobody changes; a log appears when somebody does. Raises E020 for a log whose index is not
-    there.
+    SQLite creates a log and its index even for reading. Where it cannot, and the file is `complete` without a log, the
+    file is opened as immutable; a log appears when another process changes it. Raises E020 for a log without an index.
     """
     if not only_read:
         # without SQLITE_OPEN_CREATE: a file that was deleted meanwhile must not come back empty
@@ -166,7 +173,7 @@ def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
             connection.close()
             raise SpeckitError(
                 "E020",
-                f"{name} may only be read, and not all of it is in the file: a log lies beside it ({error})",
+                f"{name} may only be read, and not all of it is in the file: a log lies next to it ({error})",
                 hint="A process that was killed left it, or the store was copied while it was open.",
                 actions=("open the store once where it may be written to, such as a copy of it with its -wal",),
             ) from error
@@ -174,14 +181,14 @@ def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
 
 
 def harden(connection: apsw.Connection) -> None:
-    """Has a connection distrust the file: what is damaged or was made by others is refused, not followed."""
+    """Makes a connection distrust the file: damaged or foreign schema entries are refused, not executed."""
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.execute("PRAGMA cell_size_check = ON")
 
 
 def vector_extension() -> str:
-    """The loadable library of sqlite-vec, found without importing its package, which would import numpy."""
+    """Path of the loadable library of sqlite-vec, found without importing its package, which would import numpy."""
     package = importlib.util.find_spec("sqlite_vec")
     if package is None or package.origin is None:
         raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
@@ -189,6 +196,6 @@ def vector_extension() -> str:
 
 
 def declare_words(connection: apsw.Connection) -> None:
-    """Declares the views of the full-text table that tell its words, for this connection alone: nothing is written."""
+    """Declares `fts5vocab` tables over the full-text table, for this connection alone: nothing is written."""
     for name, kind in (("memory_words", "row"), ("memory_word_places", "instance")):
         connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab('main', 'memory_fts', '{kind}')")

@@ -1,1 +1,1 @@
-"""What is known of memories as plain values that name them by their keys, whatever store they go to (feature M14)."""
+"""Records of memories as plain values that refer to memories by key, for exchange between stores (feature M14)."""

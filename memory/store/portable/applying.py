@@ -1,4 +1,4 @@
-"""Writes what another store knew of memories into this one, inside one transaction (feature M14)."""
+"""Writes records of memories from another store into this one, inside one transaction (feature M14)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Key = str
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """A stored memory and what is to be known of it from now on. What its document `said` holds too, where the
-    document is as it was."""
+    """A stored memory and the record to be written for it. `said` tells whether the columns that follow from its
+    document are written too, since the document is unchanged."""
 
     memory: int
     key: str
@@ -35,21 +35,30 @@ class Arriving:
 
 @dataclass(slots=True)
 class Applied:
-    """`left_out` are rows that name a memory which is not here."""
+    """The result of `apply`: `left_out` is the number of rows that refer to a missing memory."""
 
     left_out: int = 0
 
 
 def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Sequence[Row]], root: str) -> Applied:
-    """Writes the records in the place of what the store knew of these memories, and the rows that belong to none,
-    beside those that are there; the sources among these become those of the `root`.
+    """Replaces the records of memories and adds rows that belong to no memory.
 
-    Raises E065 for values that no store has written; the transaction must be undone then.
+    Args:
+        txn: The transaction, which the caller must roll back on an error.
+        arriving: The memories with their new records.
+        loose: Rows that belong to no memory, by table.
+        root: Name of the root to which imported sources are assigned.
+
+    Returns:
+        The number of rows left out.
+
+    Raises:
+        SpeckitError: E065 for invalid values.
     """
     writing = _Writing(txn, root)
     try:
         for each in arriving:
-            writing.facts(each)  # which reads what the store knew of its promotion
+            writing.facts(each)  # before `clear`, since it reads the stored promotion
             writing.clear(each.memory)
         for table in PORTABLE:
             writing.rows_of(table, arriving)
@@ -57,7 +66,7 @@ def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Se
                 writing.loose(table, row)
         writing.attribute()
     except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, KeyError, OverflowError) as error:
-        raise SpeckitError("E065", f"{writing.at} holds what no store has written: {error}") from error
+        raise SpeckitError("E065", f"{writing.at} holds a value that no store has written: {error}") from error
     return writing.applied
 
 
@@ -74,7 +83,7 @@ class _Writing:
         self._declared: dict[int, Tier] = {}
 
     def clear(self, memory: int) -> None:
-        """Removes what the store knew of a memory; edges that others have to it stay."""
+        """Deletes the rows of a memory; edges from other memories to it stay."""
         for table in reversed(PORTABLE):
             if self._forms[table.name].owners:
                 self._connection.execute(
@@ -82,7 +91,7 @@ class _Writing:
                 )
 
     def facts(self, each: Arriving) -> None:
-        """Writes the columns of `memories`. A promotion holds for every text that may be promoted."""
+        """Writes the columns of `memories`. A promotion applies to any text whose declared tier can be promoted."""
         self.at = each.key
         connection, told = self._connection, each.record.memory
         names = [name for name in (*(SAID if each.said else ()), *LIVED) if name in told]
@@ -100,18 +109,19 @@ class _Writing:
             connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (tier, each.memory))
 
     def attribute(self) -> None:
-        """Has every promotion know the tier that it would go back to: that of the document that is here."""
+        """Records for every promotion the tier to which undoing it returns: that of the document in this store."""
         judgements.attribute(self._txn)
         for memory, tier in self._declared.items():
             judgements.declare(self._txn, memory, tier)
 
     def rows_of(self, table: Portable, arriving: Sequence[Arriving]) -> None:
-        """Writes the rows of one table; those that refer to one another in the order in which they were made."""
+        """Writes the rows of one table; rows that refer to one another in the order in which they were made."""
         waiting = [
             (each, place, row) for each in arriving for place, row in enumerate(each.record.rows.get(table.name, ()))
         ]
         if table.numbered:
             waiting.sort(key=lambda one: float(one[2][table.clock[0]]))
+        # numbers: new row ids by (memory, position). References among rows are filled in after all are inserted.
         numbers: dict[tuple[int, int], int] = {}
         for each, place, row in waiting:
             self.at = each.key
@@ -125,7 +135,7 @@ class _Writing:
                     self._connection.execute(f"UPDATE {table.name} SET {column} = ? WHERE id = ?", (other, number))
 
     def loose(self, table: Portable, row: Row) -> None:
-        """Writes a row that belongs to no memory, unless there is one of its key that is as late or later."""
+        """Writes a row that belongs to no memory, unless a row with its key is as late or later."""
         self.at = table.name
         owner = row.get(table.owner)
         if isinstance(owner, Mapping):
@@ -143,6 +153,7 @@ class _Writing:
     def _insert(self, table: Portable, row: Row, owner: int | None) -> bool:
         form = self._forms[table.name]
         known = set(form.columns) - table.without.keys() | ({"root"} if table.name == "source_paths" else set())
+        # Rows of such a table belong to an edge, which a record identifies by the columns EDGE.
         through_edge = table.owner != "" and not _is_memory(form, table.owner)
         if unknown := sorted(set(row) - known - (set(EDGE) if through_edge else set())):
             raise ValueError(f"{table.name} has no '{unknown[0]}'")
@@ -177,14 +188,14 @@ class _Writing:
         return value(self._connection, found, (source, target, row["relation"]))  # type: ignore[no-any-return]  # an id
 
     def _of_gone(self, told: Mapping[str, Any]) -> int:
-        """A number that no memory has or will have, the same for the same memory that is gone."""
+        """An id that no memory has or will have, the same for each deleted memory."""
         number = int(told[GONE])
         if number not in self._gone:
             self._gone[number] = draw(self._connection, 1)[0]
         return self._gone[number]
 
     def _is_there(self, table: Portable, row: Row) -> bool:
-        """Whether there is such a row of a memory that is gone: an import that is repeated adds none."""
+        """Whether an equal row of a deleted memory exists, so that a repeated import does not add another."""
         values = {name: told for name, told in row.items() if name != table.owner}
         equal = " AND ".join(f'"{name}" IS ?' for name in values)
         sql = f"SELECT 1 FROM {table.name} WHERE {equal} AND {table.owner} NOT IN (SELECT id FROM {MEMORIES})"

@@ -1,6 +1,6 @@
-"""Reads what is known of memories as records that name others by their keys (feature M14).
+"""Reads memories as records that refer to other memories by key (feature M14).
 
-Two stores that know the same of a memory have equal records, whatever numbers they use.
+Records are independent of row ids: two stores with the same facts about a memory have equal records.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from speckit_memory.memory.store.tables.memories.absences import PRESENT
 Value = str | int | float | None
 Row = dict[str, Any]
 GONE = "gone"
-"""Stands, with a number, for a memory that is not there any more and of which rows still tell."""
+"""Key of a reference, by number, to a deleted memory that still has rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a store knows of one memory beside its text: columns of `memories`, and rows by table."""
+    """A memory without its text: columns of `memories`, and rows by table."""
 
     memory: Row
     rows: dict[str, list[Row]] = field(default_factory=dict)
 
     def lived(self) -> tuple[object, ...]:
-        """What was learned of it; equal for records between which there is nothing to choose."""
+        """The facts learned from use; equal for records between which an import need not choose."""
         return ({name: self.memory.get(name) for name in LIVED}, self.rows)
 
     def clock(self) -> tuple[float, ...]:
-        """Greater for the record in which something was learned later: by acts of somebody, then by the count of
-        judgements, the last review, and uses."""
+        """A sort key, greater for the record with later facts: by the time of the last act, then by the number of
+        judgements, the last review and the number of uses."""
         acts = [
             float(row[column] or 0)
             for table in PORTABLE
@@ -50,7 +50,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Those of memories by key, in the order of their ids, and rows by table that belong to no memory there is."""
+    """Records of memories by key, in the order of ids, and rows by table that belong to no existing memory."""
 
     memories: dict[str, Record]
     loose: dict[str, list[Row]]
@@ -64,10 +64,17 @@ def read(
     digests: Mapping[str, str] | None = None,
     root: str | None = None,
 ) -> Records:
-    """The records of the memories whose folder lies `inside`, absent ones left out, or of those with `only` these ids.
+    """Reads the records of memories.
 
-    Hashes of contents are given as `digests` says. With the name of a `root`, what belongs to no memory comes too, as
-    far as it lies inside. The connection should see one state.
+    Args:
+        connection: A connection in a read transaction.
+        inside: Whether the memories of a folder are included; absent memories are not.
+        only: Ids of the memories to read, absent ones included; None for all.
+        digests: Replacements of content hashes.
+        root: Name of a root, for which rows that belong to no memory are read too if they lie inside; None for none.
+
+    Returns:
+        The records.
     """
     columns = (*SAID, *LIVED)
     chosen = None if only is None else integers(sorted(only))
@@ -88,6 +95,7 @@ def read(
     for table in PORTABLE:
         others: list[Row] = []
         for owner, mine in reading.of(table, shapes[table.name], root):
+            # A row of a memory that exists but was not chosen belongs to neither part.
             if owner in found:
                 found[owner].rows.setdefault(table.name, []).extend(mine)
             elif whole and owner not in keys:
@@ -106,7 +114,7 @@ class _Reading:
         self._edges: dict[int, tuple[int, Row]] = {}
 
     def of(self, table: Portable, form: Form, root: str | None) -> Iterator[tuple[int, list[Row]]]:
-        """The rows of a table, by the number of the memory that they belong to; 0 for none."""
+        """Yields the rows of a table by the id of their memory; 0 for none."""
         grouped: defaultdict[int, list[tuple[Any, Row]]] = defaultdict(list)
         references = {each.column: each.parent for each in form.references}
         order = form.own or ", ".join(map(_quoted, form.columns))
@@ -129,6 +137,7 @@ class _Reading:
             if references.get(table.owner) == EDGES:
                 owner, edge = self._edges[owner]
                 row = {name: edge[name] for name in EDGE} | {k: v for k, v in row.items() if k != table.owner}
+            # `PORTABLE` lists edges before the tables that refer to them.
             if table.name == EDGES:
                 self._edges[raw[form.own]] = (owner, row)
             grouped[owner].append((raw.get(form.own), row))
@@ -141,8 +150,8 @@ class _Reading:
 
 
 def _arranged(found: list[tuple[Any, Row]], table: Portable) -> list[Row]:
-    """Rows in an order that no number of theirs decides, but for those that follow from one another, and those that
-    refer to one another by their places."""
+    """Rows sorted by content, so that their order does not depend on ids. Rows of an `ordered` table keep their order;
+    rows that refer to one another do so by position."""
     if table.ordered:
         return [row for _, row in found]
     if not table.numbered:
@@ -152,7 +161,7 @@ def _arranged(found: list[tuple[Any, Row]], table: Portable) -> list[Row]:
 
 
 def _lies(row: Row, inside: Callable[[str], bool]) -> bool:
-    """Whether a row that belongs to no memory lies inside: by the folder or path that it names, if it names one."""
+    """Whether a row that belongs to no memory lies inside, by its folder or path if it has one."""
     return inside(str(row.get("folder", row.get("path", ""))))
 
 

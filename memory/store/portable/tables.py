@@ -1,7 +1,7 @@
-"""What of a store is exported: each table and each column is named here once, and a test refuses one that is not.
+"""The exported tables and columns of a store. Each table and column is listed here; a test finds those that are not.
 
-The tables are those that checkpoints keep. What follows from the text of a document is made anew of the text, so that
-a person may edit it; everything else is taken along.
+The tables are those that checkpoints keep. Rows that follow from the text of a document are not exported but made again
+from the text, so that a person may edit it; everything else is exported.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Portable:
-    """A table whose rows are exported. `owner` is the column that says to which memory a row belongs, "" for none.
+    """A table whose rows are exported. `owner` is the column with the memory of a row, "" for none.
 
-    `without` are columns that are left out, and why; `digests` hold hashes of contents; `numbered` columns hold the id
-    of a row of the same table and memory; `clock` are columns of times at which something was learned, and `later`
-    those by which, of two rows of one key, the later one is known. Rows whose column has the value that `no_act` says
-    are no act of anybody, and their times do not count. Rows of an `ordered` table keep the order in which they were
-    made. Only rows for which `where` holds are exported.
+    `without` maps omitted columns to the reason; `digests` columns hold content hashes; `numbered` columns hold the id
+    of another row of the same table and memory; `clock` columns hold times at which something was learned; `later`
+    columns decide which of two rows with one key is the later one. `no_act` is a column and a value that mark rows
+    without a deliberate act, whose times do not count. Rows of an `ordered` table keep their order. Only rows matching
+    `where` are exported.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Portable:
     where: str = "1"
 
 
-_NUMBER = {"id": "rows are numbered anew, in the same order"}
+_NUMBER = {"id": "rows are renumbered in the same order"}
 
 PORTABLE = (
     Portable("triggers", "memory_id", clock=("created_at",), where="source = 'learned'"),
@@ -64,24 +64,24 @@ PORTABLE = (
     Portable("unlearned", "memory_id", clock=("unlearned_at",)),
     Portable("session_state", later=("last_event",)),
     Portable("task_records", later=("completed_at", "began_at")),
-    Portable("source_paths", without={"root": "a place of this machine; sources go to the workspace that imports"}),
+    Portable("source_paths", without={"root": "a path on this machine; sources go to the importing workspace"}),
 )
-"""In the order in which they are written: what is referred to before what refers to it."""
+"""In the order of writing: referenced tables before referring ones."""
 
 EDGES = "causal_edges"
 EDGE = ("target_id", "relation")
-"""What tells the edges of a memory apart, and so what the row of another table means that refers to one."""
+"""Columns that identify an edge of a memory, also in rows of other tables that refer to it."""
 
 OF_THE_TEXT = {
-    "texts": "the words of a document, made of its text",
-    "token_counts": "how many words a text has, counted anew",
-    "chunks": "passages, cut anew",
+    "texts": "the words of a document, derived from its text",
+    "token_counts": "token counts of texts, counted again",
+    "chunks": "passages, split again",
     "chunk_tokens": "tokens of passages, made with their vectors",
-    "declared_links": "what a document declares; the edges made of it are exported",
-    "absences": "which files are not there; their memories are not exported",
-    "restorations": "which files say something else here; the text of the file is exported",
+    "declared_links": "links that documents declare; the edges made from them are exported",
+    "absences": "missing files; their memories are not exported",
+    "restorations": "files that differ from their memories here; the text of the file is exported",
 }
-"""Tables that checkpoints keep and exports do not, and why. Of `triggers` those that documents declare likewise."""
+"""Tables that checkpoints keep and exports omit, with the reason. Declared `triggers` are omitted likewise."""
 
 SAID = (
     "title",
@@ -96,8 +96,7 @@ SAID = (
     "updated_at",
     "mtime_ns",
 )
-"""Columns of `memories` that follow from a document or its file: they hold for a memory that is made, unless somebody
-has edited its text."""
+"""Columns of `memories` that follow from a document or its file. They are imported unless the text was edited."""
 LIVED = (
     "expires_at",
     "last_accessed",
@@ -109,16 +108,16 @@ LIVED = (
     "confidence",
     "validation_count",
 )
-"""Columns of `memories` that its life has changed."""
+"""Columns of `memories` that use and judgements change."""
 MADE = {
-    "id": "another store has numbers of its own; memories keep their order",
-    "key": "named beside the record",
-    "content_hash": "of the text, which is exported",
-    "fingerprint": "a digest of what is made of the text",
-    "characters": "counted anew",
-    "chunk_count": "passages are cut anew",
-    "ctime_ns": "of the file on this machine",
-    "embedding_status": "vectors are made anew",
-    "interference": "counted anew: how many alike there are where it goes",
+    "id": "each store numbers its memories; their order is kept",
+    "key": "exported as the key of the record",
+    "content_hash": "hash of the text, which is exported",
+    "fingerprint": "digest of what is derived from the text",
+    "characters": "counted again",
+    "chunk_count": "passages are split again",
+    "ctime_ns": "time of the file on this machine",
+    "embedding_status": "vectors are made again",
+    "interference": "near duplicates, counted again in the importing store",
 }
-"""Columns of `memories` that are not exported, and why."""
+"""Columns of `memories` that are not exported, with the reason."""

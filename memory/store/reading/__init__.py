@@ -1,1 +1,1 @@
-"""Rows as they are shown, loaded in bulk, or walked along the causal graph."""
+"""Reading rows for display, in bulk, or by walks along the causal graph."""

@@ -1,4 +1,4 @@
-"""What documents are compared with when they are saved: the vectors of live memories (feature M6)."""
+"""The vectors of live memories, with which documents are compared when they are saved (feature M6)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _VECTORS = (
 
 
 class LivePassages(NamedTuple):
-    """A memory that still holds: not deprecated, not expired, not superseded."""
+    """A live memory: not deprecated, not expired, not superseded."""
 
     id: int
     key: str
 
 
 def memories_of(connection: apsw.Connection, chunks: Ids) -> dict[int, int]:
-    """The memory of each of these chunks; none for a chunk that a damaged index of vectors names and no memory has."""
+    """Memory ids by chunk id. Chunks that only a damaged vector index names are left out."""
     return dict(
         rows(
             connection,
@@ -46,15 +46,15 @@ def memories_of(connection: apsw.Connection, chunks: Ids) -> dict[int, int]:
 
 
 def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[LivePassages]:
-    """Those of the memories that hold at `now` (epoch seconds), in the order given."""
+    """The memories among `ids` that are live at `now` (epoch seconds), in the order given."""
     found = {memory: LivePassages(memory, key) for memory, key in rows(connection, _LIVE, (integers(ids), now))}
     return [found[memory] for memory in ids if memory in found]
 
 
 def equal_contents(connection: apsw.Connection, now: float) -> list[tuple[str, ...]]:
-    """Groups of files whose memories hold the same content at `now` (epoch seconds) and are all live, by first key.
+    """Groups of keys of files with equal content that are all live at `now` (epoch seconds), by first key.
 
-    A copy that was put away, deprecated or superseded takes no place from the other.
+    An archived, deprecated or superseded copy is not counted: searches do not return it next to the other.
     """
     groups: dict[str, list[str]] = {}
     for digest, key in rows(connection, _EQUAL, (1, now)):
@@ -63,7 +63,7 @@ def equal_contents(connection: apsw.Connection, now: float) -> list[tuple[str, .
 
 
 def vectors_of(connection: apsw.Connection, memory_id: int, most: int) -> Vectors:
-    """The vectors of a memory's passages in document order, at most so many: shape (n, dimensions), (0, 0) without."""
+    """Vectors of a memory's first `most` passages in document order: shape (n, dimensions); (0, 0) if it has none."""
     if not dimensions(connection):
         return np.empty((0, 0), np.float32)
     found = [np.frombuffer(blob, np.float32) for (blob,) in rows(connection, _VECTORS, (memory_id, most))]

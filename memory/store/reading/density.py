@@ -1,7 +1,7 @@
-"""How densely memories are connected (feature M9).
+"""Density of the causal graph (feature M9).
 
-The catalogue divides edges by the memories that have one. That ratio is never below 1/2, as every edge has two ends, so
-that no store could be called sparse: here all memories count.
+The feature catalogue divides the number of edges by the memories that have one. That ratio is never below 1/2, as every
+edge has two ends, so no store could be called sparse. Here the divisor is the number of all memories.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 Band = Literal["empty", "sparse", "moderate", "dense"]
 
 MODERATE, DENSE = 0.5, 1.0
-"""Edges per memory from which on a graph is of these bands."""
+"""Lower bounds of the bands `moderate` and `dense`, in edges per memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How many `edges` there are between `memories`, of which `connected` have one."""
+    """The numbers of edges, of all memories, and of `connected` memories, which have at least one edge."""
 
     edges: int
     memories: int
@@ -30,12 +30,12 @@ class Density:
 
     @property
     def edges_per_memory(self) -> float:
-        """0 in a store without memories."""
+        """Mean number of edges per memory; 0 in a store without memories."""
         return self.edges / self.memories if self.memories else 0.0
 
     @property
     def band(self) -> Band:
-        """`dense` from 1 edge per memory on, `moderate` from 0.5 on, `sparse` below, `empty` without edges."""
+        """`dense` from 1 edge per memory, `moderate` from 0.5, `sparse` below, `empty` without edges."""
         if not self.edges:
             return "empty"
         if self.edges >= DENSE * self.memories:
@@ -44,16 +44,16 @@ class Density:
 
     @property
     def next_band(self) -> Band | None:
-        """The first band that more edges lead to; None in the last one, and in a store without memories."""
+        """The band reached next by adding edges; None in the last band and in a store without memories."""
         if self.band == "dense" or not self.memories:
             return None
         if self.band == "empty":
-            return Density(1, self.memories, 2).band  # of few memories, the first edge leads further than to sparse
+            return Density(1, self.memories, 2).band  # with few memories, one edge is enough for more than sparse
         return "moderate" if self.band == "sparse" else "dense"
 
     @property
     def missing(self) -> int:
-        """So many edges lead to the next band; 0 in the last one."""
+        """Number of edges missing to the next band; 0 in the last one."""
         if self.next_band is None:
             return 0
         if self.band == "empty":
@@ -62,7 +62,7 @@ class Density:
 
 
 def density(connection: apsw.Connection) -> Density:
-    """How dense the graph is now."""
+    """The present density of the graph."""
     [(edges, memories, connected)] = rows(
         connection,
         "SELECT (SELECT count(*) FROM causal_edges), (SELECT count(*) FROM memories), "
@@ -80,7 +80,7 @@ def told(found: Density) -> str:
 
 
 def as_fields(found: Density) -> dict[str, str | int | float | None]:
-    """The same for programs."""
+    """The density as named fields, for JSON."""
     return {
         "edges_per_memory": round(found.edges_per_memory, 4),
         "band": found.band,

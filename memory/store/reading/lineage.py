@@ -1,8 +1,8 @@
-"""Why something was decided, and what came of it: the links around a memory, from hop to hop (feature M8).
+"""The lineage of a memory: the links around it, hop by hop, which show reasons and consequences (feature M8).
 
-One recursive query walks the graph. What it follows is chosen within the walk: a link of another relation, or against
-the direction, leads nowhere, and so hides what lies behind it. The walk yields distinct (memory, distance) pairs, so
-that circles end at the limit of hops, and stops after `MOST_STEPS` of them.
+One recursive query walks the graph. Links are filtered within the walk: a link of another relation, or against the
+direction, is not followed, so that memories behind it are not reached. The walk yields distinct (memory, distance)
+pairs, so that cycles end at the limit of hops, and stops after `MOST_STEPS` pairs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from speckit_memory.memory.store.records import Relation
 Direction = Literal["outgoing", "incoming", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("outgoing", "incoming", "both")
 MOST_STEPS = 20_000
-"""Pairs of memory and distance that a walk looks at; the nearest come first."""
+"""Maximum number of (memory, distance) pairs per walk, nearest first."""
 MOST_LINKS = 500
-"""Links that are told; the nearest come first."""
+"""Maximum number of links returned, nearest first."""
 
-# {out} and {into} say whether links are followed from their source, from their target. A step is twice the hop, and one
-# more where the link was followed from its target: of two ways to the same link the shorter one is told.
+# {out} and {into} are 1 where links are followed from their source and from their target. step = 2 * hop, plus 1 where
+# the link was followed from its target: min(step) keeps the shortest way to each link and its direction.
 _WALK = """
 WITH RECURSIVE
 reach (id, hop) AS (
@@ -56,7 +56,7 @@ ORDER BY hop, e.strength DESC, e.id LIMIT :links
 
 
 class Step(NamedTuple):
-    """A link that a walk passed: `direction` is "outgoing" where it led from source to target, `hop` from 1 on."""
+    """A link on a walk. `direction` is "outgoing" if it was followed from source to target; `hop` counts from 1."""
 
     edge: int
     source_id: int
@@ -74,7 +74,7 @@ class Step(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The links that were passed, nearest and strongest first, and whether there are more than are told."""
+    """The links on a walk, nearest and strongest first, and whether the result was cut at a limit."""
 
     steps: tuple[Step, ...]
     cut: bool
@@ -83,9 +83,20 @@ class Walk(NamedTuple):
 def walk(
     connection: apsw.Connection, memory_id: int, direction: Direction, hops: int, relations: Sequence[str]
 ) -> Walk:
-    """The links within `hops` of a memory, each once; no `relations` means all six.
+    """Walks the causal graph from a memory.
 
-    Raises E030 for a direction or a relation that there is not, and E032 unless 1 <= hops <= 10.
+    Args:
+        connection: A connection to the store.
+        memory_id: The memory where the walk starts.
+        direction: "outgoing", "incoming" or "both".
+        hops: Largest distance of a link, 1 to 10.
+        relations: Names of the relations to follow; all six when empty.
+
+    Returns:
+        Each link within reach once, at most `MOST_LINKS`.
+
+    Raises:
+        SpeckitError: E030 for an unknown direction or relation, E032 for hops out of range.
     """
     chosen = _checked(direction, hops, relations)
     found = rows(
@@ -100,6 +111,7 @@ def walk(
         },
     )
     steps = tuple(Step._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
+    # row[13] is the number of pairs visited, the same in every row
     return Walk(steps, len(found) > MOST_LINKS or any(row[13] >= MOST_STEPS for row in found[:1]))
 
 

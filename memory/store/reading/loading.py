@@ -1,7 +1,7 @@
-"""Reading many rows at once, for building an in-memory model: one SELECT each, in the order of ids.
+"""Bulk reads for building an in-memory model: one SELECT each, ordered by id.
 
-`ids` restricts each to these memories; None loads all. The iterators read while they are consumed: do that inside one
-`Database.snapshot_read`, to see a single state.
+`ids` restricts each read to these memories; None loads all. The iterators read while they are consumed: consume them
+inside one `Database.snapshot_read`, so that all rows come from one snapshot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def load_chunks(
 ) -> Iterator[tuple[int, int, int, str]]:
     """(chunk id, memory id, ordinal, tokens joined by blanks), by memory and ordinal.
 
-    The tokens of a memory's body are those of its chunks, in order.
+    The tokens of a memory's body are the tokens of its chunks in this order.
     """
     return _select(
         connection, "SELECT id, memory_id, ordinal, tokens FROM chunks", "memory_id", ids, "memory_id, ordinal"
@@ -38,7 +38,7 @@ def load_chunks(
 
 def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:
     """Chunk ids ascending and the memory of each, without their texts."""
-    # In this order an index has both columns, and the long rows of the table stay unread.
+    # In this order a covering index serves the query, and the long rows of the table stay unread.
     found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal").fetchall()
     pairs = np.array(found, np.int64).reshape(-1, 2)
     pairs = pairs[np.argsort(pairs[:, 0])]
@@ -72,7 +72,7 @@ def load_triggers(
 
 
 def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Vectors]:
-    """Ids of the chunks that have a vector, ascending, and their unit vectors as rows."""
+    """Ids of the chunks that have a vector, ascending, and their unit vectors: shapes (n,) and (n, dimensions)."""
     size = vectors.dimensions(connection)
     if not size:
         return np.empty(0, np.int64), np.empty((0, 0), np.float32)
@@ -89,11 +89,11 @@ def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = 
 
 
 def load_vectors_of_chunks(connection: apsw.Connection, chunks: Ids) -> tuple[Ids, Vectors]:
-    """Which of these chunks have a vector, ascending, and their unit vectors as rows."""
+    """As `load_vectors`, for these chunks."""
     size = vectors.dimensions(connection)
     if not size:
         return np.empty(0, np.int64), np.empty((0, 0), np.float32)
-    # In this order each vector is looked up by its id; otherwise sqlite-vec would read all of them.
+    # CROSS JOIN fixes the order: each vector is looked up by its id; otherwise sqlite-vec would read all of them.
     found = rows(
         connection,
         "SELECT v.rowid, v.embedding FROM carray(?) AS wanted CROSS JOIN chunk_vectors AS v ON v.rowid = wanted.value",
@@ -103,6 +103,7 @@ def load_vectors_of_chunks(connection: apsw.Connection, chunks: Ids) -> tuple[Id
 
 
 def _as_matrix(found: Sequence[tuple[int, bytes]], size: int) -> tuple[Ids, Vectors]:
+    # matrix: (n, size) float32; joining into a bytearray makes it writable without another copy
     matrix = np.frombuffer(bytearray().join(row[1] for row in found), np.float32).reshape(len(found), size)
     return np.array([row[0] for row in found], np.int64), matrix
 

@@ -1,4 +1,4 @@
-"""Which of certain memories other documents point at: by a declared link, or by naming their key."""
+"""Finds the memories that other documents refer to, by a declared link or by their key."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _BODY = "SELECT memory_id, body FROM texts WHERE memory_id IN (SELECT value FROM
 
 
 def written_since(connection: apsw.Connection, change: int, most: int) -> list[int]:
-    """The memories that were put after the change of this number, `most` of them."""
+    """Ids of up to `most` memories written after the change with this number, ascending."""
     return [memory for (memory,) in rows(connection, _WRITTEN, (change, most))]
 
 
 def linked_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
-    """Those of the memories that one of the documents declares a link to; a mere mention is none."""
+    """The memories among `memories` to which one of the documents declares a link; mentions in text do not count."""
     return [memory for (memory,) in rows(connection, _LINKED, (integers(documents), integers(sorted(memories))))]
 
 
 def cited_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
-    """Those of the memories whose whole key stands in the text of one of the documents, other than their own."""
+    """The memories among `memories` whose whole key occurs in the text of one of the documents except their own."""
     named = rows(connection, _KEYS, (integers(sorted(memories)),))
     bodies = rows(connection, _BODY, (integers(documents),))
     return [
@@ -42,5 +42,6 @@ def cited_by(connection: apsw.Connection, documents: Sequence[int], memories: It
 
 
 def _stands_alone(key: str, body: str) -> bool:
-    """Whether the key is more than the end or the beginning of another path."""
+    """Whether the key occurs by itself and not as part of a longer path."""
+    # "./a.md", "../a.md" and "/a.md" name a.md; "x/a.md" and "a.md.bak" do not. A full stop may follow.
     return re.search(rf"(?<![\w/.-])(?:\.{{0,2}}/)*{re.escape(key)}(?![\w/-]|\.\w)", body) is not None

@@ -1,4 +1,4 @@
-"""Reading memories as tools show them. Nothing here writes."""
+"""Reads memories in the form that tools show. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ from speckit_memory.pipeline.ports import Ids, MemoryName, Passage
 
 
 def _known(column: str) -> str:
-    """A stored time, NULL where nobody knows it; older versions have stored times that no document has."""
+    """SQL for a stored time, NULL where it is unknown or out of range, as older versions may have stored it."""
     return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
 
 
 DAY = 86_400
 EARLIEST_ZONE, LATEST_ZONE = 14 * 3_600, 12 * 3_600
-"""By so much a day begins earlier, and ends later, somewhere on earth than in UTC."""
+"""Seconds by which a calendar day begins earlier, and ends later, in the outermost time zones than in UTC."""
+# A created_at at midnight UTC is a date without a time.
 CREATED = (
     f"iif({_known('created_at')} = CAST(created_at / {DAY} AS INTEGER) * {DAY} AND updated_at BETWEEN "
     f"created_at - {EARLIEST_ZONE} AND created_at + {DAY + LATEST_ZONE}, updated_at, {_known('created_at')})"
 )
-"""When a memory was made, as exactly as is known: for a day without a time, the change of the file on that day."""
+"""SQL for a memory's time of creation. For a date without a time, the file's last change if it was on that day."""
 LARGEST_ID = 2**63 - 1
-"""SQLite has no larger number."""
+"""The largest integer of SQLite."""
 SORTS = {
     "updated_at": f"{_known('updated_at')} DESC",
     "created_at": f"{CREATED} DESC",
@@ -47,7 +48,7 @@ SORTS = {
     "title": "title",
     "key": "key",
 }
-"""Accepted orders of `list_memories`; equal ones follow by id."""
+"""Accepted orders of `list_memories`; ties are ordered by id."""
 
 _MEMORY = (
     "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
@@ -70,16 +71,16 @@ _FACTS: tuple[type | UnionType, ...] = (
     int,
     int,
 )
-"""Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
+"""Types of the columns of `_MEMORY` from `context_type` on, since a damaged file may hold any."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 
 
 class KnownFile(NamedTuple):
-    """What the store knows of a file; `mtime_ns` is None when its document did not come from a file.
+    """The store's record of a file; `mtime_ns` is None when its document did not come from a file.
 
-    `ctime_ns` is when its state changed last as the last index run saw it, None where none has; `absent` says that it
-    was not there. `restored` is the hash of its content where a checkpoint has put something else into the store, ""
-    where it brought the memory back without a file, and None otherwise; `content_hash` is that of the file then.
+    `ctime_ns` is the file's ctime at the last index run, None if there was none; `absent` says that the file was
+    missing. `restored` is the hash of the file's content if a checkpoint restored other content, "" if it restored the
+    memory without a file, and None otherwise. `content_hash` is that of the file if `restored` is not empty.
     """
 
     id: int
@@ -92,7 +93,7 @@ class KnownFile(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a memory is, when it changed last (None where nobody knows), and whether it was put away."""
+    """A memory's folder, its last change (None where unknown), and whether it is archived."""
 
     id: int
     folder: str
@@ -102,11 +103,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """How much a store holds. `absent` memories, whose files are not there, are neither among `memories` nor counted by
-    tier or folder. `oldest` and `newest` are times of creation, None where none is known.
+    """Counts of a store. `absent` memories, whose files are missing, are not counted in `memories`, by tier or by
+    folder. `oldest` and `newest` are times of creation, None where none is known.
 
-    `pending_links` counts declared links, but for mentions, that no edge stands for; `dimensions` is 0 and
-    `embedding_model` empty before the first vector.
+    `pending_links` counts declared links (without mentions) that have no edge; `dimensions` is 0 and `embedding_model`
+    empty before the first vector.
     """
 
     memories: int
@@ -127,11 +128,12 @@ class StoreStatistics:
 
 
 def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
-    """The memory with this id or key, whose letters with marks may be written in either normal form. Raises E080."""
-    if isinstance(name, int) and abs(name) > LARGEST_ID:  # which may be too long to be told
+    """The memory with this id or key; a key may be in Unicode NFC or NFD. Raises E080."""
+    if isinstance(name, int) and abs(name) > LARGEST_ID:  # the number may be too long to print
         raise SpeckitError("E080", "there is no memory with an id beyond 64 bits")
     found = _memories(connection, f"{_MEMORY} WHERE {'id' if isinstance(name, int) else 'key'} = ?", (name,))
     if not found and isinstance(name, str) and not name.isascii():
+        # Some file systems decompose the letters of names, and keys are paths.
         spelled = (normalize("NFC", name), normalize("NFD", name))
         found = _memories(connection, f"{_MEMORY} WHERE key IN (?, ?) ORDER BY key LIMIT 1", spelled)
     if not found:
@@ -142,13 +144,23 @@ def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
 def list_memories(
     connection: apsw.Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
 ) -> tuple[list[MemoryRecord], int]:
-    """One page of the memories of a folder and its sub-folders (all when empty), and how many there are altogether,
-    absent ones left out.
+    """One page of the memories of a folder, without absent ones.
 
-    Raises E030 for an order that is not in `SORTS`, E032 for a negative limit or offset.
+    Args:
+        connection: A connection to the store.
+        folder: The folder, subfolders included; all memories when empty.
+        sort: A key of `SORTS`.
+        limit: Number of memories per page, at least 0.
+        offset: Number of memories to skip, at least 0.
+
+    Returns:
+        The page, and the total number of memories.
+
+    Raises:
+        SpeckitError: E030 for an unknown order, E032 for a negative limit or offset.
     """
     if sort not in SORTS:
-        raise SpeckitError("E030", f"there is no order '{sort}'", hint=nearest(sort, SORTS))
+        raise SpeckitError("E030", f"there is no sort order '{sort}'", hint=nearest(sort, SORTS))
     if limit < 0 or offset < 0:
         raise SpeckitError("E032", f"limit {limit} and offset {offset} must not be negative")
     condition, bindings = _below("folder", folder)
@@ -159,12 +171,12 @@ def list_memories(
 
 
 def keys(connection: apsw.Connection) -> list[str]:
-    """The keys of all memories but the absent ones, in order."""
+    """The keys of all memories except absent ones, in order."""
     return [key for (key,) in rows(connection, f"SELECT key FROM memories WHERE {PRESENT} ORDER BY key")]
 
 
 def places(connection: apsw.Connection) -> list[Place]:
-    """Where all memories but the absent ones are, by id."""
+    """The places of all memories except absent ones, by id."""
     away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
     found = rows(
         connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id"
@@ -173,7 +185,7 @@ def places(connection: apsw.Connection) -> list[Place]:
 
 
 def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...]]:
-    """The keys of memories that hold the same in more than one folder, those of each content in order."""
+    """Groups of keys of memories with equal content in more than one folder, each group in order."""
     several = (
         f"SELECT content_hash FROM memories WHERE {PRESENT} GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
     )
@@ -188,15 +200,16 @@ def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...
 
 
 def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
-    """The passages with these ids of chunks or memories, in the order asked; unknown ids are left out.
+    """The passages with these chunk or memory ids, in the order given; unknown ids are left out.
 
-    A memory of several chunks answers with its first.
+    The id of a memory with several chunks yields its first passage.
     """
     chosen = integers(ids)
     by_id = {
         passage.id: passage
         for passage in _passages(connection, f"{_PASSAGE} WHERE id IN (SELECT value FROM carray(?))", (chosen,))
     }
+    # A single passage has its memory's id; what is missing are memories of several passages, or unknown ids.
     missing = [passage_id for passage_id in ids if passage_id not in by_id]
     if missing:
         first = f"{_PASSAGE} WHERE ordinal = 0 AND memory_id IN (SELECT value FROM carray(?))"
@@ -205,21 +218,21 @@ def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
 
 
 def passages_of(connection: apsw.Connection, memory_id: int, limit: int = -1) -> list[Passage]:
-    """The passages of a memory in document order, the first `limit` or all (-1); none for an unknown id."""
+    """The first `limit` passages (-1: all) of a memory in document order; none for an unknown id."""
     return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal LIMIT ?", (memory_id, limit))
 
 
 def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Passage]:
-    """The passages that lie in a section of one of these names, by id.
+    """Candidate passages for the ANCHOR sections with these names, by id.
 
-    A short memory is one passage that lies in no section and may hold several: those whose text speaks of such a
-    section are among the passages, and what exactly they hold is left to whoever reads their tags.
+    They are the passages inside such a section, and passages outside any section whose text mentions one: a short
+    memory is a single passage that may hold several sections. The caller parses the tags to decide.
     """
     if not sections:
         return []
     marks = ", ".join("?" * len(sections))
     spoken_of = " OR ".join(["text LIKE '%anchor%' || ? || '%'"] * len(sections))
-    # the words of a tag stand in a row in the whole text, and of few memories all passages have to be read
+    # The phrase "anchor NAME" preselects memories by full text, so that LIKE scans the passages of few memories only.
     tags = " OR ".join(surface.quoted(f"anchor {section}") for section in sections)
     tagged = "memory_id IN (SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?)"
     chosen = f"{_PASSAGE} WHERE {tagged} AND (anchor IN ({marks}) OR (anchor = '' AND ({spoken_of}))) ORDER BY id"
@@ -227,9 +240,9 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
 
 
 def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories: Ids) -> list[Passage]:
-    """The passages of these memories that may begin a section with a heading of these slugs, by id.
+    """Candidate passages of these memories for sections whose headings have these slugs, by id.
 
-    What exactly the passages hold is left to whoever reads their headings.
+    The caller parses the headings to decide.
     """
     if not slugs or not len(memories):
         return []
@@ -240,15 +253,15 @@ def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories:
 
 
 def names_like(connection: apsw.Connection, patterns: Sequence[str]) -> list[MemoryName]:
-    """What those memories are called of which the key, the title or the front matter that nothing interprets holds one
-    of these patterns of LIKE, by id."""
+    """Names of the memories whose key, title or uninterpreted front matter matches one of these LIKE patterns, by
+    id."""
     said = " OR ".join(f"{column} LIKE ?" for column in ("key", "title", "extra") for _ in patterns) or "0"
     sql = f"SELECT id, key, title, extra FROM memories JOIN texts ON memory_id = id WHERE {said} ORDER BY id"
     return [MemoryName(*row) for row in rows(connection, sql, (*patterns, *patterns, *patterns))]
 
 
 def used_since(connection: apsw.Connection, since: float) -> list[int]:
-    """The memories that were of use after a time (epoch seconds), ascending."""
+    """Ids of the memories last accessed after a time (epoch seconds), ascending."""
     return [
         memory
         for (memory,) in rows(connection, "SELECT id FROM memories WHERE last_accessed > ? ORDER BY id", (since,))
@@ -264,7 +277,7 @@ def body(connection: apsw.Connection, memory_id: int) -> str:
 
 
 def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
-    """What is stored under the keys of this folder (all when empty), or under exactly this key."""
+    """The stored files by key, for the keys below this folder (all when empty) and for exactly this key."""
     condition, bindings = _below("key", folder_prefix)
     columns = (
         "key, id, mtime_ns, coalesce(nullif(r.file_hash, ''), content_hash), embedding_status, ctime_ns, "
@@ -279,7 +292,7 @@ def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[st
 
 
 def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
-    """(chunk id, memory id) of passages that wait for their vector, by memory and position."""
+    """(chunk id, memory id) of up to `limit` passages that wait for a vector, by memory and position."""
     return rows(
         connection,
         "SELECT c.id, c.memory_id FROM memories m JOIN chunks c ON c.memory_id = m.id "
@@ -301,6 +314,7 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         edges=count("SELECT count(*) FROM causal_edges"),
         triggers=count("SELECT count(*) FROM triggers"),
         pending_embeddings=count("SELECT count(*) FROM memories WHERE embedding_status = 'pending'"),
+        # An edge of a reverse link starts at the link's target.
         pending_links=count(
             f"SELECT count(*) FROM declared_links d WHERE evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM "
             "causal_edges e WHERE e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
@@ -339,7 +353,7 @@ def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
     memories = []
     for memory_id, key, title, folder, tier, *facts in found:
         if not all(map(isinstance, facts, _FACTS)):
-            raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row holds other kinds of values")
+            raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row has values of other types")
         others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
         memories.append(MemoryRecord(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
     return memories
@@ -350,7 +364,7 @@ def _passages(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
 
 
 def _below(column: str, folder: str) -> tuple[str, tuple[str, ...]]:
-    """A condition for a path being this folder or inside it, which an index can answer: '0' follows '/'."""
+    """SQL for a path that is this folder or inside it, as a range that an index can serve: '0' follows '/'."""
     if not folder:
         return "1", ()
     return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (folder, f"{folder}/", f"{folder}0")

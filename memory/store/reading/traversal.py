@@ -1,8 +1,8 @@
 """Walks over the causal graph (features M8, F11, C5).
 
-Every walk is one recursive query, which yields distinct (seed, memory, distance) rows, so that cycles end at the limit
-of hops and the work grows with the number of memories, not with the number of walks. What a walk is worth is folded
-over its edges afterwards: SQLite allows no aggregate within a recursion, and without one it would follow every walk.
+Every walk is one recursive query over distinct (seed, memory, distance) rows, so that cycles end at the limit of hops
+and the work grows with the number of memories, not with the number of paths. The products of edge weights are computed
+afterwards: SQLite allows no aggregate within a recursion, and without one the query would follow every path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from speckit_memory.pipeline.ports import Column, Ids, Neighbours
 MOST_HOPS = 10
 
 # ?1 seeds, ?2 hops. Edges are followed from either end.
-# Rows are edges at the memories reached: (seed, near memory, far memory, distance of the near one, edge, …).
+# Rows are the edges of the memories reached: (seed, near memory, far memory, distance of the near one, edge, …).
 _WALK = """
 WITH RECURSIVE
 reach (seed, id, hop) AS (
@@ -42,7 +42,7 @@ WHERE n.hop < ?2
 ORDER BY near_hop, seed, far, edge
 """
 
-# The same for one hop, where seeds are all that has edges to follow. ?1 seeds.
+# The same for one hop, which needs no recursion. ?1 seeds.
 _STEP = """
 SELECT s.value AS seed, s.value, e.target_id AS far, 0, e.id AS edge, e.relation, e.strength
 FROM carray(?1) s CROSS JOIN causal_edges e ON e.source_id = s.value
@@ -56,15 +56,25 @@ ORDER BY seed, far, edge
 def neighbours(
     connection: apsw.Connection, seeds: Sequence[int] | Ids, hops: int, relation_weights: Mapping[str, float]
 ) -> Neighbours:
-    """Every memory within `hops` edges of a seed, in either direction, except the seeds; by seed, then by id.
+    """Finds the memories around seeds along edges in either direction.
 
-    `hops` of the answer is the shortest distance, `product` the largest product of strength × relation weight over the
-    walks of that length. A relation without a weight has weight 1. Raises E032 unless 1 <= hops <= 10.
+    Args:
+        connection: A connection to the store.
+        seeds: Ids of the memories where walks start.
+        hops: Largest distance, 1 to 10.
+        relation_weights: Weight by relation, 1 for relations not in it.
+
+    Returns:
+        Each (seed, memory) pair by seed, then id, without the seeds themselves as memories: the shortest distance in
+        `hops`, and in `product` the largest Π strength × relation weight over the paths of that length.
+
+    Raises:
+        SpeckitError: E032 for hops out of range.
     """
     own = sorted({int(seed) for seed in seeds})
     best: dict[tuple[int, int], tuple[int, float]] = {(seed, seed): (0, 1.0) for seed in own}
     for seed, near, far, distance, _, relation, strength in _walk(connection, own, hops):
-        # All edges of one distance come before those of the next: the product of the near end is final.
+        # Edges are sorted by distance, so that the product of the near end is already final (breadth-first order).
         product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
         known = best.get((seed, far))
         if known is None or (known[0] == distance + 1 and product > known[1]):
@@ -79,7 +89,7 @@ def neighbours(
 
 
 def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) -> tuple[Ids, Column]:
-    """Every memory with an edge, ascending, and its Σ weight × strength over all its edges (feature C5).
+    """Ids of the memories with an edge, ascending, and Σ weight × strength over the edges of each (feature C5).
 
     A relation without a weight has weight 1.
     """
@@ -87,14 +97,16 @@ def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) 
         connection,
         "SELECT source_id, target_id, relation, strength FROM causal_edges ORDER BY source_id, target_id, relation",
     )
+    # ends: (edges, 2) int64, both ends of each edge; each weight counts once per end
     ends = np.array([row[:2] for row in edges], np.int64).reshape(-1, 2)
     weights = np.array([relation_weights.get(row[2], 1.0) * row[3] for row in edges], np.float64)
+    # places: (edges, 2), the index in ids of each end; bincount sums the weights by it
     ids, places = np.unique(ends, return_inverse=True)
     return ids, np.bincount(places.ravel(), np.repeat(weights, 2), len(ids)).astype(np.float64)
 
 
 def _walk(connection: apsw.Connection, seeds: list[int], hops: int) -> list[tuple[int, int, int, int, int, str, float]]:
-    """(seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
+    """Rows (seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
     _check_hops(hops)
     if hops == 1:
         return rows(connection, _STEP, (integers(seeds),))

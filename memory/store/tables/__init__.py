@@ -1,1 +1,1 @@
-"""One table, or one family of tables, per module: how its rows are written and found."""
+"""Reading and writing rows: one module per table or family of tables."""

@@ -1,7 +1,7 @@
-"""The log of changes, by which an in-memory model of the store catches up without reading everything again.
+"""The log of changes, from which an in-memory model of the store is updated without rereading everything.
 
-Kinds: `put` (the memory is new or its document changed), `delete`, `attributes` (only facts of `memories` changed) and
-`edges` (an edge of this memory came, went or changed).
+Kinds: `put` (the memory is new or its document changed), `delete`, `attributes` (only columns of `memories` changed)
+and `edges` (an edge of this memory was added, removed or changed).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
 Log = tuple[int, list[tuple[int, Kind]]]
-"""The number of the last change, and what changed."""
+"""The number of the last change, and the changed memories with the kind of change."""
 
 MOST_KEPT = 20 * KEPT
-"""So many entries are kept at most for the segment that the store vouches for, which is of no use to who cannot tell
-what changed since: mere use of memories is logged, and a few hundred searches would else make it so."""
+"""Upper limit of entries kept for the sake of the trusted segment, which is useless without the changes made since it
+was written. Uses of memories are logged too, so that a few hundred searches would exceed `KEPT`."""
 
-# Of one memory the last time that it was written or deleted tells what must be read again: what was deleted may come
-# back under its id. A column beside max() is of the row that has the greatest value.
+# Per memory, the last write or deletion decides what must be reread, since a deleted memory may be put again under its
+# id. Bare columns next to max() come from the row with the maximum (SQLite, "Bare columns in an aggregate query").
 _CONTENT = """
 SELECT memory_id, kind, max(CASE kind WHEN 'attributes' THEN 0 ELSE seq END) FROM changes
 WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
 """
 
 SEGMENT = "segment"
-"""The name of the fact by which the store vouches for its segment: see `segments.vouched`."""
+"""Key in `meta` of the segment that the store trusts: see `segments.vouched`."""
 
-# One range of the log, whatever it has grown to. What a hand has spoilt in `meta` vouches for nothing.
+# Deletes one range at the start of the log. An entry in `meta` that is not valid JSON counts as no segment.
 _FORGET = """
 DELETE FROM changes WHERE seq <= (
     SELECT max(last - :most, min(last - :kept, coalesce(segment - 1, last))) FROM (
@@ -46,7 +46,7 @@ DELETE FROM changes WHERE seq <= (
 
 
 def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
-    """Appends one entry per memory and forgets all but the last 10,000, and those that came after the segment."""
+    """Appends one entry per memory and deletes all but the last 10,000 and those since the trusted segment."""
     txn.connection.executemany(
         "INSERT INTO changes (memory_id, kind, token) VALUES (?, ?, random())",
         [(memory_id, kind) for memory_id in memory_ids],
@@ -55,43 +55,42 @@ def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
 
 
 def latest(connection: apsw.Connection) -> int:
-    """The number of the last change; 0 in a store that never changed."""
+    """The number of the last change; 0 in a store without changes."""
     seq: int = value(connection, "SELECT coalesce(max(seq), 0) FROM changes")
     return seq
 
 
 def ends(connection: apsw.Connection) -> tuple[int | None, int]:
-    """The numbers of the first change that is kept and of the last; None and 0 in a store that never changed."""
-    # One aggregate a SELECT looks at one end of the index; both in one go through all of the log.
+    """The numbers of the first and last changes in the log; None and 0 in a store without changes."""
+    # SQLite answers min() or max() from one end of the index only if it is the single aggregate of its SELECT.
     first, last = rows(connection, "SELECT (SELECT min(seq) FROM changes), (SELECT max(seq) FROM changes)")[0]
     return first, last or 0
 
 
 def content_since(connection: apsw.Connection, seq: int) -> Log | None:
-    """As `since`, for who knows nothing of edges: of all that changed, however many, there is one entry at most, for
-    the memory 0, which is none."""
+    """As `since`, but all changes of edges are one entry for the memory id 0, which no memory has."""
     first, last = ends(connection)
     if first is None:
         return (0, []) if seq == 0 else None
     if not first - 1 <= seq <= last:
         return None
     found = rows(connection, _CONTENT, (seq,))
-    # what came back after a deletion has other edges
+    # a memory that was deleted and put again has other edges
     edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind IN ('edges', 'delete') LIMIT 1", (seq,))
     entries: list[tuple[int, Kind]] = [(0, "edges")] if edges else []
     return last, [*entries, *((memory, kind) for memory, kind, _ in found)]
 
 
 def since(connection: apsw.Connection, seq: int) -> Log | None:
-    """The last number, and what changed after `seq`; None when the log does not reach back that far.
+    """The last number, and the changes after `seq` by memory; None when the log does not reach back that far.
 
-    Ordered by memory. A memory has at most one of put and delete, the last, else attributes where only these changed;
-    `edges` comes before it as an entry of its own, also where a deleted memory came back, and is left out for one that
-    is deleted.
+    Each memory has at most one entry of put and delete (the last one), or of attributes if only these changed. An entry
+    `edges` comes before it, also if a deleted memory was put again; a deleted memory has none.
     """
     found = rows(connection, "SELECT seq, memory_id, kind FROM changes WHERE seq >= ? ORDER BY seq", (seq,))
     if not found:
         return (0, []) if seq == 0 and latest(connection) == 0 else None
+    # Entries directly after `seq` may have been deleted: the changes since then are unknown.
     if seq < value(connection, "SELECT min(seq) FROM changes") - 1:
         return None
     content: dict[int, Kind] = {}

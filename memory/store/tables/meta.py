@@ -1,4 +1,4 @@
-"""Named facts about the store as a whole, such as the embedding model or the time of the last scan."""
+"""Key-value facts about the whole store, such as the embedding model or the time of the last scan."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from speckit_memory.memory.store.file.connection import Transaction
 
 
 def get_meta(connection: apsw.Connection, key: str) -> str | None:
-    """The value of a fact, None when it was never set."""
+    """The value of a fact; None if it was never set."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else row[0]
 
 
 def set_meta(txn: Transaction, key: str, value: str) -> None:
-    """Sets a fact, replacing what it was."""
+    """Sets a fact, replacing its former value."""
     txn.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

@@ -1,1 +1,1 @@
-"""What changes several tables at once: a memory with all its rows, the edges that links become, near duplicates."""
+"""Changes over several tables: memories with all their rows, edges from links, counts of near duplicates."""

@@ -1,7 +1,7 @@
-"""Links that are made and taken away one by one, and changes of links that are taken back (feature M7).
+"""Adding and removing single links, and undoing changes of links (feature M7).
 
-Where the document of a memory can be edited it declares the link, and the edge is one of `created_by` "document": so
-whoever has the files has the links. Only where it cannot is the edge a manual one, of this store alone.
+If the document of a memory can be edited, it declares the link, and the edge has `created_by` "document", so that the
+files contain all links. Only if it cannot is the edge a manual one that exists in this store alone.
 """
 
 from __future__ import annotations
@@ -23,34 +23,55 @@ from speckit_memory.memory.store.writing.links import resolve_links
 
 
 class Documents(Protocol):
-    """What edits the links that documents declare."""
+    """Editor of the links that documents declare."""
 
     def declare(self, source: str, target: str, relation: Relation, strength: float, evidence: str) -> tuple[Link, str]:
-        """Declares an edge between two keys; returns the link and why its document cannot, "" where it does."""
+        """Declares an edge in the document of one end.
+
+        Args:
+            source: Key of the source memory.
+            target: Key of the target memory.
+            relation: The relation.
+            strength: In [0, 1].
+            evidence: The reason for the edge, for readers.
+
+        Returns:
+            The link, and why the document cannot declare it ("" if it does).
+        """
 
     def withdraw(self, key: str, relation: Relation, reverse: bool, targets: Collection[str]) -> str:
-        """Takes links out of a document; returns why that cannot be, "" where it is done."""
+        """Removes declared links from a document.
+
+        Args:
+            key: Key of the declaring memory.
+            relation: The relation.
+            reverse: Whether the declaring memory is the target of the edge.
+            targets: Targets as written in the document.
+
+        Returns:
+            Why the document cannot be edited; "" if it was.
+        """
 
     def part(self) -> AbstractContextManager[None]:
-        """Changes that are put back when one of them fails."""
+        """A group of edits that are all undone when its block raises."""
 
 
 class Linked(NamedTuple):
-    """A link that was made, and why it is in no document, "" where it is."""
+    """A link that was added, and why no document declares it ("" if one does)."""
 
     edge: Edge
     reason: str
 
 
 class Unlinked(NamedTuple):
-    """A link that was taken away, and the one that stands in its place because a document declares it."""
+    """A link that was removed, and the edge that replaced it because a document declares it."""
 
     edge: Edge
     declared: Edge | None
 
 
 class Undone(NamedTuple):
-    """The changes that were taken back, last first, and those that could not be, with the reason."""
+    """The undone changes, latest first, and those that could not be undone, with the reason."""
 
     changes: tuple[Change, ...]
     refused: tuple[tuple[Change, str], ...] = ()
@@ -67,11 +88,26 @@ def link(
     by: str,
     now: float,
 ) -> Linked:
-    """Makes the edge "source RELATION target", or changes the one there is: what is not given (None, "") stays.
+    """Adds the edge "source RELATION target" or changes the existing one, in its document if possible.
 
-    Raises as `edges.add_edge`.
+    Args:
+        txn: The transaction.
+        ends: Source id and target id.
+        relation: The relation.
+        strength: In [0, 1]; None for the given strength of an existing deliberate edge, otherwise 1.
+        evidence: The reason for the edge, for readers; "" for the existing one.
+        documents: The editor of documents.
+        by: The author of the change.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The edge, and why no document declares it.
+
+    Raises:
+        SpeckitError: As `edges.add_edge`.
     """
     known = edges.edge_between(txn.connection, *ends, str(relation))
+    # own: the strength given by the creator, without what use has added
     if known is not None:
         evidence, own = evidence or known.evidence, known.strength if known.said is None else known.said
         if strength is None and known.created_by in edges.DELIBERATE and not edges.gives_way(known):
@@ -84,9 +120,21 @@ def link(
 
 
 def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why: str, now: float) -> Unlinked:
-    """Removes the edge with this id, and takes it out of the front matter that declares it.
+    """Removes an edge, also from the front matter that declares it.
 
-    Raises E080 when there is none, E083 for one that a document declares which cannot be edited.
+    Args:
+        txn: The transaction.
+        edge_id: Id of the edge.
+        documents: The editor of documents.
+        by: The author of the change.
+        why: The reason, for readers.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The removed edge, and the edge that replaced it.
+
+    Raises:
+        SpeckitError: E080 for an unknown edge, E083 for one declared by a document that cannot be edited.
     """
     edge = edges.edge_with(txn.connection, edge_id)
     if edge is None:
@@ -102,17 +150,28 @@ def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why
 
 
 def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: float) -> Change:
-    """Makes an edge what it was before a change, in its document too.
+    """Undoes a change of an edge, in its document too.
 
-    Raises E080 for an unknown change, E083 when it is not as the change left it, and E032 when a memory has no room
-    for what was removed.
+    Args:
+        txn: The transaction.
+        number: Id of the change.
+        documents: The editor of documents.
+        by: The author of the undoing.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The undone change.
+
+    Raises:
+        SpeckitError: E080 for an unknown change, E083 if the edge has changed since, E032 if a memory has no room for
+            the removed edge.
     """
     change = edge_history.change(txn.connection, number)
     if change is None:
         raise SpeckitError(
             "E080",
             f"there is no change {number}",
-            hint="The history of links shows all there are.",
+            hint="The history of links lists all changes.",
             actions=("look with `speckit-memory links history`",),
         )
     triple = (change.source_id, change.target_id, str(change.relation))
@@ -121,6 +180,7 @@ def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: f
     why = f"undoes change {number}"
     if current is not None and (change.before is None or change.before.created_by != "document"):
         _withdraw(txn, current, documents)
+    # Before the change the edge was declared, or an edge of this store alone, or there was none.
     if change.before is not None and change.before.created_by == "document":
         own = change.before.strength if change.before.said is None else change.before.said
         state = State(own, change.before.evidence, by, None)
@@ -134,7 +194,19 @@ def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: f
 
 
 def undo_all(txn: Transaction, maker: str, documents: Documents, *, since: float, by: str, now: float) -> Undone:
-    """Takes back what `maker` changed from `since` (epoch seconds) on, last first; what cannot be is left and told."""
+    """Undoes all changes by one author, latest first; changes that cannot be undone are skipped.
+
+    Args:
+        txn: The transaction.
+        maker: The author of the changes.
+        documents: The editor of documents.
+        since: Only changes from this time on, in epoch seconds.
+        by: The author of the undoing.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The undone changes and the skipped ones.
+    """
     done, refused = [], []
     for change in edge_history.changes(txn.connection, by=maker, undoable=True):
         if change.changed_at < since:
@@ -163,7 +235,7 @@ def _require_undoable(connection: apsw.Connection, change: Change, current: Stat
 
 
 def _resolved(txn: Transaction, edge: Edge, now: float) -> Edge | None:
-    """What declarations make of the room that an edge left: links that did not fit before, and the same link."""
+    """Resolves links into the room left by a removed edge, and returns the edge that replaced it, if any."""
     note_memories(txn, (edge.source_id, edge.target_id))
     resolve_links(txn, now)
     return edges.edge_between(txn.connection, edge.source_id, edge.target_id, str(edge.relation))
@@ -181,7 +253,7 @@ def _declare(
     undoes: int | None = None,
     why: str = "",
 ) -> Linked:
-    """Makes an edge what `state` says, of its document where that can declare it; what else declares it goes."""
+    """Stores a state of an edge, declared by its document if possible; other declarations of it are removed then."""
     source, target = (_key(txn.connection, end) for end in ends)
     link, reason = documents.declare(source, target, relation, state.strength, state.evidence)
     if not reason:
@@ -205,7 +277,7 @@ def _declare(
 
 
 def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:
-    """Takes an edge out of the front matter that declares it. Raises E083 where that is all there is and cannot be."""
+    """Removes an edge from the front matter that declares it. Raises E083 if no declaration can be removed."""
     kept: list[tuple[str, str]] = []
     declarations = _declarations(txn.connection, (edge.source_id, edge.target_id), edge.relation)
     for memory, key, name, reverse in declarations:
@@ -218,14 +290,14 @@ def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:
             "E083",
             f"link {edge.id} is declared: {edge.evidence}",
             hint="; ".join(f"{key}: {reason}" for key, reason in kept),
-            actions=(f"take it out of {kept[0][0]}, and index that",),
+            actions=(f"remove it from {kept[0][0]}, then index that file",),
         )
 
 
 def _declarations(
     connection: apsw.Connection, ends: tuple[int, int], relation: Relation
 ) -> list[tuple[int, str, str, bool]]:
-    """Which memories declare an edge: id, key, the name of the target, and whether that is the source."""
+    """The declarations of an edge: memory id, its key, the target as written, and whether that is the edge's source."""
     found = rows(
         connection,
         "SELECT DISTINCT m.id, m.key, d.target, d.reverse FROM declared_links d JOIN memories m ON m.id = d.memory_id "

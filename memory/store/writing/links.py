@@ -1,7 +1,7 @@
-"""Links that documents declare, turned into causal edges (feature I3).
+"""Turns the links that documents declare into causal edges (feature I3).
 
-Declarations are kept as written. The edges made from them are a function of what is declared and what is stored, so it
-does not matter in which order documents arrive, and a link finds its target whenever that appears or comes back.
+Declarations are stored as written. The edges are a function of the declarations and the stored memories, so that the
+order in which documents arrive does not matter, and a link is resolved whenever its target appears or returns.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Triple = tuple[int, int, str]
 
 
 class Declared(NamedTuple):
-    """What a document says about an edge."""
+    """A document's declaration of an edge."""
 
     strength: float
     evidence: str
 
 
 class Made(NamedTuple):
-    """An edge there is: what its maker said of it, and its strength now."""
+    """An existing edge: the strength and evidence given by its creator, and its present strength."""
 
     id: int
     said: Declared
@@ -39,13 +39,13 @@ class Made(NamedTuple):
 
     @property
     def state(self) -> State:
-        """As the history of edges knows it."""
+        """The state in the form of the history of edges."""
         own = self.said.strength
         return State(self.strength, self.said.evidence, self.by, None if own == self.strength else own)
 
 
 class Around(NamedTuple):
-    """The edges there are around some memories, and those that documents declare."""
+    """The existing and the declared edges around some memories."""
 
     memories: frozenset[int]
     existing: dict[Triple, Made]
@@ -53,16 +53,17 @@ class Around(NamedTuple):
 
 
 def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = None) -> int:
-    """Makes the edges of `created_by` "document" exactly those that documents declare; returns how many are new.
+    """Updates the edges with `created_by` "document" to those that documents declare; returns the number of new ones.
 
-    Links to the memory itself, to what is not stored and to what may be several memories make no edge. A declaration
-    takes over an edge that an automatic process made, and leaves a manual one alone. Where a memory would get more than
-    20 edges, its strongest declarations count; `left_out` is given the others, mentions excepted. Only memories around
-    which something changed are looked at. What use has added to an edge stays as long as its declaration does.
+    Links to the memory itself, to missing memories and to ambiguous targets make no edge. A declaration takes over an
+    edge of an automatic process, but not a manual one. If a memory would get more than 20 edges, its strongest
+    declarations count; the others, except mentions, are appended to `left_out`. Only changed memories and their
+    surroundings are examined. Strength gained by use is kept while the declaration stays the same.
     """
     connection = txn.connection
     find_targets(txn)
     around = _around_changes(txn)
+    # The difference between existing and wanted edges is applied: deletions, changes, insertions.
     existing, wanted = around.existing, _within_limit(connection, around)
     gone = [triple for triple, made in existing.items() if made.by == "document" and triple not in wanted]
     new = [triple for triple in wanted if triple not in existing]
@@ -90,7 +91,7 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
 
 
 def _around_changes(txn: Transaction) -> Around:
-    """What is around the changed memories and around those full ones whose edges that may push out or let in."""
+    """The edges around changed memories, and around full memories whose edges may be displaced or admitted."""
     while True:
         around = _around(txn.connection)
         existing, declared = around.existing, around.declared
@@ -101,13 +102,15 @@ def _around_changes(txn: Transaction) -> Around:
         for triple in touched - existing.keys():
             degrees.update(others.intersection(triple[:2]))
         full = [memory_id for memory_id, degree in degrees.items() if not has_room(degree)]
+        # A full neighbour decides anew which of its edges fit, which may touch further memories: repeat until stable.
         if not full:
             return around
         note_memories(txn, full)
 
 
 def _around(connection: Connection) -> Around:
-    """The strongest declaration of each edge counts; those that are made by hand need none."""
+    """The edges around the memories in `changed_links`; the strongest declaration of each edge counts, and declarations
+    of manual edges are ignored."""
     existing = {
         (source, target, relation): Made(edge_id, Declared(said, evidence), created_by, strength)
         for edge_id, source, target, relation, strength, said, evidence, created_by in rows(
@@ -135,13 +138,15 @@ def _around(connection: Connection) -> Around:
 
 
 def _within_limit(connection: Connection, around: Around) -> dict[Triple, Declared]:
-    """The declarations that fit beside the other edges, strongest first, then by their ids."""
+    """The declarations for which other edges leave room within the limit, strongest first, then by ids."""
     declared = around.declared
     taken = {triple for triple, made in around.existing.items() if made.by != "document"}
     degrees = _degrees(connection, _ends(declared))
+    # Existing document edges do not count against the limit: all declarations compete again.
     for source, target, _ in around.existing.keys() - taken:
         degrees.subtract((source, target))
     fitting: dict[Triple, Declared] = {}
+    # greedy by strength; ties by ids, so that the result does not depend on the order of arrival
     for triple in sorted(declared, key=lambda triple: (-declared[triple].strength, triple)):
         source, target, _ = triple
         if triple not in taken:
@@ -164,7 +169,7 @@ def _degrees(connection: Connection, memories: Iterable[int]) -> Counter[int]:
 
 
 def _is(made: Made, said: Declared) -> bool:
-    """Whether an edge is the one that a document declares."""
+    """Whether an edge equals a document's declaration."""
     return made.by == "document" and made.said == said
 
 

@@ -1,7 +1,7 @@
-"""Mends what can be made anew from what a store holds, and nothing else (`doctor --repair`, feature M14).
+"""Repairs rows of a store that can be derived from other rows (`doctor --repair`, feature M14).
 
-Full-text rows, counts of tokens, vectors and states follow from texts and passages; a row that refers to one that is
-gone says nothing any more. Texts, judgements and links are never guessed.
+Full-text rows, token counts, vectors and states follow from texts and passages; a row that refers to a missing one is
+useless. Texts, judgements and links are never guessed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from speckit_memory.memory.store.tables.words import fulltext, surface, token_co
 
 
 def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:
-    """What was mended, one sentence each; empty when nothing was. Other processes read all memories anew then.
+    """Repairs a store and returns one sentence per kind of repair. Other processes reread all memories after one.
 
-    The full-text rows of the `stale` memories hold other words than their texts, as was found before the transaction:
-    comparing takes some seconds per million words, and nobody else can write during the transaction.
+    `stale` memories have full-text rows that differ from their texts. They are determined before the transaction, since
+    comparing takes some seconds per million words, during which the transaction would block other writers.
     """
     steps: tuple[tuple[str, Callable[[Transaction], int]], ...] = (
         ("{} that referred to missing ones were removed", _remove_dangling),
-        ("{} for ids were taken out of use", _draw_ids),
-        ("{} of memories' tokens were made anew", _count_tokens),
-        ("{} of the full-text tables were made anew or removed", partial(_fill_words, stale=stale)),
-        ("{} of passages wait for `speckit-memory maintain` to make them anew", _await_vectors),
-        ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
-        ("{} about waiting for vectors were set right", _tell_pending),
+        ("{} for ids were replaced", _draw_ids),
+        ("{} of token counts were recomputed", _count_tokens),
+        ("{} of the full-text tables were rebuilt or removed", partial(_fill_words, stale=stale)),
+        ("{} of passages wait for `speckit-memory maintain` to rebuild their vectors", _await_vectors),
+        ("{} of the cache had the wrong number of dimensions and were removed", _fit_cache),
+        ("{} about pending vectors were corrected", _tell_pending),
     )
     done = [sentence.format(_counted(number)) for sentence, step in steps if (number := step(txn))]
     if done:
@@ -47,7 +47,7 @@ def _counted(number: int) -> str:
 
 
 def _remove_dangling(txn: Transaction) -> int:
-    """Rows whose foreign key leads nowhere, until none is left: their tables delete them with what they refer to."""
+    """Deletes rows with a dangling foreign key until none is left, as ON DELETE CASCADE would have done."""
     connection, removed = txn.connection, 0
     while found := _dangling(connection):
         for table, rowid, key in found:
@@ -74,7 +74,8 @@ def _parent(connection: apsw.Connection, table: str, column: str) -> str:
 
 
 def _draw_ids(txn: Transaction) -> int:
-    """Brings the sequence of ids beyond every number that means a memory or a passage, also of memories now gone."""
+    """Sets the sequence of ids beyond every id of a memory or passage, those of deleted memories included."""
+    # Logs keep ids of deleted memories: a reused id would give a new memory the history of an old one.
     highest = value(
         txn.connection,
         "SELECT max(id) FROM (SELECT id FROM memories UNION ALL SELECT id FROM chunks UNION ALL "
@@ -90,7 +91,7 @@ def _draw_ids(txn: Transaction) -> int:
 
 
 def _count_tokens(txn: Transaction) -> int:
-    """Counts of memories that have none or others than their texts."""
+    """Recomputes missing and wrong token counts."""
     connection, mended = txn.connection, 0
     for memory_id, *texts in rows(connection, "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts"):
         passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
@@ -104,9 +105,9 @@ def _count_tokens(txn: Transaction) -> int:
 
 
 def _fill_words(txn: Transaction, stale: Sequence[int]) -> int:
-    """Full-text rows of memories that have none or that are `stale`, and those of no memory.
+    """Rebuilds missing and `stale` full-text rows and deletes those of no memory.
 
-    A stale row is not compared again: one that somebody has written since holds the words that are put there anew.
+    A stale row is not compared again: if it was written meanwhile, rebuilding it gives the same words.
     """
     connection, mended = txn.connection, 0
     for table, of_table in (("memory_fts", fulltext), ("surface_fts", surface)):
@@ -121,9 +122,10 @@ def _fill_words(txn: Transaction, stale: Sequence[int]) -> int:
 
 
 def _await_vectors(txn: Transaction) -> int:
-    """Passages whose vector is missing, no unit vector or of another model wait for another; vectors of no passage go.
+    """Marks passages as pending whose vector is missing, no unit vector or by another model; deletes vectors of no
+    passage.
 
-    Where no vector is what the store says, that is forgotten too: which model made them, and of what length they are.
+    If no vector is valid, the store's model and dimensions are deleted too.
     """
     connection = txn.connection
     good: set[int] = set()
@@ -150,13 +152,13 @@ def _await_vectors(txn: Transaction) -> int:
 
 
 def _fit_cache(txn: Transaction) -> int:
-    """Cached vectors that are not of the length that their model makes."""
+    """Deletes cached vectors whose length differs from their model's."""
     gone = f"(model_id, content_hash) IN (SELECT c.model_id, c.content_hash {MISFITS})"
     return len(rows(txn.connection, f"DELETE FROM embedding_cache WHERE {gone} RETURNING 1"))
 
 
 def _tell_pending(txn: Transaction) -> int:
-    """Memories say whether a passage of theirs waits for its vector."""
+    """Corrects the embedding status of memories."""
     waits = "EXISTS (SELECT 1 FROM chunks c WHERE c.memory_id = memories.id AND c.vector = 'pending')"
     changed = 0
     for state, wrong in (("pending", waits), ("done", f"NOT {waits}")):

@@ -1,4 +1,4 @@
-"""Memories that get another key, because their files have another place (feature I8)."""
+"""Moves memories to other keys when their files were moved (feature I8)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from speckit_memory.memory.store.tables.memories import former_keys
 from speckit_memory.memory.store.writing import near_duplicates
 
 TO_BE_READ = -1
-"""The time of modification (ns) of a memory whose file must be read, be its text the stored one or not: what is made of
-a document depends on its key."""
+"""The mtime (ns) of a memory whose file must be read even if its text is unchanged, since the rows of a document also
+depend on its key."""
 
 
 class Moving(NamedTuple):
-    """A memory, its key, the key and the folder that it is to have."""
+    """A memory with its present key, and its new key and folder."""
 
     memory: int
     old: str
@@ -27,15 +27,16 @@ class Moving(NamedTuple):
 
 
 def move_memories(txn: Transaction, wanted: Sequence[Moving], now: float) -> list[Moving]:
-    """Gives memories other keys, with everything that belongs to them, and returns those that were moved.
+    """Gives memories other keys and folders; returns those that were moved.
 
-    Keys may be exchanged. One that is no longer the memory's, or that another memory has which does not move, moves
-    nothing. The documents are to be written again: until then the words of their paths are those of the old ones.
+    Memories may exchange keys. A memory is skipped if it no longer has its old key, or if its new key belongs to a
+    memory that does not move. The documents must be written again: until then, the words of the old paths are indexed.
     """
     connection = txn.connection
     names = texts(sorted({key for each in wanted for key in (each.old, each.new)}))
     stored = dict(rows(connection, "SELECT key, id FROM memories WHERE key IN (SELECT value FROM carray(?))", (names,)))
     moving = [each for each in wanted if stored.get(each.old) == each.memory]
+    # A skipped memory keeps its key, which may block others: repeat until no more are skipped.
     while True:
         leaving = {each.old for each in moving}
         possible = [each for each in moving if each.new not in stored or each.new in leaving]
@@ -51,9 +52,10 @@ def move_memories(txn: Transaction, wanted: Sequence[Moving], now: float) -> lis
             "SELECT DISTINCT folder FROM memories WHERE key IN (SELECT value FROM carray(?))",
             (texts([each.old for each in moving]),),
         )
-        # first out of one another's way: a key is unique at every moment, and no file has one of these
+        # Temporary keys first: keys are unique at every moment, and no file has a key of this form.
         connection.executemany("UPDATE memories SET key = '/' || id WHERE id = ?", [(each,) for each in ids])
         connection.executemany(
+            # An empty fingerprint equals no document's, so that the next run writes the rows again.
             "UPDATE memories SET key = ?, folder = ?, fingerprint = x'', mtime_ns = ? WHERE id = ?",
             [(each.new, each.folder, TO_BE_READ, each.memory) for each in moving],
         )

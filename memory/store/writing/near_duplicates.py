@@ -1,8 +1,7 @@
-"""Where near duplicates must be counted anew, what they are counted by, and the counts (feature F9).
+"""Counts of near duplicates per folder, and marks for folders that must be recounted (feature F9).
 
-Whoever changes what memories are compared by marks their folders in the same transaction. So a count that was
-interrupted, or that another process is still at, is never lost: the mark stays until a count of the folder as it then
-was is stored.
+Every change of the compared texts marks the folder in the same transaction. A mark is removed only with a count of the
+folder as of that mark, so that interrupted and concurrent counts are never lost.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """The memories of one folder after the change number `mark`; the tuples are aligned, by ascending id.
+    """The memories of one folder as of the change number `mark`; the tuples are parallel, by ascending id.
 
-    `texts` are what they are compared by, `counts` the stored numbers of near duplicates.
+    `texts` are compared with each other, `counts` are the stored numbers of near duplicates.
     """
 
     folder: str
@@ -39,20 +38,20 @@ class Siblings:
 
 
 class Compared(NamedTuple):
-    """What decides about the near duplicates of a memory: its folder, and its title with authored trigger phrases."""
+    """The inputs for a memory's near duplicates: its folder, and its title with authored trigger phrases."""
 
     folder: str
     text: str
 
 
 def compared(connection: apsw.Connection, memory_id: int) -> Compared | None:
-    """What a memory is compared by; None when it is not stored."""
+    """The inputs for a memory's near duplicates; None when it is not stored."""
     found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
     return Compared(*found[0]) if found else None
 
 
 def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:
-    """Notes that members of these folders came, went or are compared by something else since the latest change."""
+    """Marks folders, with the number of the latest change, since members or their compared texts changed."""
     txn.connection.executemany(
         "INSERT INTO uncounted_folders VALUES (?, ?) ON CONFLICT DO UPDATE SET mark = excluded.mark",
         [(folder, changes.latest(txn.connection)) for folder in folders],
@@ -65,7 +64,7 @@ def uncounted_folders(connection: apsw.Connection) -> list[str]:
 
 
 def siblings(database: Database, folder: str) -> Siblings | None:
-    """The members of a marked folder; None when it is not marked (any more)."""
+    """The members of a marked folder; None when it is not (or no longer) marked."""
     with database.snapshot_read() as connection:
         mark = value(connection, "SELECT mark FROM uncounted_folders WHERE folder = ?", (folder,))
         if mark is None:
@@ -80,13 +79,14 @@ def siblings(database: Database, folder: str) -> Siblings | None:
 
 
 def store_counts(txn: Transaction, counted: Siblings, counts: Sequence[int]) -> None:
-    """Stores the number of near duplicates of each sibling and takes the folder's mark away.
+    """Stores the number of near duplicates of each sibling and removes the folder's mark.
 
-    Does nothing when the folder has changed since, or was counted by somebody else: then the last to come counts.
+    Does nothing when the folder has changed since, or another process has counted it: then that count is the valid one.
     """
     txn.connection.execute(
         "DELETE FROM uncounted_folders WHERE folder = ? AND mark = ?", (counted.folder, counted.mark)
     )
+    # Compare and swap on the mark: a later change of the folder has set another one.
     if not txn.connection.changes():
         return
     known = dict(zip(counted.ids, counted.counts, strict=True))

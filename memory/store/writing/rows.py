@@ -1,6 +1,6 @@
-"""The rows that documents have in the tables beside `memories`, written table by table (feature M1).
+"""Writes the rows of documents in all tables other than `memories`, table by table (feature M1).
 
-Many documents share each statement: what a statement costs is more than what most rows do.
+Many documents share each statement, since a statement costs more than most rows do.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from speckit_memory.pipeline.ports import Tokens, Vectors
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document to be written: one unit or zero vector per passage, shape (passages, dimensions), None while there are
-    none; the distinct ascending tokens of each passage, and `writer.fingerprint`, where they are known."""
+    """A document to be written: unit or zero vectors, shape (passages, dimensions), None if not made yet; the distinct
+    ascending tokens of each passage, and the document's `writer.fingerprint`, where known."""
 
     document: Document
     vectors: Vectors | None = None
@@ -33,7 +33,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An entry with the id of its memory and those of its passages."""
+    """An entry with the ids of its memory and its passages."""
 
     id: int
     chunk_ids: Sequence[int]
@@ -46,8 +46,9 @@ class Placed:
 
 
 def new_places(txn: Transaction, entries: Sequence[Entry]) -> list[Placed]:
-    """Entries with new ids, in order: of each the memory's, then those of its passages; see `passages_placed`."""
+    """Entries with new ids in order, for each the memory's id and then its passages' (see `passages_placed`)."""
     counts = [len(entry.document.chunks) for entry in entries]
+    # A single passage shares its memory's id, so that only longer memories draw ids for passages.
     following = iter(_draw_ids(txn, sum(1 + (count if count > 1 else 0) for count in counts)))
     placed = []
     for entry, count in zip(entries, counts, strict=True):
@@ -58,15 +59,19 @@ def new_places(txn: Transaction, entries: Sequence[Entry]) -> list[Placed]:
 
 
 def passages_placed(txn: Transaction, memory_id: int, entry: Entry) -> Placed:
-    """A known memory with ids for its new passages; a single passage has its memory's id."""
+    """An entry for an existing memory with ids for its new passages; a single passage has its memory's id."""
     count = len(entry.document.chunks)
     return Placed(memory_id, _draw_ids(txn, count) if count > 1 else [memory_id] * count, entry)
 
 
 def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float) -> None:
-    """Adds what the memories, which have rows in `memories` and none elsewhere, have in the other tables.
+    """Adds the rows of memories in all tables other than `memories`.
 
-    `now`, in epoch seconds, is when their triggers are made.
+    Args:
+        txn: The transaction.
+        placed: Entries whose memories have a row in `memories` and none elsewhere.
+        model_id: The model of the vectors; "" if there are none.
+        now: The time of creation of triggers, in epoch seconds.
     """
     connection = txn.connection
     for each in placed:
@@ -80,7 +85,7 @@ def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float
             body += text.encode() + b" "
         token_counts.insert(txn, each.id, counted)
         fulltext.insert(txn, each.id, title, triggers, path, body)
-        del body  # of a long text both forms take their room; one at a time is enough
+        del body  # frees the tokens of a long text before its body is bound
         extra = json.dumps(document.extra, ensure_ascii=False) if document.extra else "{}"
         connection.execute(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", (each.id, title, triggers, path, extra, document.body)
@@ -114,7 +119,7 @@ def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float
 
 
 def joined(tokens: Sequence[str]) -> str:
-    """Tokens joined by blanks; refuses tokens that would not come apart again."""
+    """Tokens joined by blanks. Raises ValueError for tokens that could not be split again."""
     text = " ".join(tokens)
     if tokens and ("" in tokens or text.count(" ") != len(tokens) - 1):
         raise ValueError("an analysed token must not be empty or contain a blank")
@@ -122,7 +127,7 @@ def joined(tokens: Sequence[str]) -> str:
 
 
 def _draw_ids(txn: Transaction, count: int) -> range:
-    """New ids from the one sequence of memories and chunks; none is ever drawn twice."""
+    """Draws new ids from the common sequence of memories and chunks; none is ever used twice."""
     following: int = value(txn.connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
     return range(following - count, following)
 
@@ -132,10 +137,11 @@ def _fields(document: Document) -> tuple[str, str, str]:
 
 
 def _insert_vectors(txn: Transaction, placed: Sequence[Placed], model_id: str) -> Iterator[str]:
-    """Stores the vectors there are; returns the state of each passage, in order."""
+    """Stores the vectors of entries that have them; returns the state of each passage, in order."""
     having = [each for each in placed if each.entry.vectors is not None and each.chunk_ids]
     stored: Iterator[bool] = iter(())
     if having:
+        # matrix: (passages of all these entries, dimensions) float32
         matrix = np.concatenate([each.entry.vectors for each in having if each.entry.vectors is not None])
         ids = [chunk_id for each in having for chunk_id in each.chunk_ids]
         stored = iter(vectors.store(txn, ids, matrix, model_id))
@@ -154,8 +160,8 @@ def _chunks(placed: Sequence[Placed], states: Iterator[str]) -> Iterator[tuple[o
 
 
 def _distinct(phrases: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """The phrases in their order with the form they are compared by; of phrases that compare equal the first is
-    kept."""
+    """The phrases in order, as (normalised form, phrase); of equal forms the first phrase is kept, empty ones are
+    dropped."""
     distinct: dict[str, str] = {}
     for phrase in phrases:
         distinct.setdefault(normalised_phrase(phrase), phrase)

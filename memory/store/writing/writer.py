@@ -1,7 +1,7 @@
-"""Writing memories. A memory changes with all its rows or not at all; every change is logged.
+"""Writes memories. A memory changes with all its rows or not at all; every change is logged.
 
-Functions take the open `Transaction`; several may share one. `put_document` undoes its own rows when it fails, so that
-a caller may go on with the next document of a batch.
+Functions take an open `Transaction`, which several calls can share. `put_document` rolls back its own rows when it
+fails, so that the caller can continue with the next document of a batch.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, 
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
 PIECE = 100_000
-"""Characters of a long text that are digested at a time."""
+"""Number of characters of a long text that are hashed at a time."""
 UNWRITABLE = (SpeckitError, ValueError, TypeError, OverflowError)
-"""What is raised for a document that cannot be written, while others can."""
+"""Errors for a single document that cannot be written, while others can."""
 
 
 class Put(NamedTuple):
-    """What became of a document: the id of its memory, and whether that was made, changed or left alone."""
+    """The outcome of writing a document: the id of its memory, and whether it was created, updated or unchanged."""
 
     id: int
     outcome: Literal["created", "updated", "unchanged"]
@@ -54,18 +54,28 @@ def put_document(
 ) -> Put:
     """Writes a document as the memory with its key: attributes, texts, passages, words, vectors, triggers and links.
 
-    `vectors_of_chunks` has one unit or zero row per chunk, shape (chunks, dimensions), made by the model `model_id`
-    from the distinct ascending `tokens_of_chunks`, if it is a model of tokens; None leaves the embedding pending. A key
-    keeps its id, its time of creation, its learned triggers and everything learned from use. An equal document is left
-    alone, except that its `mtime_ns` is noted and that vectors complete a pending embedding. `created_at` and
-    `updated_at` of 0 stand for `now`, None for an unknown time. Raises E002 for unusable vectors, before anything is
-    written.
+    A key keeps its id, its time of creation, its learned triggers and everything learned from use. An unchanged
+    document only updates `mtime_ns`, and its vectors complete a pending embedding.
+
+    Args:
+        txn: The transaction.
+        document: The document; times of 0 mean `now`, None an unknown time.
+        vectors_of_chunks: Unit or zero vectors, shape (chunks, dimensions); None leaves the embedding pending.
+        now: The time, in epoch seconds.
+        model_id: The model that made the vectors.
+        tokens_of_chunks: Distinct ascending tokens of each chunk, if the model has tokens.
+
+    Returns:
+        The id of the memory and the outcome.
+
+    Raises:
+        SpeckitError: E002 for invalid vectors, before anything is written.
     """
     return _put(txn, Entry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
 
 
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
-    """Removes memories with every row that belongs to them; returns how many there were, unknown ids not counted."""
+    """Deletes memories with all their rows; returns their number, without unknown ids."""
     chosen = integers(ids)
     going = rows(
         txn.connection,
@@ -84,7 +94,7 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
             vectors.delete_of_memory(txn, memory_id)
             fulltext.delete(txn, memory_id)
             surface.delete(txn, memory_id)
-        # Texts, chunks, triggers, links and edges follow by their foreign keys.
+        # Texts, chunks, triggers, links and edges are deleted by their foreign keys (ON DELETE CASCADE).
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
         changes.record(txn, [row[0] for row in neighbours], "edges")
         changes.record(txn, found, "delete")
@@ -95,15 +105,15 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
 
 
 def put_aside(txn: Transaction, ids: Sequence[int], now: float) -> list[int]:
-    """Keeps memories out of everything whose files are not there at `now` (epoch seconds), with all that belongs to
-    them; returns those that were there until now."""
+    """Marks memories, whose files are missing, as absent from `now` (epoch seconds) on, keeping all their rows; returns
+    those that were present before."""
     begun = absences.begin(txn, ids, now)
     _note_presence(txn, begun)
     return begun
 
 
 def take_up(txn: Transaction, ids: Sequence[int]) -> list[int]:
-    """Takes absent memories up again as they were; returns those that were absent."""
+    """Marks absent memories as present again, unchanged; returns those that were absent."""
     ended = absences.end(txn, ids)
     _note_presence(txn, ended)
     return ended
@@ -112,7 +122,7 @@ def take_up(txn: Transaction, ids: Sequence[int]) -> list[int]:
 def _note_presence(txn: Transaction, ids: Sequence[int]) -> None:
     if not ids:
         return
-    changes.record(txn, ids, "attributes")  # nobody wrote them
+    changes.record(txn, ids, "attributes")  # not "put": their documents did not change
     set_meta(txn, absences.CHANGED, str(changes.latest(txn.connection)))
     found = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
     near_duplicates.mark_uncounted(txn, [folder for (folder,) in rows(txn.connection, found, (integers(ids),))])
@@ -124,10 +134,20 @@ def set_vectors(
     model_id: str,
     tokens_by_chunk: Mapping[int, Tokens] | None = None,
 ) -> int:
-    """Completes pending embeddings: one unit or zero vector of shape (dimensions,) per chunk id, with its tokens.
+    """Completes pending embeddings. Chunks that were deleted, or have a vector already, are skipped.
 
-    Chunks that are gone, or have a vector already, are passed over; returns how many were not. Whether a number still
-    stands for the same text is for the caller to know. Raises E002 for unusable vectors.
+    Args:
+        txn: The transaction.
+        vectors_by_chunk: Unit or zero vectors, shape (dimensions,), by chunk id. The caller ensures that the text of
+            each chunk is still the embedded one.
+        model_id: The model that made the vectors.
+        tokens_by_chunk: Distinct ascending tokens by chunk id, if the model has tokens.
+
+    Returns:
+        The number of completed chunks.
+
+    Raises:
+        SpeckitError: E002 for invalid vectors.
     """
     if not vectors_by_chunk:
         return 0
@@ -156,7 +176,7 @@ def set_vectors(
 
 
 def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
-    """Notes the modification times (ns) of files whose content did not change, by memory id. Not a logged change."""
+    """Updates the mtimes (ns) of files with unchanged content, by memory id. The change is not logged."""
     txn.connection.executemany(
         "UPDATE memories SET mtime_ns = ? WHERE id = ?",
         [(_storable(mtime), memory_id) for memory_id, mtime in mtimes.items()],
@@ -164,14 +184,14 @@ def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
 
 
 def note_ctimes(txn: Transaction, ctimes: Mapping[str, int]) -> None:
-    """Notes when the states of files changed last (ns), by key. Not a logged change."""
+    """Updates the ctimes (ns) of files, by key. The change is not logged."""
     txn.connection.executemany(
         "UPDATE memories SET ctime_ns = ? WHERE key = ?", [(_storable(ctime), key) for key, ctime in ctimes.items()]
     )
 
 
 def set_attribute(txn: Transaction, name: str, values: Mapping[int, float | int | None]) -> None:
-    """Sets one of `LIVING_ATTRIBUTES` of some memories, by memory id. Raises E033 for another name."""
+    """Sets one of `LIVING_ATTRIBUTES`, by memory id. Raises E033 for another name."""
     if name not in LIVING_ATTRIBUTES:
         raise SpeckitError(
             "E033",
@@ -186,14 +206,14 @@ def set_attribute(txn: Transaction, name: str, values: Mapping[int, float | int 
 
 
 class Use(NamedTuple):
-    """How many times a memory was of use, and when last (epoch seconds)."""
+    """Number of uses of a memory, and the time of the last one (epoch seconds)."""
 
     times: int
     last: float
 
 
 def count_uses(txn: Transaction, uses: Mapping[int, Use]) -> None:
-    """Adds uses of memories, by memory id, to those counted before; ids that are not stored (any more) are left out."""
+    """Adds uses to the counts of memories, by memory id; unknown ids are ignored."""
     with txn.part():
         for memory_id, use in uses.items():
             txn.connection.execute(
@@ -205,7 +225,7 @@ def count_uses(txn: Transaction, uses: Mapping[int, Use]) -> None:
 
 
 def fingerprint(document: Document) -> bytes:
-    """A digest of everything a document says, its times excepted: equal for documents that would be stored alike."""
+    """A SHA-256 digest of a document without its times: equal for documents that would be stored alike."""
     before = [document.key, document.title]
     after = [
         document.content_hash,
@@ -226,7 +246,7 @@ def fingerprint(document: Document) -> bytes:
         document.importance_weight,
         sorted(document.extra.items()),
     ]
-    # The digest of one JSON list, whose long members are written piece by piece.
+    # The digest of one JSON list, serialised piece by piece so that no second copy of a long text is built.
     digest = hashlib.sha256(json.dumps(before)[:-1].encode() + b', "')
     for start in range(0, len(document.body), PIECE):
         digest.update(json.dumps(document.body[start : start + PIECE])[1:-1].encode())
@@ -240,10 +260,17 @@ def fingerprint(document: Document) -> bytes:
 def put_documents(
     txn: Transaction, entries: Sequence[Entry], now: float, model_id: str | None
 ) -> list[Put | Exception]:
-    """Writes documents as `put_document` does, one after the other, and returns what became of each.
+    """Writes documents in order, each as `put_document` does.
 
-    A document that cannot be written leaves nothing behind; in its place stands the error that `put_document` raises:
-    a `SpeckitError`, or ValueError, TypeError or OverflowError for what SQLite cannot hold.
+    Args:
+        txn: The transaction.
+        entries: The documents with their vectors and tokens.
+        now: The time, in epoch seconds.
+        model_id: The model that made the vectors.
+
+    Returns:
+        For each document its outcome, or the error of one that cannot be written and leaves nothing behind: a
+        `SpeckitError`, or ValueError, TypeError or OverflowError for values that SQLite cannot hold.
     """
     outcomes: list[Put | Exception] = []
     for new, group in _runs(txn, entries):
@@ -253,7 +280,7 @@ def put_documents(
                     _validate(txn, group, model_id)
                     outcomes += _add(txn, group, now, model_id or "")
                 continue
-            except UNWRITABLE:  # one of them: each by itself tells which
+            except UNWRITABLE:  # some document failed: write them one by one to find out which
                 pass
         for entry in group:
             try:
@@ -266,23 +293,25 @@ def put_documents(
 
 
 def _runs(txn: Transaction, entries: Sequence[Entry]) -> Iterator[tuple[bool, list[Entry]]]:
-    """Consecutive entries, together as long as all are new or none is."""
+    """Splits entries into runs of consecutive ones that are all new or all known."""
     keys = texts([entry.document.key for entry in entries])
     found = rows(txn.connection, "SELECT key FROM memories WHERE key IN (SELECT value FROM carray(?))", (keys,))
     met = {key for (key,) in found}
     labelled = []
     for entry in entries:
         labelled.append((entry.document.key not in met, entry))
+        # a key that occurs twice in the batch is known from its second document on
         met.add(entry.document.key)
+    # groupby keeps the order of the batch: only neighbours are joined
     for new, group in groupby(labelled, key=itemgetter(0)):
         yield new, [entry for _, entry in group]
 
 
 def _validate(txn: Transaction, entries: Sequence[Entry], model_id: str | None) -> None:
-    """Raises E002 for vectors of any of the entries that are not usable."""
+    """Raises E002 if any entry has invalid vectors."""
     given = [(entry.vectors, len(entry.document.chunks)) for entry in entries if entry.vectors is not None]
     if any(matrix.ndim != 2 or matrix.shape[0] != count for matrix, count in given):
-        raise SpeckitError("E002", "an entry has not one vector per passage")
+        raise SpeckitError("E002", "an entry does not have one vector per passage")
     matrices = [matrix for matrix, count in given if count]
     if matrices:
         matrix = np.concatenate(matrices)
@@ -300,9 +329,11 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
         ).fetchone()
         if known is None:
             return _add(txn, [entry], now, model)[0]
+        # The document exists: its memory is neither absent nor held at a checkpoint's state any longer.
         take_up(txn, [known[0]])
         restorations.settle(txn, [known[0]])
         digest = entry.fingerprint or fingerprint(document)
+        # Unchanged document: at most its tier, mtime or pending vectors are updated.
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
             settled = settle(txn, known[0], known[4], document.tier)
@@ -312,7 +343,7 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
 
 
 def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) -> list[Put]:
-    """Writes documents whose keys are distinct and not stored."""
+    """Adds documents whose keys are distinct and not stored."""
     placed = new_places(txn, entries)
     txn.connection.executemany(
         "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
@@ -343,7 +374,7 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
 def _replace(
     txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now: float, model_id: str, *, edited: bool
 ) -> Put:
-    """Writes a document over what is stored of its memory, which comes back from the archive where it was `edited`."""
+    """Replaces the rows of a memory; an archived one is restored if its document was `edited`."""
     connection = txn.connection
     before = near_duplicates.compared(connection, memory_id)
     ended = archivals.declared_end(txn, memory_id)
@@ -359,6 +390,7 @@ def _replace(
     insert(txn, [passages_placed(txn, memory_id, entry)], model_id, now)
     if edited:
         archivals.lift(txn, memory_id)
+    # Only a changed expiry in the document overrides the stored one, which a restore may have extended.
     if ended != entry.document.extra.get(EXPIRES):
         archivals.end_at(txn, memory_id, entry.document.expires_at)
     changes.record(txn, [memory_id], "put")
@@ -370,7 +402,7 @@ def _replace(
 
 
 def _facts(entry: Entry, tier: Tier, digest: bytes, now: float) -> tuple[object, ...]:
-    """What a row of `memories` says of a document of this tier and digest, its id, key and creation apart."""
+    """The columns of a row of `memories` except id, key and times of creation and expiry."""
     document = entry.document
     return (
         document.title,
@@ -392,13 +424,12 @@ def _facts(entry: Entry, tier: Tier, digest: bytes, now: float) -> tuple[object,
 
 
 def _storable(mtime_ns: int | None) -> int | None:
-    """A time of modification as SQLite holds it. One that does not fit is stored as another, so that the file is read
-    again in every run."""
+    """An mtime limited to 64 bits. One that does not fit never equals the file's, so that every run reads the file."""
     return None if mtime_ns is None else max(-(2**63), min(mtime_ns, 2**63 - 1))
 
 
 def _time(told: float | None, now: float) -> float:
-    """A time as it is stored: `UNKNOWN_TIME` where nobody knows it."""
+    """A time as stored: `UNKNOWN_TIME` for None, `now` for 0."""
     return UNKNOWN_TIME if told is None else told or now
 
 
@@ -422,7 +453,7 @@ def _keep(
 
 
 def _clear(txn: Transaction, memory_id: int) -> None:
-    """Removes what a document declared, before it is written anew."""
+    """Deletes the rows that come from a memory's document, before it is written again."""
     vectors.delete_of_memory(txn, memory_id)
     fulltext.delete(txn, memory_id)
     surface.delete(txn, memory_id)

@@ -1,4 +1,4 @@
-"""Whether a store agrees with itself: SQLite's own checks and the rules that no constraint can express."""
+"""Consistency checks of a store: SQLite's own and the rules that no constraint can express."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from speckit_memory.memory.store.file.schema.facts import FACTS, KEPT_FACTS
 from speckit_memory.memory.store.file.schema.schema import COUNTED, COUNTED_PASSAGES
 
 _TOLERANCE = 1e-2
-"""How far the squared length of a stored vector may be from 1."""
+"""Largest accepted difference between the squared length of a stored vector and 1."""
 
 _NUMBERS = tuple(
     (fact.name, f"'{fact.kind}', 'null'" if fact.optional else f"'{fact.kind}'")
     for fact in (*FACTS, *KEPT_FACTS)
     if fact.kind != "text"
 )
+# (sentence, query): every row of a query is an inconsistency; its first column fills the sentence.
 _RULES = (
     ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),
     ("the full-text row {} belongs to no memory", "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories"),
@@ -34,7 +35,7 @@ _RULES = (
     ("memory {} has no texts", "SELECT id FROM memories EXCEPT SELECT memory_id FROM texts"),
     ("the tokens of memory {} are not counted", "SELECT id FROM memories EXCEPT SELECT memory_id FROM token_counts"),
     (
-        "memory {} does not have as many tokens as it says",
+        "memory {} does not have the number of tokens it says",
         "SELECT n.memory_id FROM token_counts n JOIN texts t USING (memory_id) WHERE (n.title, n.triggers, n.path) <> "
         f"({', '.join(COUNTED.format(f't.{name}') for name in ('title_tokens', 'trigger_tokens', 'path_tokens'))}) "
         f"OR n.passages <> coalesce((SELECT {COUNTED_PASSAGES} FROM chunks c WHERE c.memory_id = n.memory_id), x'')",
@@ -63,11 +64,11 @@ _RULES = (
         "SELECT chunk_id FROM chunk_tokens EXCEPT SELECT id FROM chunks WHERE vector <> 'pending'",
     ),
     (
-        "memory {} holds other kinds of values than numbers",
+        "memory {} has values that are not numbers",
         f"SELECT id FROM memories WHERE {' OR '.join(f'typeof({name}) NOT IN ({kinds})' for name, kinds in _NUMBERS)}",
     ),
     (
-        "memory {} has a time that no calendar knows",
+        "memory {} has a time out of range",
         "SELECT id FROM memories WHERE max(abs(created_at), abs(updated_at), abs(coalesce(last_accessed, 0))) >= "
         "253402300800",
     ),
@@ -88,15 +89,15 @@ _VECTOR_RULES = (
     ),
 )
 _OTHER_RULES = (
-    ("the state of the causal graph is lost", "SELECT 1 WHERE (SELECT count(*) FROM graph_state) <> 1"),
-    ("the sequence of ids is lost", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
+    ("the state of the causal graph is missing", "SELECT 1 WHERE (SELECT count(*) FROM graph_state) <> 1"),
+    ("the sequence of ids is missing", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
     ("the log of changes has impossible numbers", f"SELECT 1 FROM changes WHERE seq NOT BETWEEN 1 AND {1 << 60}"),
     (
         "the store does not say which model made its vectors",
         "SELECT 1 FROM chunks WHERE vector = 'stored' AND (SELECT count(*) FROM meta "
         "WHERE key IN ('embedding_model', 'embedding_dimensions')) < 2",
     ),
-    ("cached vectors of {} have another length than it makes", f"SELECT DISTINCT c.model_id {MISFITS}"),
+    ("cached vectors of {} have the wrong number of dimensions", f"SELECT DISTINCT c.model_id {MISFITS}"),
 )
 _NO_VECTOR_RULES = (("chunk {} should have a vector", "SELECT id FROM chunks WHERE vector <> 'pending'"),)
 
@@ -111,15 +112,15 @@ _TEXTS = {
     "summaries": ("content_hash", "summary"),
     "meta": ("key", "value"),
 }
-"""Columns that are read as text: SQLite does not look whether they hold UTF-8."""
+"""Columns read as text: SQLite itself does not check that they hold UTF-8."""
 UNREADABLE = (apsw.Error, UnicodeDecodeError, ValueError, TypeError)
-"""What is raised by looking at values that no store has written."""
+"""Errors raised on reading values that no store has written."""
 _NAMED = 10
-"""So many rows are named for each rule."""
+"""Maximum number of rows named per rule."""
 
 
 def inconsistencies(connection: apsw.Connection) -> list[str]:
-    """What is wrong, one sentence each; at most ten rows are named per rule. What cannot be read is named too."""
+    """The problems found, one sentence each, with at most ten rows per rule; unreadable parts are reported too."""
     found: list[str] = []
     checks: list[tuple[str, Callable[[], Iterable[str]]]] = [
         ("the file", lambda: _integrity(connection)),
@@ -138,10 +139,10 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
 
 
 def _integrity(connection: apsw.Connection) -> Iterator[str]:
-    # FTS5 knows which segments it has since it was asked last, and the check alone does not have it look again: where
-    # others have written meanwhile, it would miss those that are gone, and say that the file is damaged.
+    # FTS5 caches its list of segments, and integrity_check does not refresh it: after a write by another connection it
+    # would look for deleted segments and report a damaged file. A query refreshes the list.
     for table in ("memory_fts", "surface_fts"):
-        with suppress(apsw.Error):  # a table that cannot be read is named below
+        with suppress(apsw.Error):  # a table that cannot be read is reported below
             rows(connection, f"SELECT 1 FROM {table} LIMIT 1")
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
@@ -170,21 +171,23 @@ def _vectors(connection: apsw.Connection) -> Iterator[str]:
             if not is_unit(vector, size)
         )
         for row in islice(wrong, _NAMED):
-            yield f"the vector {row} is no unit vector of {size} numbers"
+            yield f"the vector {row} is not a unit vector of {size} numbers"
         for row, why in islice(of_another_model(connection), _NAMED):
-            yield f"the vector {row} is of another space: {why}"
+            yield f"the vector {row} is from another vector space: {why}"
 
 
 def is_unit(vector: object, size: int) -> bool:
-    """Whether these are the so many 32-bit numbers of a vector of length 1."""
+    """Whether these are the bytes of a unit vector of `size` 32-bit floats."""
     if not isinstance(vector, bytes) or len(vector) != 4 * size:
         return False
+    # numbers: (size,); ‖v‖² in float64, so that rounding stays far below the tolerance. NaN fails the comparison.
     numbers = np.frombuffer(vector, np.float32).astype(np.float64)
     return bool(abs(numbers @ numbers - 1.0) < _TOLERANCE)
 
 
 def _texts(connection: apsw.Connection, table: str, columns: Sequence[str]) -> Iterator[str]:
     number = "rowid" if table not in ("triggers", "declared_links", "memory_entities", "meta") else "0"
+    # As blobs: the driver would raise at the first text that is not UTF-8, and the others would stay unchecked.
     read = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
     wrong = (
         f"{table}.{column}" + (f" of row {row}" if row else "")
@@ -193,7 +196,7 @@ def _texts(connection: apsw.Connection, table: str, columns: Sequence[str]) -> I
         if text is not None and not _is_text(text)
     )
     for place in islice(wrong, _NAMED):
-        yield f"{place} is no text"
+        yield f"{place} is not UTF-8 text"
 
 
 def _is_text(text: bytes) -> bool:

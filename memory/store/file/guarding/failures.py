@@ -1,4 +1,4 @@
-"""What the SQLite driver raises, told as failures of the product."""
+"""Translation of the SQLite driver's errors into the product's errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITING = {
     *(apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE),
     *(apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP, apsw.SQLITE_IOERR_SHMOPEN),
 }
-"""Extended codes of what a disk does not take."""
+"""Extended result codes of failed writes."""
 
 
 @contextmanager
@@ -33,16 +33,15 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def told_by_driver(error: Exception, path: Path) -> SpeckitError | None:
-    """The product's error for one of the driver; None for any other."""
+    """The product's error for an error of the driver; None for any other error."""
     return failure(error, path) if isinstance(error, apsw.Error | UnicodeDecodeError) else None
 
 
 def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
-    """The product's error: busy E022, damaged E024, not to be opened or written E020, not saved E081, else E021.
+    """The product's error: busy E022, damaged E024, cannot be opened or written E020, not saved E081, else E021.
 
-    What the driver says of a disk that fails is left out: in the middle of a copy it speaks of another file.
-
-    A table or column that is missing is damage too: no statement of ours asks for what a store does not have.
+    The driver's text on disk errors is left out: during a copy it names another file. A missing table or column counts
+    as damage, since the product's statements only use those that every store has.
     """
     match error:
         case UnicodeDecodeError():
@@ -62,7 +61,7 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
             return SpeckitError("E081", full, actions=("free disk space",), retryable=False)
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _WRITING:
             ways = (
-                "check whether the disk has room and takes writes, and what the limit of file sizes is",
+                "check that the disk has room and accepts writes, and check the limit on file sizes",
                 "try again",
             )
             return SpeckitError("E081", f"the disk did not take what was written to {path}", actions=ways)

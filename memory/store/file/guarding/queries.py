@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def rows(connection: apsw.Connection, sql: str, parameters: apsw.Bindings = ()) -> list[Any]:
-    """All rows of a query as tuples, whose types are those of the schema."""
+    """All rows of a query as tuples, with the types of the schema."""
     return connection.execute(sql, parameters).fetchall()
 
 
@@ -21,7 +21,7 @@ def value(connection: apsw.Connection, sql: str, parameters: apsw.Bindings = ())
 
 
 def table_exists(connection: apsw.Connection, name: str) -> bool:
-    """Whether the file has this table now. The driver's own test may answer from before another process made it."""
+    """Whether the file has this table now. The driver's own test may use a schema that is out of date."""
     return value(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)) is not None
 
 
@@ -33,5 +33,5 @@ def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | 
 
 def texts(values: Iterable[str]) -> apsw.CArrayBinding | None:
     """Strings for `carray(?)`; NULL, which yields no rows, when there are none."""
-    array = tuple(map(str, values))  # the driver takes no members of a StrEnum
+    array = tuple(map(str, values))  # the driver does not accept members of a StrEnum
     return apsw.carray(array) if array else None

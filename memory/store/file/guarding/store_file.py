@@ -1,4 +1,4 @@
-"""Whether a file may be a store, told without SQLite: a server looks before it loads anything (feature T27)."""
+"""Checks without SQLite whether a file may be a store: a server runs them before it loads anything (feature T27)."""
 
 from __future__ import annotations
 
@@ -26,41 +26,48 @@ IGNORED_BEFORE = """\
 !flags.yaml
 !pipeline.yaml
 """
-"""The same as earlier versions wrote it."""
+"""The text of `IGNORED` in earlier versions."""
 IGNORED = f"""\
 {IGNORED_BEFORE}# Editors check pipeline.yaml by this one.
 !pipeline.schema.json
 """
-"""What the folder of the stores tells Git. Whatever is added to it later is left out without a further line."""
+"""The `.gitignore` of the stores' folder. Files added to the folder later are ignored without a further line."""
 
 FOR_THE_OWNER = 0o600
-"""A store holds what files hold that only their owner may read. SQLite gives its log and index the same mode."""
+"""Mode of a store: it holds the texts of files that may be private. SQLite gives its log and index the same mode."""
 FOLDER_FOR_THE_OWNER = 0o700
 
 LOGS_KEPT = 3
-"""So many logs of earlier files stay beside a store: nobody looks further back."""
+"""Number of logs of earlier files that are kept next to a store."""
 
 _HEADER = b"SQLite format 3\0"
 
 
 def start_of(path: Path) -> bytes:
-    """The first bytes of a file that SQLite of this process does not have open: closing it gives up SQLite's locks."""
+    """The first bytes of a file that this process has not open through SQLite: closing it would release those locks."""
     with path.open("rb") as file:
         return file.read(len(_HEADER))
 
 
 def store_is_there(path: Path) -> bool:
-    """Whether there is anything at a store's path. Raises E020 for a path that nothing can be at."""
+    """Whether a file or folder exists at a store's path. Raises E020 for an impossible path."""
     return _stat(path) is not None
 
 
 def require_file(
     path: Path, create: bool, start_of: Callable[[Path], bytes] = start_of, *, writable: bool = True
 ) -> None:
-    """Refuses what is not a store by looking at the file alone, so that no foreign file is ever touched.
+    """Refuses a path that holds no store, by looking at the file alone, so that no foreign file is ever changed.
 
-    Makes the folder of a new file if `create` allows one; `start_of` reads the first 16 bytes of a file. One that may
-    only be read is refused if it must be `writable`. Raises E010, E011, E014, E020 and E024.
+    Args:
+        path: The path of the store.
+        create: Whether the file may be missing; its folder is then made.
+        start_of: Reads the first 16 bytes of a file.
+        writable: Whether a read-only file is refused.
+
+    Raises:
+        SpeckitError: E010 (missing), E011 (not readable), E014 (no regular file, or a path that is not UTF-8), E020
+            (read-only or unreadable) or E024 (no store).
     """
     if shown(str(path)) != str(path):
         hint = "SQLite opens files whose whole path is UTF-8."
@@ -75,7 +82,7 @@ def require_file(
     if stat.S_ISDIR(found.st_mode):
         raise SpeckitError("E014", f"{path} is a folder, not a file")
     if not stat.S_ISREG(found.st_mode):  # reading a pipe would wait for a writer
-        raise SpeckitError("E014", f"{path} is no regular file", hint="A store is a file on a disk.")
+        raise SpeckitError("E014", f"{path} is not a regular file", hint="A store is a file on a disk.")
     if not _may(path, os.R_OK):
         raise SpeckitError("E011", f"{path} may not be read")
     if writable and not _may(path, os.W_OK):
@@ -89,8 +96,8 @@ def require_file(
 
 
 def may_only_be_read(path: Path) -> bool:
-    """Whether there is a store that nothing can be written to: its file is protected, or its folder is and the files
-    that SQLite writes to first are not there."""
+    """Whether a store exists that cannot be written to: its file is read-only, or its folder is and the log and index
+    that SQLite would have to create are missing."""
     real = _resolved(path)
     if not _may(real, os.W_OK):
         return real.exists()
@@ -98,31 +105,33 @@ def may_only_be_read(path: Path) -> bool:
 
 
 def without_log(path: Path) -> bool:
-    """Whether all of a store is in its file, and no process that writes has it open."""
+    """Whether a store has no log and index: all of it is in its file, and no writing process has it open."""
     return not any(os.path.lexists(file) for file in _sidecars(_resolved(path)))
 
 
 def only_read(path: Path) -> SpeckitError:
-    """E020: somebody would write to what may only be read."""
-    hint = "What is stored can be searched; nothing can be saved, indexed or counted."
+    """E020: an attempt to write to a read-only store."""
+    hint = "Stored memories can be searched, but nothing can be saved, indexed or counted."
     return SpeckitError(
         "E020", f"{path} may only be read", hint=hint, actions=("make the file and its folder writable",)
     )
 
 
 def _may(path: Path, mode: int) -> bool:
+    # effective ids where supported: those with which the file will be opened
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def make_file(path: Path) -> None:
-    """Makes the empty file of a new store, which only its owner may read; one that is there is left as it is.
+    """Makes the empty file of a new store, readable by its owner only; an existing file is left unchanged.
 
-    A log that lies where the new one's will be is of a file that was there before, and that a server may still have
-    open: SQLite would take it for the new one's, so that it is set aside. Raises E020.
+    A log at the new store's log path belongs to an earlier file, which a server may still have open. SQLite would
+    apply it to the new file, so it is set aside. Raises E020.
     """
-    real = _resolved(path)  # a link that leads nowhere yet is followed, as SQLite does
+    real = _resolved(path)  # a link without a target is followed, as SQLite does
     try:
         if any(os.path.lexists(file) for file in _sidecars(real)):
+            # Checked again under the lock: another process may have made the store, and the log would be its own.
             with _alone_in(real.parent):
                 if not os.path.lexists(real):
                     set_aside(_sidecars(real))
@@ -134,21 +143,21 @@ def make_file(path: Path) -> None:
 
 
 def _sidecars(path: Path) -> list[Path]:
-    """What SQLite keeps beside an open file: its write-ahead log, and the index of that."""
+    """The files that SQLite keeps next to an open database: its write-ahead log and the log's index."""
     return [path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")]
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Lets one process after the other set aside what lies in the folder: nobody makes a store there meanwhile, whose
-    log could be taken for an older one. Windows does not let go of the name of an open file and needs none of it.
+    """Locks a folder while old logs in it are set aside, so that no other process creates a store there whose log could
+    be taken for an old one. Windows needs no lock, since open files cannot be renamed there.
     """
     if sys.platform == "win32":
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems lock nothing
+        with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -156,15 +165,16 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def set_aside(files: Sequence[Path]) -> None:
-    """Takes files away that must not be taken for part of the store beside them.
+    """Removes files that SQLite would take for part of the store next to them.
 
-    A log is renamed, as its changes may be in no other file; the latest few of such logs stay. An empty log, and the
-    index of a log, which SQLite makes anew, tell of nothing.
+    A log is renamed, as its changes may be in no other file; the latest `LOGS_KEPT` such logs are kept. An empty log,
+    and a log's index, which SQLite rebuilds, are deleted.
     """
     for file in files:
         with suppress(OSError):
             found = file.stat()
             if file.name.endswith("-wal") and found.st_size:
+                # named by its inode, so that logs of several earlier files can be kept
                 file.rename(f"{file}.of-{found.st_ino}")
             else:
                 file.unlink()
@@ -177,7 +187,7 @@ def set_aside(files: Sequence[Path]) -> None:
 def keep_out_of_git(folder: Path) -> bool:
     """Gives a folder `.speckit` a `.gitignore` unless it has one; returns whether it was written. Raises E020.
 
-    Where a link leads out of the workspace lies a folder of another kind, all of whose files Git would leave out.
+    A `.speckit` that is a link out of the workspace gets none: Git would ignore all files of the folder it points to.
     """
     if folder.name != FOLDER or not _resolved(folder).is_relative_to(_resolved(folder.parent)):
         return False
@@ -204,11 +214,11 @@ def _stat(path: Path) -> os.stat_result | None:
         raise SpeckitError("E020", f"{path} cannot be made: a part of its path is a file, not a folder") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise SpeckitError("E020", f"{path} cannot be looked at: {reason}") from error
+        raise SpeckitError("E020", f"{path} cannot be inspected: {reason}") from error
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and those above it. The product's own is for its owner alone; others are as the umask says.
+    """Makes a folder and its parents. `.speckit` is accessible to its owner only; the umask decides on others.
 
     Raises E020.
     """

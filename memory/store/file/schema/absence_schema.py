@@ -1,4 +1,4 @@
-"""The tables of memories that agree with no file: see `absences` and `restorations`."""
+"""Tables of memories that do not match their files: see `absences` and `restorations`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,5 @@ CREATE TABLE removed_files (
 
 ALTER TABLE memories ADD COLUMN ctime_ns INTEGER;
 """
-"""Memories whose files are not there, those that hold what a checkpoint had and not what their files say, files whose
-memories a restore has removed, and when the state of each file changed last: that of a file whose time of modification
-was set back has changed all the same."""
+"""Memories whose files are missing, memories restored from a checkpoint that differ from their files, files whose
+memories a restore removed, and each file's ctime, which also changes when its mtime is set back."""

@@ -1,4 +1,4 @@
-"""What a migration adds to the schema for checkpoints (feature M14)."""
+"""The table that a migration adds for checkpoints (feature M14)."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ CREATE TABLE store_identity (
 ) STRICT;
 INSERT INTO store_identity VALUES (1, lower(hex(randomblob(16))));
 """
-"""Which store this is, so that a checkpoint of another one is told from its own: see `checkpoints`."""
+"""The identity of this store, which tells its own checkpoints from those of other stores: see `checkpoints`."""

@@ -1,4 +1,4 @@
-"""The table of facts: what a memory is known by, in one row per column of the table `memories`."""
+"""The attributes of a memory: one `Fact` per column of the table `memories`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 class Fact(NamedTuple):
     """A column of `memories`. Times are seconds since the epoch, stability is in days.
 
-    `optional` may be NULL; `living` is changed by the life of a memory and not by its document.
+    An `optional` column may be NULL; a `living` one is changed by use and judgement, not by the document.
     """
 
     name: str
@@ -42,17 +42,17 @@ FACTS = (
     Fact("spec_level", "integer", optional=True),
     Fact("expires_at", "real", optional=True, living=True),
 )
-"""What searches and lists ask for, in the order in which it is read."""
+"""Columns that searches and lists read, in this order."""
 KEPT_FACTS = (
     Fact("chunk_count", "integer"),
     Fact("mtime_ns", "integer", optional=True),
     Fact("ctime_ns", "integer", optional=True),
     Fact("review_count", "integer", living=True),
 )
-"""What only the store itself goes by."""
+"""Columns that only the store itself uses."""
 
 ATTRIBUTES = (KEY.name, *(fact.name for fact in FACTS))
 LABELS = tuple(fact.name for fact in FACTS if fact.kind == "text")
 NUMBERS = tuple(fact.name for fact in FACTS if fact.kind != "text")
 LIVING_ATTRIBUTES = frozenset(fact.name for fact in FACTS if fact.living)
-"""What `memory.store.writing.writer.set_attribute` may change."""
+"""Attributes that `memory.store.writing.writer.set_attribute` may change."""

@@ -1,4 +1,4 @@
-"""What migrations add to the schema for the life of edges."""
+"""Tables that a migration adds for the history, use and suspected contradictions of edges."""
 
 EDGE_HISTORY = """
 ALTER TABLE causal_edges ADD COLUMN said REAL CHECK (said BETWEEN 0 AND 1);
@@ -53,5 +53,5 @@ CREATE TABLE suspected_contradictions (
 ) STRICT;
 CREATE INDEX suspected_contradictions_by_older ON suspected_contradictions (older_id);
 """
-"""What changed the strength of an edge and what use added to it (`said` is the strength that its maker gave, where that
-is another), which edges were used, and what seems to contradict: see `edge_history`, `edge_uses` and `suspicions`."""
+"""Changes of edges and of their strength (`said` is the strength given by the creator, where it differs), uses of
+edges, and suspected contradictions: see `edge_history`, `edge_uses` and `suspicions`."""

@@ -1,4 +1,4 @@
-"""The tables of what was learned beside documents (features F17, M2, M12 and M15)."""
+"""Tables of what is learned from use rather than from documents (features F17, M2, M12 and M15)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ CREATE TABLE unlearned (
     PRIMARY KEY (memory_id, normalised)
 ) STRICT, WITHOUT ROWID;
 """
-"""What tasks taught, and what selections taught about memories: see `task_records` and `selections`. A selection
-stays on record when its memory goes, as evidence of how much has been seen."""
+"""Outcomes of tasks, and selections of memories with what was learned from them: see `task_records` and `selections`.
+A selection is kept when its memory is deleted, as evidence of how many were seen."""
 
 UNATTRIBUTED = """
 INSERT INTO judgements (
@@ -57,8 +57,8 @@ FROM promotions p JOIN memories m ON m.id = p.memory_id WHERE NOT EXISTS (
     SELECT 1 FROM judgements WHERE memory_id = m.id AND kind = 'promoted' AND undone_at IS NULL
 ) ORDER BY m.id;
 """
-"""Notes promotions that are of a time before judgements were kept, so that they can be taken back as well. They go back
-to the tier of then, until the document is read: see `PROMOTED_READ`."""
+"""Records promotions made before judgements were kept, so that they can be undone too. Undoing restores the tier of
+that time until the document is read: see `PROMOTED_READ`."""
 
 JUDGEMENTS = f"""
 CREATE TABLE judgements (
@@ -84,11 +84,11 @@ CREATE TABLE judgements (
 ) STRICT;
 CREATE INDEX judgements_by_memory ON judgements (memory_id, id);
 {UNATTRIBUTED}"""
-"""What was judged of memories, what that made of them, and what became of it: see `judgements`."""
+"""Judgements of memories, the attributes before and after each, and whether it was undone: see `judgements`."""
 
 PROMOTED_READ = """
 UPDATE memories SET mtime_ns = -1
 WHERE mtime_ns IS NOT NULL AND id IN (SELECT memory_id FROM judgements WHERE kind = 'promoted');
 """
-"""Has the next index run read the files of memories that were promoted (`moving.TO_BE_READ`): they may have declared
-another tier since, and that is the one to which a promotion goes back."""
+"""Makes the next index run read the files of promoted memories (`moving.TO_BE_READ`): they may declare another tier by
+now, and undoing a promotion returns to the declared tier."""

@@ -1,8 +1,8 @@
-"""Named, ordered changes of the schema. A migration is never edited once released; a new one is appended.
+"""Named, ordered changes of the schema. A released migration is never edited; a new one is appended.
 
-What is pending runs in one transaction together with its records in the table `migrations`: a file is always at the
-state its records tell, and other processes see it at one that a version of the product knows, never between two.
-`applied` and `pending` only read.
+Pending migrations run in one transaction together with their records in the table `migrations`: the schema of a file
+always matches its records, and other processes never see a schema between two versions. `applied` and `pending` only
+read.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applie
 
 
 def applied(connection: apsw.Connection) -> tuple[str, ...]:
-    """Names of the migrations a file has been through, in the order they ran."""
+    """Names of the migrations applied to a file, in the order in which they ran."""
     if table_exists(connection, "migrations"):
         return tuple(name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY rowid"))
     return ()
@@ -87,10 +87,10 @@ def applied(connection: apsw.Connection) -> tuple[str, ...]:
 def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[Migration, ...]:
     """The migrations still to run.
 
-    Raises E025 when the file has been through one that this version does not know.
+    Raises E025 when a migration was applied that this version does not know.
     """
     done = applied(connection)
-    # of a damaged file, names may be anything
+    # in a damaged file, names may have any type
     unknown = sorted(map(str, set(done) - {migration.name for migration in migrations}))
     if unknown:
         raise SpeckitError("E025", f"the file has the unknown migration {', '.join(unknown)}")
@@ -100,15 +100,25 @@ def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
 def migrate(
     connection: apsw.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS, *, copied: bool = True
 ) -> tuple[str, ...]:
-    """Runs what is pending and returns the names; an old file is first copied to `<file>.before-<migration>`.
+    """Runs the pending migrations. Of several processes that open a file at once, only one copies and changes it.
 
-    One that is not to be `copied` leaves none, not even of earlier times: what is given up later would stay in it.
-    Of processes that open a file at once, one copies and changes it. Raises E023 when a migration fails; the file then
-    still has the schema it had.
+    Args:
+        connection: A connection to the file without an open transaction.
+        path: The file, next to which the copy is made.
+        migrations: All migrations of this kind of file, in order.
+        copied: Whether an old file is first copied to `<file>.before-<migration>`. If not, earlier copies are deleted
+            too, since they would keep data that is deleted later.
+
+    Returns:
+        The names of the migrations that ran.
+
+    Raises:
+        SpeckitError: E023 when a migration fails; the file then keeps its old schema. E025 as `pending`.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        todo = pending(connection, migrations)  # under the lock: another process may have been faster
+        todo = pending(connection, migrations)  # under the lock: another process may have migrated meanwhile
+        # a new file has no applied migrations and nothing worth a copy
         if todo and copied and applied(connection):
             _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
         for migration in todo:
@@ -125,7 +135,7 @@ def migrate(
 
 
 def _copy(connection: apsw.Connection, target: Path) -> None:
-    """A copy of the file as it is before the transaction of this connection, from which SQLite copies nothing."""
+    """Copies the file as of before this connection's transaction, by a second connection that does not see it."""
     reader = apsw.Connection(connection.filename, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         copy_into(reader, target)

@@ -19,4 +19,4 @@ CREATE TABLE embedding_build (
     until REAL NOT NULL
 ) STRICT;
 """
-"""What the ids of models mean, and vectors that are being made beside those in use: see `embedding_models`."""
+"""Embedding models by id, and the progress of a build of new vectors next to those in use: see `embedding_models`."""

@@ -1,18 +1,20 @@
 """The tables of a store.
 
-A memory has one row in `memories` (its attributes), one in `texts` (what is long: kept apart so that reading attributes
-stays within few pages), one in the full-text table, and per passage one row in `chunks` and at most one vector.
-Analysed tokens are stored joined by blanks, so that an index can be built without analysing again.
+A memory has one row in `memories` (its attributes), one in `texts` (long columns, kept apart so that reading attributes
+touches few pages), one in the full-text table, and per passage one row in `chunks` and at most one vector. Analysed
+tokens are stored joined by blanks, so that an index can be built without analysing again.
 
-Links are kept as documents declare them, whether or not their target is stored; `causal_edges` holds what they resolve
-to, besides edges made by hand. The vector table is created with the first vector, because it fixes their length.
+Links are stored as documents declare them, whether or not their target is stored; `causal_edges` holds the edges they
+resolve to and the edges made by hand. The vector table is created with the first vector, which fixes the length.
 """
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x53504B4D
-"""`SPKM`, written into the header of the file: tells a store from any other SQLite database."""
+"""`SPKM`, written into the file header: distinguishes a store from any other SQLite database."""
 
+# Tables with `one INTEGER PRIMARY KEY CHECK (one = 1)` have a single row. Memories and chunks draw their ids from one
+# sequence; a passage has the id of its memory exactly if it is the only one.
 FIRST_SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 
@@ -170,7 +172,7 @@ CREATE TABLE working_memory (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX working_memory_by_memory ON working_memory (memory_id);
 """
-"""What was sent to a session, by content, whether or not the memory still has it; and what a session attends to."""
+"""Content sent to each session (by hash, even if the memory has changed since), and each session's working memory."""
 
 UNCOUNTED_FOLDERS = """
 CREATE TABLE uncounted_folders (
@@ -179,7 +181,7 @@ CREATE TABLE uncounted_folders (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO uncounted_folders SELECT DISTINCT folder, 0 FROM memories;
 """
-"""Folders whose near duplicates must be counted anew, and the number of the change that made it so."""
+"""Folders whose near duplicates must be recounted, and the number of the change that made it necessary."""
 
 CHUNK_TOKENS = """
 CREATE TABLE chunk_tokens (
@@ -189,8 +191,9 @@ CREATE TABLE chunk_tokens (
 """
 """The distinct tokens of each passage that has a vector made of tokens: see `token_sets`."""
 
+# rtrim removes all characters other than '/' from the end, which leaves the path up to its last slash.
 LAST_PART = "substr({0}, length(rtrim({0}, replace({0}, '/', ''))) + 1)"
-"""SQL for what follows the last slash of a path."""
+"""SQL for the part of a path after its last slash."""
 
 LINK_TARGETS = f"""
 ALTER TABLE memories ADD COLUMN name TEXT GENERATED ALWAYS AS ({LAST_PART.format("key")}) VIRTUAL;
@@ -204,7 +207,7 @@ CREATE TABLE changed_keys (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE changed_links (memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE) STRICT;
 INSERT INTO changed_links SELECT id FROM memories;
 """
-"""What each link means, and what changed since links were last turned into edges: see `link_targets`."""
+"""The target of each link, and the changes since links were last resolved to edges: see `link_targets`."""
 
 PROMOTIONS = """
 CREATE TABLE promotions (
@@ -215,13 +218,13 @@ CREATE TABLE promotions (
     promoted_at REAL NOT NULL
 ) STRICT;
 """
-"""Which memories are critical because of what readers found, and the evidence at that time: see `promotions`."""
+"""Memories that readers' judgements made critical, and the evidence at that time: see `promotions`."""
 
 TOKEN_MODEL = """
 INSERT INTO meta SELECT 'token_model', made.value FROM meta AS made
 WHERE made.key = 'embedding_model' AND EXISTS (SELECT 1 FROM meta WHERE key = 'token_bytes')
 """
-"""Whose tokens a store holds; until then always those of the model that made its vectors."""
+"""The model whose tokens a store holds; before this migration it was always the model of the vectors."""
 
 SOURCE_PATHS = """
 CREATE TABLE source_paths (
@@ -231,18 +234,19 @@ CREATE TABLE source_paths (
     PRIMARY KEY (root, path)
 ) STRICT, WITHOUT ROWID;
 """
-"""What was indexed by name, for each root: see `source_paths`."""
+"""Paths that were indexed by name, for each root: see `source_paths`."""
 
 CHANGE_TOKENS = """
 ALTER TABLE changes ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
 UPDATE changes SET token = random();
 """
-"""What no other change bears, so that one history is told from another that counts as far: see `identity`."""
+"""A random token per change, which tells two histories with equal numbers apart: see `identity`."""
 
+# number of blanks + 1, or 0 for an empty text
 COUNTED = "length({0}) - length(replace({0}, ' ', '')) + ({0} <> '')"
 """SQL for the number of tokens in a text."""
 COUNTED_PASSAGES = f"unhex(group_concat(printf('%08X', {COUNTED.format('tokens')}), '' ORDER BY ordinal))"
-"""SQL for the numbers of tokens in the passages of a memory, as they are stored."""
+"""SQL for the numbers of tokens in the passages of a memory: a blob of 4-byte big-endian integers."""
 _REWRITTEN = "{0} <> lower({0}) OR instr({0}, char(0))"
 
 TOKEN_COUNTS = f"""
@@ -266,7 +270,7 @@ FROM (
     FROM chunks GROUP BY memory_id
 ) AS found WHERE found.memory_id = token_counts.memory_id;
 """
-"""How many tokens each text has, so that nobody reads texts to know their lengths: see `token_counts`."""
+"""The number of tokens of each text, so that lengths are known without reading texts: see `token_counts`."""
 
 LIFE = """
 ALTER TABLE memories ADD COLUMN review_count INTEGER NOT NULL DEFAULT 0 CHECK (review_count >= 0);
@@ -303,8 +307,8 @@ CREATE TABLE job_lease (
     until REAL NOT NULL
 ) STRICT;
 """
-"""How a memory ages beside its facts, how far sessions have come, and the work that is done in the background: see
-`working_memory`, `archivals` and `jobs`."""
+"""Reviews and archiving of memories, progress of sessions, and background jobs: see `working_memory`, `archivals` and
+`jobs`."""
 
 FORMER_KEYS = f"""
 CREATE TABLE former_keys (
@@ -316,4 +320,4 @@ CREATE TABLE former_keys (
 CREATE INDEX former_keys_by_name ON former_keys (name);
 CREATE INDEX former_keys_by_memory ON former_keys (memory_id);
 """
-"""Where the files of memories lay before they were moved: see `former_keys`."""
+"""Keys of memories before their files were moved: see `former_keys`."""

@@ -1,4 +1,4 @@
-"""The tables of what is computed of edges and of texts in the background."""
+"""Tables of values computed from edges and texts in the background."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ CREATE TABLE memory_entities (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_entities_by_entity ON memory_entities (entity);
 """
-"""How central memories are and what they form, and what they name. The version of the graph counts changes of edges,
-whoever makes them: see `ranks` and `entities`."""
+"""Centrality and communities of memories, and the entities they mention. Triggers count every change of an edge as a
+new version of the graph: see `ranks` and `entities`."""

@@ -1,4 +1,4 @@
-"""The table of summaries, which are made in the background where a store is large."""
+"""The table of summaries, which are made in the background for large stores."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ CREATE TABLE summaries (
     summary TEXT NOT NULL
 ) STRICT;
 """
-"""What a text says in few sentences, "" where no sentence stands for it, and of which content: another one has none."""
+"""A few sentences that sum up a text ("" where none do), and the hash of the content that they are valid for."""

@@ -1,4 +1,4 @@
-"""The full-text table of words as they are written, endings and stop words included."""
+"""The full-text table of words as written, endings and stop words included."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ CREATE VIRTUAL TABLE surface_fts USING fts5 ({COLUMNS_AND_TOKENISER});
 INSERT INTO surface_fts (rowid, title, body)
 SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id;
 """
-"""The rows of what is stored are made of its texts: see `surface`."""
+"""The rows of stored memories are made from their texts: see `surface`."""

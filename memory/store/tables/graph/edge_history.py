@@ -1,7 +1,7 @@
-"""What became of edges: every change of a strength, and what was made or removed by other hands than a document's, with
-who did it, when and why (feature M7).
+"""The history of edges: every change of strength, and edges added or removed other than by documents, each with its
+author, time and reason (feature M7).
 
-Only the last `MOST_KEPT` changes are kept, and none of a memory that is deleted.
+Only the last `MOST_KEPT` changes are kept; those of deleted memories are deleted too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Relation
 
 MOST_KEPT = 10_000
-"""Changes that are kept."""
+"""Number of latest changes that are kept."""
 
 
 class State(NamedTuple):
-    """What an edge was at one time; `said` is the strength that its maker gave, where use has made it another."""
+    """An edge's state at one time; `said` is the strength given by its creator, where use has changed it."""
 
     strength: float
     evidence: str
@@ -29,14 +29,14 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, edge: Edge) -> State:
-        """That of an edge as it is."""
+        """The present state of an edge."""
         return cls(edge.strength, edge.evidence, edge.created_by, edge.said)
 
 
 class Change(NamedTuple):
-    """One change of the edge "source RELATION target", at epoch seconds; a state of None is no edge.
+    """One change of the edge "source RELATION target", at `changed_at` in epoch seconds; a state of None is no edge.
 
-    `undoes` and `undone_by` are the ids of other changes.
+    `undoes` and `undone_by` are ids of other changes.
     """
 
     id: int
@@ -63,7 +63,21 @@ def record(
     now: float,
     undoes: int | None = None,
 ) -> int:
-    """Writes that `by` made another state of an edge at `now`, and forgets the oldest; returns the id."""
+    """Records a change of an edge, and deletes the oldest changes beyond `MOST_KEPT`.
+
+    Args:
+        txn: The transaction.
+        ends: Source id, target id and relation of the edge.
+        before: The state before; None if there was no edge.
+        after: The state after; None if the edge was removed.
+        by: The author of the change.
+        why: The reason, for readers.
+        now: The time, in epoch seconds.
+        undoes: Id of the change that this one undoes.
+
+    Returns:
+        The id of the change.
+    """
     number: int = value(
         txn.connection,
         "INSERT INTO edge_history (source_id, target_id, relation, changed_at, changed_by, why, before, after, undoes) "
@@ -87,8 +101,15 @@ def changes(
     undoable: bool = False,
     limit: int = -1,
 ) -> list[Change]:
-    """The changes there are, last first: of the edges of a `memory`, or those made `by` somebody, where one is given;
-    with `undoable` only those that were not undone and undo nothing themselves. A negative `limit` is none."""
+    """The recorded changes, latest first.
+
+    Args:
+        connection: A connection to the store.
+        memory: Only changes of edges of this memory; None for all.
+        by: Only changes by this author; "" for all.
+        undoable: Only changes that were not undone and undo no other change.
+        limit: Maximum number of changes; negative for no limit.
+    """
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM edge_history WHERE (?1 IS NULL OR source_id = ?1 OR target_id = ?1) "
@@ -100,7 +121,7 @@ def changes(
 
 
 def change(connection: apsw.Connection, number: int) -> Change | None:
-    """The change with this id."""
+    """The change with this id; None if there is none."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM edge_history WHERE id = ?", (number,))
     return _change(found[0]) if found else None
 

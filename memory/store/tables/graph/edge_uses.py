@@ -1,6 +1,6 @@
-"""Which edges were of use: those with both ends opened, cited or judged useful within one session (feature M11).
+"""Uses of edges: both ends were opened, cited or judged useful within one session (feature M11).
 
-That something was served says nothing: the graph brings neighbours together, and would strengthen what it shows.
+Being served does not count as use: the graph itself brings neighbours into results, and would reinforce them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ INSERT OR REPLACE INTO session_uses (session, memory_id, used_at)
 SELECT session, memory_id, :now FROM working_memory
 WHERE memory_id IN (SELECT value FROM carray(:used)) AND last_focused > :since AND last_focused <= :now
 """
+# An edge counts as used when one of its ends was used now, and both within `LIFE` by one session.
 _TOGETHER = """
 INSERT INTO edge_uses (edge_id, times, last_used)
 SELECT e.id, 1, :now FROM causal_edges e
@@ -30,8 +31,8 @@ ON CONFLICT (edge_id) DO UPDATE SET times = times + 1, last_used = excluded.last
 
 
 def note_used(txn: Transaction, memories: Collection[int], now: float) -> None:
-    """Notes that memories were of real use at `now` (epoch seconds) to every session that attends to them, and with
-    them the edges to what the same session used within half an hour."""
+    """Records a use of memories at `now` (epoch seconds) by every session with them in its working memory, and a use
+    of the edges to memories that the same session used within the last half hour."""
     if not memories:
         return
     facts = {"used": integers(sorted(memories)), "now": now, "since": now - LIFE}
@@ -40,6 +41,6 @@ def note_used(txn: Transaction, memories: Collection[int], now: float) -> None:
 
 
 def forget_sessions(txn: Transaction, sessions: Sequence[str]) -> None:
-    """Forgets what these sessions used; what edges gained by it stays."""
+    """Deletes the uses by these sessions; the use counts of edges stay."""
     gone = "DELETE FROM session_uses WHERE session IN (SELECT value FROM carray(?))"
     txn.connection.execute(gone, (texts(sessions),))

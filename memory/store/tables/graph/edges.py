@@ -1,8 +1,8 @@
 """Causal edges between memories (feature M7).
 
-`created_by` tells where an edge comes from: `manual` (made by a person or an agent), `document` (declared in a
-document, see `memory.store.writing.links`), or the name of an automatic process. Whatever writes an edge does so here
-or asks `has_room` and `strongest` of this module, which alone know the limits; what they forbid is told to the caller.
+`created_by` names the origin of an edge: `manual` (made by a person or an agent), `document` (declared in a document,
+see `memory.store.writing.links`), or the name of an automatic process. All writers of edges use this module or check
+its limits by `has_room` and `strongest`; violations are reported to the caller.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from speckit_memory.memory.store.tables.graph import edge_history
 from speckit_memory.memory.store.tables.graph.edge_history import State
 
 EDGES_PER_NODE = 20
-"""No memory has more edges than this, incoming and outgoing together."""
+"""Maximum number of edges of a memory, incoming and outgoing together."""
 STRONGEST_AUTOMATIC = 0.5
 DELIBERATE = ("manual", "document")
-"""Makers of edges that no automatic process may take over or remove, nor make weaker than they were said to be."""
+"""Origins of edges that automatic processes may not take over, remove or weaken below the given strength."""
 
 _COLUMNS = "id, source_id, target_id, relation, strength, evidence, created_by, said"
 _EDGE = f"SELECT {_COLUMNS} FROM causal_edges"
 
 
 def strongest(created_by: str) -> float:
-    """The most that an edge of this maker may be worth: 1, and 0.5 for automatic processes."""
+    """The maximum strength of an edge of this origin: 1, or 0.5 for automatic processes."""
     return 1.0 if created_by in DELIBERATE else STRONGEST_AUTOMATIC
 
 
 def has_room(edges: int) -> bool:
-    """Whether a memory with so many edges may get one more."""
+    """Whether a memory with this number of edges may get another one."""
     return edges < EDGES_PER_NODE
 
 
@@ -48,11 +48,24 @@ def add_edge(
     created_by: str,
     now: float,
 ) -> Edge:
-    """Adds the edge "source RELATION target", or changes the one there is, and returns it as stored.
+    """Adds the edge "source RELATION target" or changes the existing one. A change discards strength gained by use.
 
-    An automatic process leaves a deliberate edge as it is. What use has added to the strength is gone after a change.
-    Raises E030 (an edge to itself, no maker), E032 (a strength outside 0..1 or above 0.5 for an automatic process, a
-    21st edge of a memory) and E080 (no such memory).
+    Args:
+        txn: The transaction.
+        source_id: Id of the source memory.
+        target_id: Id of the target memory, another one.
+        relation: The relation.
+        strength: In [0, 1]; at most 0.5 for an automatic process.
+        evidence: The reason for the edge, for readers.
+        created_by: The origin, not empty. An automatic process leaves a deliberate edge unchanged.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The edge as stored.
+
+    Raises:
+        SpeckitError: E030 (an edge to itself, or no origin), E032 (strength out of range, or a 21st edge of a memory)
+            or E080 (no such memory).
     """
     _require_values(source_id, target_id, strength, created_by)
     connection = txn.connection
@@ -67,7 +80,18 @@ def add_edge(
 
 
 def require_possible(txn: Transaction, source_id: int, target_id: int, state: State, *, new: bool) -> None:
-    """Raises E030 and E032 as `add_edge` for an edge that cannot be made what `state` says."""
+    """Checks a state of an edge before `put_state` stores it.
+
+    Args:
+        txn: The transaction.
+        source_id: Id of the source memory.
+        target_id: Id of the target memory.
+        state: The state to be stored.
+        new: Whether the edge would be a new one, for which both memories need room.
+
+    Raises:
+        SpeckitError: E030 and E032 as `add_edge`.
+    """
     _require_values(source_id, target_id, state.strength, state.created_by)
     for memory_id in (source_id, target_id) if new else ():
         _require_room(txn.connection, memory_id)
@@ -83,7 +107,23 @@ def put_state(
     now: float,
     undoes: int | None = None,
 ) -> Edge:
-    """Makes an edge what `state` says, there or not, and notes that `by` did so. Raises E032 for a 21st edge."""
+    """Stores this state of an edge, which may be new, and records the change in its history.
+
+    Args:
+        txn: The transaction.
+        triple: Source id, target id and relation of the edge.
+        state: The new state.
+        by: The author of the change.
+        why: The reason, for readers.
+        now: The time, in epoch seconds.
+        undoes: Id of the change that this one undoes.
+
+    Returns:
+        The edge as stored.
+
+    Raises:
+        SpeckitError: E032 for a 21st edge of a memory.
+    """
     connection = txn.connection
     known = edge_between(connection, *triple)
     before = None if known is None else State.of(known)
@@ -108,7 +148,16 @@ def put_state(
 
 
 def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, undoes: int | None = None) -> None:
-    """Removes a stored edge, and notes that `by` did so."""
+    """Removes a stored edge and records the change in its history.
+
+    Args:
+        txn: The transaction.
+        edge: The edge.
+        by: The author of the change.
+        why: The reason, for readers.
+        now: The time, in epoch seconds.
+        undoes: Id of the change that this one undoes.
+    """
     triple = (edge.source_id, edge.target_id, str(edge.relation))
     with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
@@ -117,13 +166,23 @@ def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, 
 
 
 def edge_with(connection: apsw.Connection, edge_id: int) -> Edge | None:
-    """The edge with this id."""
+    """The edge with this id; None if there is none."""
     found = rows(connection, f"{_EDGE} WHERE id = ?", (edge_id,))
     return _edge(found[0]) if found else None
 
 
 def edge_between(connection: apsw.Connection, source_id: int, target_id: int, relation: str) -> Edge | None:
-    """The edge "source RELATION target"."""
+    """The edge "source RELATION target".
+
+    Args:
+        connection: A connection to the store.
+        source_id: Id of the source memory.
+        target_id: Id of the target memory.
+        relation: The relation.
+
+    Returns:
+        The edge; None if there is none.
+    """
     found = rows(
         connection,
         f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?",
@@ -133,7 +192,7 @@ def edge_between(connection: apsw.Connection, source_id: int, target_id: int, re
 
 
 def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None = None) -> list[Edge]:
-    """The edges of one maker, by id: all, or those of a memory."""
+    """The edges of one origin, by id: all of them, or those of a memory."""
     found = rows(
         connection,
         f"{_EDGE} WHERE created_by = ?1 AND (?2 IS NULL OR source_id = ?2 OR target_id = ?2) ORDER BY id",
@@ -157,7 +216,7 @@ def edge_count(connection: apsw.Connection) -> int:
 
 
 def makers(connection: apsw.Connection) -> dict[str, int]:
-    """How many edges each maker has made, by name."""
+    """Number of edges by `created_by`."""
     return dict(
         rows(connection, "SELECT created_by, count(*) FROM causal_edges GROUP BY created_by ORDER BY created_by")
     )
@@ -169,12 +228,13 @@ def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge
 
 
 def gives_way(edge: Edge) -> bool:
-    """Whether an edge is no more than what a text mentions in passing."""
+    """Whether an edge comes from a mere mention in a text, so that any other edge may replace it."""
     return edge.created_by == "document" and edge.evidence.startswith(MENTION)
 
 
 def _make_room(txn: Transaction, memory_id: int) -> None:
-    """Removes an edge that gives way where a memory has no room for another; still declared, it may come back."""
+    """Removes the weakest mention edge of a memory without room for another edge; its link stays and may be resolved
+    again."""
     if not has_room(degree(txn.connection, memory_id)):
         edge = min(
             filter(gives_way, edges_by(txn.connection, "document", memory_id)),
@@ -200,7 +260,7 @@ def _require_values(source_id: int, target_id: int, strength: float, created_by:
     if source_id == target_id:
         raise SpeckitError("E030", f"memory {source_id} cannot have an edge to itself")
     if not created_by:
-        raise SpeckitError("E030", "an edge needs to say who made it", hint="For example: manual.")
+        raise SpeckitError("E030", "an edge needs the name of its creator", hint="For example: manual.")
     if not 0.0 <= strength <= strongest(created_by):
         limit = strongest(created_by)
         raise SpeckitError("E032", f"strength is {strength}, accepted for '{created_by}': 0 to {limit}")

@@ -1,4 +1,4 @@
-"""What memories name, and up to which text of each that is known (feature M10, R10)."""
+"""Entities that memories mention, and the version of each text that was scanned for them (features M10, R10)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.tables.memories.absences import present
 
+# IS NOT also holds for NULL: memories that were never scanned
 _OUTDATED = "FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id WHERE s.content_hash IS NOT m.content_hash"
 
 
 class Unread(NamedTuple):
-    """A memory whose text has not been looked at as it is now."""
+    """A memory whose present text has not been scanned."""
 
     memory: int
     content_hash: str
@@ -24,7 +25,8 @@ class Unread(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A name, how many memories have it, and one of them; `telling` where it is more than a language of code."""
+    """An entity and one memory that mentions it; `holders` is the number of all such memories. `telling` is false for
+    mere names of programming languages."""
 
     name: str
     holders: int
@@ -33,25 +35,25 @@ class Held(NamedTuple):
 
 
 def outdated(connection: apsw.Connection) -> int:
-    """How many memories have not been looked at as they are now."""
+    """Number of memories whose present text has not been scanned."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number
 
 
 def scanned(connection: apsw.Connection) -> int:
-    """How many memories have been looked at."""
+    """Number of memories that have been scanned."""
     number: int = value(connection, "SELECT count(*) FROM entity_scans")
     return number
 
 
 def names(connection: apsw.Connection) -> int:
-    """How many different names memories have."""
+    """Number of distinct entities."""
     number: int = value(connection, "SELECT count(DISTINCT entity) FROM memory_entities")
     return number
 
 
 def unread(connection: apsw.Connection, limit: int) -> list[Unread]:
-    """The first of them, by id, with their texts."""
+    """The first `limit` memories to scan, by id, with their texts."""
     found = rows(
         connection,
         "SELECT id, content_hash, title, body FROM texts JOIN "
@@ -62,7 +64,14 @@ def unread(connection: apsw.Connection, limit: int) -> list[Unread]:
 
 
 def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tuple[str, str]]) -> None:
-    """Keeps the (name, kind) that the text with this hash has; nothing for a memory that was deleted meanwhile."""
+    """Replaces the entities of a memory; does nothing for one that was deleted meanwhile.
+
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        content_hash: Hash of the scanned text.
+        named: The entities found in it, as (name, kind).
+    """
     connection = txn.connection
     if not value(connection, "SELECT 1 FROM memories WHERE id = ?", (memory,)):
         return
@@ -72,7 +81,7 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
 
 
 def shared(connection: apsw.Connection, most: int) -> list[Held]:
-    """Each name that 2 to `most` memories have whose files are there, with each of them: by holders, name, memory."""
+    """Entities mentioned by 2 to `most` present memories, one row per memory: by holders, name, memory."""
     found = rows(
         connection,
         f"WITH held AS (SELECT * FROM memory_entities WHERE {present('memory_id')}) "

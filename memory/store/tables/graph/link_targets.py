@@ -1,7 +1,7 @@
-"""Which memory a declared link means (feature I3).
+"""Resolution of declared links to memories (feature I3).
 
-What may change that is noted in the transaction that changes it, so that saving one document looks at few links however
-many there are, and a run that was killed is made up for by the next.
+Every transaction records its changes that may affect links. So saving a document re-resolves few links even in a large
+store, and the next run finishes the work of a killed one.
 """
 
 from __future__ import annotations
@@ -14,34 +14,36 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 _NUMBERED = re.compile(r"(?P<kind>[A-Za-z]{1,12}(?=[-_ ]?\d))?[-_ ]?0*(?P<number>\d{1,6})(?!\d|-\d\d-\d\d)")
-"""The beginning of a name such as `0005-use-y.md`, `ADR-5.md`, `pep-0008.rst`; a date is no number."""
+"""The start of a name such as `0005-use-y.md`, `ADR-5.md`, `pep-0008.rst`; dates do not match."""
 _OF_FOLDERS = ("readme", "index")
 _KINDS = {"adr": ("adr", "decision", "decision-record", "architecture-decision")}
-"""What the folders of documents of a kind are called, if not as the kind."""
+"""Names of folders for documents of a kind, where they differ from the kind itself."""
 
 
 def last_part(path: str) -> str:
-    """What a key and every target that may mean it have in common; the columns `name` and `target_name`."""
+    """The last part of a path, which a key shares with every target that may mean it; as in the columns `name` and
+    `target_name`."""
     return path.rpartition("/")[2]
 
 
 def numbered_name(key: str) -> str:
-    """The number by which people name a document: #5 for `adr/0005-use-y.md`, `keps/5-use-y/README.md`, `pep-0005`; ""
-    where its name begins with none."""
+    """The number by which people refer to a document: #5 for `adr/0005-use-y.md`, `keps/5-use-y/README.md`, `pep-0005`;
+    "" if its name does not start with one."""
     match = _NUMBERED.match(_own_name(key))
     return f"#{match['number']}" if match else ""
 
 
 def meant(target: str, document: str, keys: Collection[str]) -> list[str]:
-    """The keys that a target declared in `document` may mean; `keys` are at least those with the same last part, or
+    """The keys that a target declared in `document` may mean; `keys` must contain all with the same last part, or with
     the same number for a target such as "#5" and "adr/#5".
 
-    A key stands for itself. Else the target is a path relative to the document, and else the end of a key ("plan.md"
-    for "specs/plan.md"); only an end can mean several. A number is that of a document beside this one, and one of a
-    kind may be that of a document of this kind elsewhere.
+    An exact key comes first, then a path relative to the document, then the end of a key ("plan.md" for
+    "specs/plan.md"); only an end can match several keys. A bare number means a document in the same folder; one with a
+    kind may also mean a document of this kind in another folder.
     """
     if last_part(target).startswith("#"):
         return _numbered(target.rpartition("/")[0], document, keys)
+    # "../b.md" in "docs/adr/a.md" is "docs/b.md"
     relative = normpath(f"{document.rpartition('/')[0] or '.'}/{target}")
     for exact in (target, relative):
         if exact in keys:
@@ -65,13 +67,13 @@ def _numbered(kind: str, document: str, keys: Collection[str]) -> list[str]:
 
 
 def _own_name(key: str) -> str:
-    """The last part of a key; that of its folder where the file is all the folder is about."""
+    """The last part of a key, or the name of its folder for a `README` or `index` file."""
     folder, _, name = key.rpartition("/")
     return last_part(folder) if name.partition(".")[0].casefold() in _OF_FOLDERS and folder else name
 
 
 def _beside(key: str) -> list[str]:
-    """The folders that a document lies in, but for one of its own."""
+    """The folders above a document, without the folder of which it is the `README` or `index` file."""
     folders = key.casefold().split("/")[:-1]
     return folders[:-1] if _own_name(key) != last_part(key) else folders
 
@@ -82,24 +84,26 @@ def _kind(key: str) -> str:
 
 
 def note_keys(txn: Transaction, keys: Iterable[str]) -> None:
-    """Notes that memories with these keys came or went: links may mean them now, or no longer."""
+    """Records that memories with these keys were added or removed, so that links to them must be resolved again."""
     names = {name for key in keys for name in (last_part(key), numbered_name(key)) if name}
     txn.connection.executemany("INSERT OR IGNORE INTO changed_keys VALUES (?)", [(name,) for name in sorted(names)])
 
 
 def note_memories(txn: Transaction, memory_ids: Iterable[int]) -> None:
-    """Notes that these memories declare other links, or lost an edge to a memory that went."""
+    """Records that the declared links of these memories changed, or that an edge's other memory was deleted."""
     txn.connection.executemany(
         "INSERT OR IGNORE INTO changed_links SELECT id FROM memories WHERE id = ?", [(each,) for each in memory_ids]
     )
 
 
 def find_targets(txn: Transaction) -> None:
-    """Finds anew what the links mean that may have changed, and notes the memories that declare those that did.
+    """Resolves again all links that recorded changes may affect, and records the memories whose links changed target.
 
-    A link to where a file lay before it was moved means its memory still, unless another has that place now.
+    A link to a file's former path still means its memory, unless another memory has that key now.
     """
     connection = txn.connection
+    # keys: candidates by last part or number, each a memory id by key. Only names that changed, or that changed
+    # documents link to, are looked up.
     keys: dict[str, dict[str, int]] = {}
     for name, key, memory_id in rows(
         connection,
@@ -115,6 +119,7 @@ def find_targets(txn: Transaction) -> None:
             "(SELECT name FROM changed_keys) OR memory_id IN (SELECT memory_id FROM changed_links))",
         )
     }
+    # A number is not the last part of a key, so that no index finds it: all keys are read, but only if needed.
     for key, memory_id in rows(connection, "SELECT key, id FROM memories") if numbers else ():
         if (name := numbered_name(key)) in numbers:
             keys.setdefault(name, {})[key] = memory_id
@@ -134,9 +139,10 @@ def find_targets(txn: Transaction) -> None:
     ):
         candidates = keys.get(name, {})
         found = meant(target, document, candidates)
-        if not found:  # only what nothing is called now means what was called so
+        if not found:  # former keys count only if no present key matches
             candidates = former.get(name, {})
             found = meant(target, document, candidates)
+        # ambiguous targets stay unresolved, unless all keys mean one memory
         now = candidates[found[0]] if len({candidates[key] for key in found}) == 1 else None
         if now != before:
             changed.append((now, memory_id, ordinal))

@@ -1,7 +1,7 @@
-"""How central memories are in the causal graph, and which community each belongs to (feature M10).
+"""Centrality ranks of memories in the causal graph, and their communities (feature M10).
 
-Computed in the background from a state of the edges, which `graph_state` counts by triggers: a rank is stale when that
-counter is not the one it was computed at, whoever changed an edge.
+They are computed in the background from one version of the graph. SQL triggers count versions in `graph_state` with
+every change of an edge; ranks are stale when they were computed at an earlier version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from speckit_memory.pipeline.ports import Column, Ids
 
 
 class GraphState(NamedTuple):
-    """The number of the state of the edges, the one that ranks were computed at (0 for none), and the greatest rank."""
+    """The version of the graph, the version at which ranks were computed (0 for none), and the greatest rank."""
 
     version: int
     ranked: int
@@ -27,7 +27,7 @@ class GraphState(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """The rank of a memory in multiples of the mean, > 0, and its community, named by its smallest memory."""
+    """A memory's rank as a multiple of the mean, > 0, and its community, identified by its smallest memory id."""
 
     memory: int
     rank: float
@@ -35,32 +35,33 @@ class Ranked(NamedTuple):
 
 
 def state(connection: apsw.Connection) -> GraphState:
-    """How far ranks are behind the edges."""
+    """The version of the graph and that of the ranks."""
     [found] = rows(connection, "SELECT version, ranked, greatest FROM graph_state")
     return GraphState(*found)
 
 
 def count(connection: apsw.Connection) -> int:
-    """How many memories have a rank."""
+    """Number of memories with a rank."""
     [(number,)] = rows(connection, "SELECT count(*) FROM graph_ranks")
     return int(number)
 
 
 def communities(connection: apsw.Connection) -> int:
-    """How many communities ranked memories form."""
+    """Number of communities of ranked memories."""
     [(number,)] = rows(connection, "SELECT count(DISTINCT community) FROM graph_ranks")
     return int(number)
 
 
 def replace(txn: Transaction, ranked: Sequence[Ranked], version: int) -> int:
-    """Makes these all the ranks there are, as computed from the edges at `version`; what was deleted since gets none.
+    """Replaces all ranks by these, computed at `version` of the graph; memories deleted since then get none.
 
-    Returns how many memories got or lost a rank, or have another one now.
+    Returns the number of memories whose rank was added, removed or changed.
     """
     connection = txn.connection
     before = {row[0]: row for row in rows(connection, "SELECT memory_id, rank, community FROM graph_ranks")}
     after = {row.memory: row for row in ranked}
     gone = before.keys() - after.keys()
+    # a Ranked equals the plain tuple of its row
     changed = [row for row in ranked if before.get(row.memory) != row]
     connection.execute(
         "DELETE FROM graph_ranks WHERE memory_id IN (SELECT value FROM carray(?))", (integers(sorted(gone)),)
@@ -72,12 +73,12 @@ def replace(txn: Transaction, ranked: Sequence[Ranked], version: int) -> int:
     greatest = max((row.rank for row in ranked), default=0.0)
     connection.execute("UPDATE graph_state SET ranked = ?, greatest = ?", (version, greatest))
     touched = sorted(gone | {row.memory for row in changed})
-    changes.record(txn, touched[:1], "edges")  # one entry tells who keeps what edges say that it is old
+    changes.record(txn, touched[:1], "edges")  # one entry is enough to invalidate what is cached about edges
     return len(touched)
 
 
 def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
-    """The rank of each memory, 0 for one that has none, and the greatest of the store, 0 when nothing is ranked."""
+    """The rank of each memory (0 for none), shape (n,) float64, and the greatest rank in the store (0 without any)."""
     found = dict(
         rows(
             connection,
@@ -90,9 +91,7 @@ def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
 
 
 def members(connection: apsw.Connection, memory: int, limit: int) -> list[int]:
-    """The `limit` highest ranked other members of a memory's community, by their keys where ranks are equal; none for
-    a memory without a rank.
-    """
+    """The `limit` highest ranked other members of a memory's community, ties by key; none for a memory without rank."""
     found = rows(
         connection,
         "SELECT r.memory_id FROM graph_ranks r JOIN memories m ON m.id = r.memory_id "

@@ -1,8 +1,8 @@
-"""Memories whose files are not there: no search finds them, and nothing of them is lost (feature I8).
+"""Absent memories, whose files are missing: searches do not find them, but nothing of them is lost (feature I8).
 
-An absent memory is one that has expired: `expires_at` is before every time, and what stood there before is kept here.
-So it leaves every index at once, as an archived one does, and comes back to all of them as it was. Lists and counts
-leave it out by `PRESENT`.
+An absent memory counts as expired: `expires_at` is set before every time, and its former value is kept here. So the
+memory leaves every index at once, as an archived one does, and returns to all of them unchanged. Lists and counts
+exclude it by `PRESENT`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows, va
 from speckit_memory.memory.store.records import EARLIEST
 
 CHANGED = "presence_changed"
-"""The store's fact that numbers the last change by which a memory became absent or was taken up again."""
+"""Key in `meta` of the number of the last change by which a memory became absent or present."""
 
 
 def present(column: str) -> str:
-    """SQL that holds where the memory whose id is in this column is not absent."""
+    """SQL condition that the memory whose id is in this column is not absent."""
     return f"{column} NOT IN (SELECT memory_id FROM absences)"
 
 
 PRESENT = present("memories.id")
-"""SQL for a row of `memories` whose file is there, or that never had one."""
+"""SQL condition for rows of `memories` that are not absent."""
 
 
 def begin(txn: Transaction, memories: Sequence[int], now: float) -> list[int]:
-    """Puts memories away whose files are not there at `now`; returns those for which that is new.
-    The caller logs the change."""
+    """Marks memories as absent from `now` on; returns those that were not absent before. The caller logs the change."""
     begun = rows(
         txn.connection,
         "INSERT INTO absences SELECT id, ?2, expires_at FROM memories WHERE id IN (SELECT value FROM carray(?1)) "
@@ -43,7 +42,7 @@ def begin(txn: Transaction, memories: Sequence[int], now: float) -> list[int]:
 
 
 def end(txn: Transaction, memories: Sequence[int]) -> list[int]:
-    """Takes those of the memories back that are absent; returns them. The caller logs the change."""
+    """Marks absent memories among these as present; returns them. The caller logs the change."""
     ended = rows(
         txn.connection,
         "DELETE FROM absences WHERE memory_id IN (SELECT value FROM carray(?)) RETURNING expires_at, memory_id",
@@ -54,13 +53,13 @@ def end(txn: Transaction, memories: Sequence[int]) -> list[int]:
 
 
 def since(connection: apsw.Connection, memory: int) -> float | None:
-    """Since when a memory is absent (epoch seconds); None when it is not."""
+    """The time since which a memory is absent (epoch seconds); None when it is not."""
     found: float | None = value(connection, "SELECT absent_since FROM absences WHERE memory_id = ?", (memory,))
     return found
 
 
 def among(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
-    """Those of the memories that are absent."""
+    """The absent ones of these memories."""
     chosen = integers(sorted(memories))
     found = rows(
         connection, "SELECT memory_id FROM absences WHERE memory_id IN (SELECT value FROM carray(?))", (chosen,)
@@ -69,14 +68,14 @@ def among(connection: apsw.Connection, memories: Collection[int]) -> frozenset[i
 
 
 def count(connection: apsw.Connection, before: float | None = None) -> int:
-    """How many memories are absent, or have been since `before` a time (epoch seconds)."""
+    """Number of absent memories, or of those absent since `before` this time (epoch seconds)."""
     condition, bindings = ("1", ()) if before is None else ("absent_since < ?", (before,))
     number: int = value(connection, f"SELECT count(*) FROM absences WHERE {condition}", bindings)
     return number
 
 
 def oldest(connection: apsw.Connection, before: float, limit: int) -> list[int]:
-    """Up to `limit` memories that have been absent since `before` a time (epoch seconds), the longest absent first."""
+    """Up to `limit` memories absent since `before` this time (epoch seconds), the longest absent first."""
     found = rows(
         connection,
         "SELECT memory_id FROM absences WHERE absent_since < ? ORDER BY absent_since, memory_id LIMIT ?",
@@ -86,5 +85,5 @@ def oldest(connection: apsw.Connection, before: float, limit: int) -> list[int]:
 
 
 def read_again(txn: Transaction, mtime_ns: int) -> None:
-    """Gives absent memories another time of modification, so that their files are read when they are back."""
+    """Sets the mtime of absent memories, so that their files are read again when they reappear."""
     txn.connection.execute("UPDATE memories SET mtime_ns = ? WHERE id IN (SELECT memory_id FROM absences)", (mtime_ns,))

@@ -1,8 +1,8 @@
-"""Memories that were put away: no search finds them, and nothing of them is lost (feature M5).
+"""Archived memories: searches do not find them, but nothing of them is lost (feature M5).
 
-An archived memory is one that has expired: `expires_at` is the time of its archival, and what stood there before is
-kept here. So it leaves every index at once, as all of them answer within the scope of what has not expired, and comes
-back to all of them as it was, with its vectors, words, links and history.
+An archived memory counts as expired: `expires_at` is the time of its archival, and its former value is kept here. So
+the memory leaves every index at once, as all of them exclude expired memories, and returns to all of them unchanged,
+with its vectors, words, links and history.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from speckit_memory.memory.store.records import EXPIRES
 from speckit_memory.memory.store.tables import changes
 
 Reason = Literal["unused", "expired"]
-"""Why a memory is archived."""
+"""The reason for which a memory is archived."""
 Away = Reason | Literal["absent"]
-"""Why no search finds a memory: see `absences`."""
+"""The reason for which searches do not find a memory; for "absent" see `absences`."""
 
 
 class Archived(NamedTuple):
-    """A memory that is put away: why, and since when (epoch seconds)."""
+    """An archived memory, with the reason and the time of its archival (epoch seconds)."""
 
     memory: int
     key: str
@@ -34,7 +34,14 @@ class Archived(NamedTuple):
 
 
 def archive(txn: Transaction, memories: Sequence[int], reason: Reason, now: float) -> None:
-    """Puts stored memories away that are not; what has `expired` keeps the time at which it did."""
+    """Archives stored memories that are not archived.
+
+    Args:
+        txn: The transaction.
+        memories: Ids of the memories.
+        reason: "unused", or "expired" for memories that have expired, which keep their `expires_at`.
+        now: The time of archival, in epoch seconds.
+    """
     txn.connection.executemany(
         "INSERT OR REPLACE INTO archivals (memory_id, reason, archived_at, expired_at) "
         "SELECT id, ?2, ?3, expires_at FROM memories WHERE id = ?1",
@@ -48,12 +55,20 @@ def archive(txn: Transaction, memories: Sequence[int], reason: Reason, now: floa
 
 
 def restore(txn: Transaction, memory: int, now: float, life: float) -> bool:
-    """Takes a memory back at `now`; one that had expired lives `life` more seconds. False when it is not put away.
+    """Restores an archived memory. The record of its restoration stays, and the memory's age counts from then on.
 
-    That it was restored stays on record: it counts as no older than that from then on.
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        now: The time of restoration, in epoch seconds.
+        life: Seconds until a memory that had expired expires again.
+
+    Returns:
+        False when the memory is not archived.
     """
     changed = txn.connection.execute(
         "UPDATE archivals SET restored_at = ?2 WHERE memory_id = ?1 AND restored_at IS NULL "
+        # The former expiry would make an expired memory expire again at once: it gets a new one.
         "RETURNING iif(reason = 'expired', ?2 + ?3, expired_at)",
         (memory, now, life),
     ).fetchall()
@@ -64,7 +79,7 @@ def restore(txn: Transaction, memory: int, now: float, life: float) -> bool:
 
 
 def lift(txn: Transaction, memory: int) -> None:
-    """Takes a memory back whose document says something else now, unless it had expired. The caller logs the change."""
+    """Restores a memory whose document has changed, unless it had expired. The caller logs the change."""
     txn.connection.execute(
         "UPDATE memories SET expires_at = a.expired_at FROM archivals a WHERE memories.id = ?1 AND a.memory_id = ?1 "
         "AND a.reason = 'unused' AND a.restored_at IS NULL",
@@ -74,7 +89,7 @@ def lift(txn: Transaction, memory: int) -> None:
 
 
 def declared_end(txn: Transaction, memory: int) -> str | None:
-    """The end that the stored document of a memory declares, as it is kept among what it says besides."""
+    """The expiry that the stored document of a memory declares, as text from its front matter."""
     found: str | None = value(
         txn.connection, f"SELECT extra ->> '$.{EXPIRES}' FROM texts WHERE memory_id = ?", (memory,)
     )
@@ -82,14 +97,14 @@ def declared_end(txn: Transaction, memory: int) -> str | None:
 
 
 def end_at(txn: Transaction, memory: int, end: float | None) -> None:
-    """Has a memory expire at the end that its document declares now, or not at all, whatever was before: what had
-    expired is found again until then. The caller logs the change."""
+    """Sets a memory's expiry to the one that its document declares now (None for no expiry) and ends any archival: an
+    expired memory is found again until then. The caller logs the change."""
     txn.connection.execute("DELETE FROM archivals WHERE memory_id = ?", (memory,))
     txn.connection.execute("UPDATE memories SET expires_at = ? WHERE id = ?", (end, memory))
 
 
 def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] | None:
-    """Why a memory is put away and since when (epoch seconds); None when it is not."""
+    """The reason and time (epoch seconds) of a memory's archival; None when it is not archived."""
     found = rows(
         connection,
         "SELECT reason, archived_at FROM archivals WHERE memory_id = ? AND restored_at IS NULL",
@@ -99,7 +114,7 @@ def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] 
 
 
 def archived(connection: apsw.Connection) -> list[Archived]:
-    """What is put away now, by key."""
+    """All archived memories, by key."""
     found = rows(
         connection,
         "SELECT m.id, m.key, m.title, a.reason, a.archived_at FROM archivals a JOIN memories m ON m.id = a.memory_id "

@@ -1,4 +1,4 @@
-"""Keys that memories had before their files moved, so that links to the old places still find them (feature I8)."""
+"""Keys of memories before their files were moved, so that links to the old paths still resolve (feature I8)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 
 
 def note(txn: Transaction, keys: Iterable[tuple[str, int]], now: float) -> None:
-    """Notes that these memories had these keys until `now` (epoch seconds); of two that had one, the later counts."""
+    """Records that these memories had these keys until `now` (epoch seconds); the last memory with a key counts."""
     txn.connection.executemany(
         "INSERT OR REPLACE INTO former_keys (key, memory_id, until) VALUES (?, ?, ?)",
         [(key, memory, now) for key, memory in keys],
@@ -19,7 +19,7 @@ def note(txn: Transaction, keys: Iterable[tuple[str, int]], now: float) -> None:
 
 
 def former_keys(connection: apsw.Connection) -> dict[str, int]:
-    """The memories by the keys they had; a key that a memory has now means that one."""
+    """Memory ids by former key, without keys that a memory has now."""
     return dict(
         rows(
             connection,

@@ -1,11 +1,10 @@
-"""What was judged of memories, and what that made of them (features F17 and M2).
+"""Judgements of memories and their effects (features F17 and M2).
 
-Each judgement and each promotion is a row, with who gave it and how the memory stood before and after. Uses of a memory
-that was judged are rows too: whoever takes a judgement back lives through what came after it once more. Rows are marked
-as taken back, never changed in what was said.
+Each judgement and each promotion is a row, with its session and the memory's review state before and after. Uses of a
+judged memory are rows too, because undoing a judgement replays the later rows. Undone rows are marked, not deleted.
 
-Of one memory the last `MOST_KEPT` rows are kept. Uses that changed nothing go first, so that a memory which is read all
-day keeps its judgements; what is gone counts on, and cannot be taken back any more.
+The last `MOST_KEPT` rows of a memory are kept. Uses without an effect are deleted first, so that a memory that is read
+all day keeps its judgements. Deleted rows keep their effect and can no longer be undone.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from speckit_memory.memory.store.records import Tier
 from speckit_memory.memory.store.tables import changes
 
 MOST_KEPT = 200
-"""Rows that are kept of one memory: as many days of use, since one use a day counts, or judgements."""
+"""Number of rows kept per memory: judgements, or days of use, since one use a day counts."""
 
 Kind = Literal["useful", "not useful", "promoted", "used"]
 
 
 class Regard(NamedTuple):
-    """What judgements and reviews move: how far a memory is trusted, and how well it is kept. `last_review` is in epoch
-    seconds, `stability` in days."""
+    """A memory's review state, which judgements and reviews change: its confidence and its spaced-repetition values.
+    `last_review` is in epoch seconds, `stability` in days."""
 
     confidence: float
     validations: int
@@ -40,10 +39,10 @@ class Regard(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What was said of a memory at `at` (epoch seconds), by which session ("" where nobody said), and how the memory
-    stood `before` and `after` that.
+    """A judgement of a memory at `at` (epoch seconds) by a session ("" where unknown), with the memory's review state
+    `before` and `after` it.
 
-    One that was taken back, at `undone_at`, tells what it had done until then; those after it what they do without it.
+    If it was undone, at `undone_at`, the states are those until then; the states of later judgements exclude it.
     """
 
     id: int
@@ -55,7 +54,7 @@ class Judgement(NamedTuple):
     before: Regard
     after: Regard
     declared: str
-    """Of a promotion, the tier that the document of the memory declares now; else ""."""
+    """For a promotion, the tier that the memory's document declares now; else ""."""
     undone_at: float | None
 
 
@@ -71,6 +70,7 @@ _NUMBERS = " AND ".join(
     )
 )
 _LIVE_PROMOTION = "kind = 'promoted' AND undone_at IS NULL"
+# Beyond the limit ?2, uses that changed nothing go first (DESC sorts true before false), then the oldest rows.
 _TRIM = f"""
 DELETE FROM judgements WHERE id IN (
     SELECT id FROM judgements WHERE memory_id = ?1 AND NOT ({_LIVE_PROMOTION})
@@ -81,13 +81,13 @@ DELETE FROM judgements WHERE id IN (
 
 
 def regard(connection: apsw.Connection, memory: int) -> Regard | None:
-    """How a stored memory stands; None where its row of a damaged store holds no numbers."""
+    """The review state of a memory; None if it is missing, or if its row in a damaged store does not hold numbers."""
     found = rows(connection, f"SELECT {_MEMORY} FROM memories WHERE id = ? AND {_NUMBERS}", (memory,))
     return Regard(*found[0]) if found else None
 
 
 def put_regard(txn: Transaction, memory: int, now: Regard) -> None:
-    """Has a memory stand so."""
+    """Sets the review state of a memory and logs the change."""
     places = ", ".join(f"{column} = ?" for column in _MEMORY.split(", "))
     txn.connection.execute(f"UPDATE memories SET {places} WHERE id = ?", (*now, memory))
     changes.record(txn, [memory], "attributes")
@@ -104,7 +104,18 @@ def record(
     session: str = "",
     declared: str = "",
 ) -> None:
-    """Writes what was said of a memory, and forgets the oldest of it."""
+    """Records a judgement, promotion or use, and deletes the memory's rows beyond `MOST_KEPT`.
+
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        kind: The kind of row.
+        at: The time, in epoch seconds.
+        before: The review state before.
+        after: The review state after.
+        session: The session that gave it; "" where unknown.
+        declared: For a promotion, the tier that the document declares; else "".
+    """
     txn.connection.execute(
         f"INSERT INTO judgements (memory_id, kind, judged_at, session, declared, {_BEFORE}, {_AFTER}) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -114,7 +125,7 @@ def record(
 
 
 def judged(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
-    """Which of these memories have a judgement that may be taken back, so that their uses are kept as well."""
+    """The memories among these with a judgement that can be undone, so that their uses must be recorded too."""
     found = rows(
         connection,
         "SELECT DISTINCT memory_id FROM judgements WHERE memory_id IN (SELECT value FROM carray(?)) "
@@ -127,8 +138,14 @@ def judged(connection: apsw.Connection, memories: Collection[int]) -> frozenset[
 def judgements(
     connection: apsw.Connection, *, memory: int | None = None, session: str = "", limit: int = -1
 ) -> list[Judgement]:
-    """Judgements and promotions, last first: of one memory or by one session, where these are given. A negative `limit`
-    is none."""
+    """Judgements and promotions, latest first.
+
+    Args:
+        connection: A connection to the store.
+        memory: Only those of this memory; None for all.
+        session: Only those by this session; "" for all.
+        limit: Maximum number; negative for no limit.
+    """
     return _read(
         connection,
         "j.kind <> 'used' AND (?1 IS NULL OR j.memory_id = ?1) AND (?2 = '' OR j.session = ?2) "
@@ -138,7 +155,7 @@ def judgements(
 
 
 def numbered(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, Judgement]:
-    """Those of these judgements and promotions that there are, by their numbers."""
+    """The existing judgements and promotions with these numbers, by number."""
     found = _read(
         connection, "j.kind <> 'used' AND j.id IN (SELECT value FROM carray(?)) ORDER BY j.id", (integers(numbers),)
     )
@@ -146,25 +163,32 @@ def numbered(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, J
 
 
 def since(connection: apsw.Connection, memory: int, first: int) -> list[Judgement]:
-    """What was said of a memory and how it was used, from the row of this number on, but for what was taken back."""
+    """The rows of a memory from the number `first` on, uses included, undone ones excluded."""
     return _read(connection, "j.memory_id = ? AND j.id >= ? AND j.undone_at IS NULL ORDER BY j.id", (memory, first))
 
 
 def take_back(txn: Transaction, numbers: Iterable[int], now: float) -> None:
-    """Notes that these were taken back at `now`."""
+    """Marks rows as undone at `now` (epoch seconds)."""
     txn.connection.executemany(
         "UPDATE judgements SET undone_at = ? WHERE id = ?", [(now, number) for number in numbers]
     )
 
 
 def correct(txn: Transaction, number: int, before: Regard, after: Regard) -> None:
-    """Notes what one does after another before it was taken back."""
+    """Replaces the states of a judgement, after an earlier one was undone.
+
+    Args:
+        txn: The transaction.
+        number: Number of the judgement.
+        before: The review state before it, without the undone one.
+        after: The review state after it.
+    """
     places = ", ".join(f"{column} = ?" for column in f"{_BEFORE}, {_AFTER}".split(", "))
     txn.connection.execute(f"UPDATE judgements SET {places} WHERE id = ?", (*before, *after, number))
 
 
 def declare(txn: Transaction, memory: int, tier: Tier) -> None:
-    """Notes which tier the document of a memory declares now, to which the memory returns without its promotion."""
+    """Records the tier that a memory's document declares now, to which undoing its promotion returns."""
     txn.connection.execute(
         f"UPDATE judgements SET declared = ?1 WHERE memory_id = ?2 AND {_LIVE_PROMOTION} AND declared <> ?1",
         (str(tier), memory),
@@ -172,7 +196,7 @@ def declare(txn: Transaction, memory: int, tier: Tier) -> None:
 
 
 def declared(connection: apsw.Connection, memory: int) -> str | None:
-    """The tier that the document of a promoted memory declares; None for one that was not promoted."""
+    """The tier that the document of a promoted memory declares; None for a memory without a promotion."""
     found: str | None = value(
         connection, f"SELECT declared FROM judgements WHERE memory_id = ? AND {_LIVE_PROMOTION}", (memory,)
     )
@@ -180,7 +204,7 @@ def declared(connection: apsw.Connection, memory: int) -> str | None:
 
 
 def attribute(txn: Transaction) -> None:
-    """Notes promotions that came without, from a store of before judgements were kept."""
+    """Adds rows for promotions that have none, since they come from a store without judgements."""
     txn.connection.execute(UNATTRIBUTED)
 
 

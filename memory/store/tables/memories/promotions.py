@@ -1,7 +1,7 @@
-"""Memories that were made critical for what readers found, and on what evidence (feature F17).
+"""Promotions: memories made critical because of readers' judgements, and the evidence (feature F17).
 
-A promotion belongs to the memory, not to its document: it survives a new version of the file. Beside it stays on record
-which tier the file had declared, so that every tier that no file asked for can be accounted for.
+A promotion belongs to the memory, not to its document: it survives a new version of the file. The tier that the file
+declares is recorded too, so that every tier that differs from its file can be explained.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories import judgements
 
 PROMOTED_FROM = (Tier.IMPORTANT, Tier.NORMAL, Tier.TEMPORARY)
-"""Tiers that a promotion raises. The others are the author's word: as high already, or not to be served at all."""
+"""Tiers that a promotion raises. The others are as high already, or say that the memory shall not be served."""
 
 
 def promote(txn: Transaction, memory_id: int, now: float, session: str = "") -> None:
-    """Makes a stored memory of a tier in `PROMOTED_FROM` critical from `now` (epoch seconds) on, as a session asked."""
+    """Makes a stored memory critical.
+
+    Args:
+        txn: The transaction.
+        memory_id: Id of a memory whose tier is in `PROMOTED_FROM`.
+        now: The time, in epoch seconds.
+        session: The session that asked for it; "" where unknown.
+    """
     tier = value(txn.connection, "SELECT tier FROM memories WHERE id = ?", (memory_id,))
     if (stands := judgements.regard(txn.connection, memory_id)) is not None:
         judgements.record(txn, memory_id, "promoted", now, stands, stands, session=session, declared=tier)
@@ -31,11 +38,11 @@ def promote(txn: Transaction, memory_id: int, now: float, session: str = "") -> 
         (memory_id, now),
     )
     txn.connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (str(Tier.CRITICAL), memory_id))
-    changes.record(txn, [memory_id], "put")  # a tier is a fact of documents, which more is derived from than attributes
+    changes.record(txn, [memory_id], "put")  # not "attributes": indexes of documents depend on the tier
 
 
 def take_back(txn: Transaction, memory_id: int) -> None:
-    """Gives a memory the tier that its document declares, and no other."""
+    """Undoes a promotion: the memory gets the tier that its document declares."""
     tier = judgements.declared(txn.connection, memory_id)
     txn.connection.execute("DELETE FROM promotions WHERE memory_id = ?", (memory_id,))
     txn.connection.execute("UPDATE memories SET tier = coalesce(?, tier) WHERE id = ?", (tier, memory_id))
@@ -43,10 +50,20 @@ def take_back(txn: Transaction, memory_id: int) -> None:
 
 
 def settle(txn: Transaction, memory_id: int, stored: str, declared: Tier) -> bool:
-    """Sets right what is `stored` of the tier of a memory whose document, known already, declares this one; whether
-    that was another tier. A promotion of before judgements were kept knows only which tier was declared then."""
+    """Brings the stored tier of a known memory in line with its document and promotion. A promotion older than the
+    table of judgements only knows the tier that was declared then; this updates it.
+
+    Args:
+        txn: The transaction.
+        memory_id: Id of the memory.
+        stored: The tier in the store.
+        declared: The tier that the document declares now.
+
+    Returns:
+        Whether the stored tier changed.
+    """
     if stored == declared != Tier.CRITICAL:
-        return False  # nobody has promoted it
+        return False  # there is no promotion
     judgements.declare(txn, memory_id, declared)
     tier = tier_in_force(txn.connection, memory_id, declared)
     if tier == stored:
@@ -57,7 +74,7 @@ def settle(txn: Transaction, memory_id: int, stored: str, declared: Tier) -> boo
 
 
 def tier_in_force(connection: apsw.Connection, memory_id: int, declared: Tier) -> Tier:
-    """The tier of a memory whose document declares this one."""
+    """The tier in force of a memory whose document declares `declared`."""
     if declared not in PROMOTED_FROM:
         return declared
     promoted = value(connection, "SELECT 1 FROM promotions WHERE memory_id = ?", (memory_id,)) is not None

@@ -1,8 +1,8 @@
-"""The files and folders that were indexed by name: the sources of a store.
+"""The sources of a store: files and folders that were indexed by name.
 
-A source `overrules` when it was hidden or ignored and the name alone brought it in: a run over a folder above it would
-not find it. Sources are remembered for each root, the folder that keys are relative to. A root is kept relative to the
-store's folder: a workspace that is moved or renamed keeps its sources.
+A source `overrules` when it is hidden or ignored and was only indexed because it was named: a run over its parent
+folder would not find it. Sources are stored per root, the folder that keys are relative to. A root is stored relative
+to the store's folder, so that a workspace that is moved or renamed keeps its sources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 
 
 def root_name(root: Path, store: Path) -> str:
-    """How a root is written down in the store of this file; bytes of its name that are not UTF-8 stand as `\\xff`."""
+    """The form in which the store at this path keeps a root; bytes that are not UTF-8 are escaped as `\\xff`."""
     return shown(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
 
 
@@ -30,13 +30,13 @@ def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
 
 
 def other_sources(connection: apsw.Connection, root: str) -> list[tuple[str, str]]:
-    """The roots besides this one that share the store, each with the key of one of its sources."""
+    """The sources of the store's other roots, as (root, key)."""
     others = rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
     return [(named(other), path) for other, path in others]
 
 
 def remember(txn: Transaction, root: str, sources: Mapping[str, bool]) -> None:
-    """Adds sources by key to a root, with whether each overrules as of now."""
+    """Adds sources to a root, by key, with whether each overrules."""
     txn.connection.executemany(
         "INSERT OR REPLACE INTO source_paths (root, path, overrules) VALUES (?, ?, ?)",
         [(root, key, int(overrules)) for key, overrules in sources.items()],
@@ -44,5 +44,5 @@ def remember(txn: Transaction, root: str, sources: Mapping[str, bool]) -> None:
 
 
 def forget(txn: Transaction, root: str, keys: Iterable[str]) -> None:
-    """Takes sources from a root; their memories stay."""
+    """Removes sources from a root; their memories stay."""
     txn.connection.executemany("DELETE FROM source_paths WHERE root = ? AND path = ?", [(root, key) for key in keys])

@@ -1,7 +1,8 @@
-"""What selections taught: which were seen, what was learned from each, and what a user has taken back (feature M12).
+"""Learning from selections: the recorded selections, the phrases learned from them, and those a user removed (feature
+M12).
 
-What is learned lies in `triggers` with the source `learned`: apart from the phrases that documents declare, outside of
-the full-text index, and with a time at which it ends.
+Learned phrases are rows of `triggers` with the source `learned`: separate from the phrases that documents declare, not
+in the full-text index, and with an expiry.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.tables import changes
 
 WEIGHT = 0.7
-"""Of a learned phrase beside 1 of one that a document declares."""
+"""Weight of a learned phrase; one that a document declares has 1."""
 
 Outcome = Literal["shadow", "learned", "reinforced", "refused"]
 
 
 class Selection(NamedTuple):
-    """A query and a memory that its reader used. Times are epoch seconds; `reason` says why it was refused."""
+    """A query and a memory that its reader used. Times are epoch seconds; `reason` says why learning was refused."""
 
     query: str
     memory: int
@@ -37,7 +38,7 @@ class Selection(NamedTuple):
 
 
 class LearnedPhrase(NamedTuple):
-    """A phrase that counts for a memory until it ends (epoch seconds), and the selections that taught it, by time."""
+    """A phrase of a memory until `expires_at` (epoch seconds), and the selections it was learned from, by time."""
 
     memory: int
     key: str
@@ -48,14 +49,14 @@ class LearnedPhrase(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """How many pairs of a query and a memory are on record, and since when (None without any)."""
+    """Number of recorded (query, memory) pairs, and the time of the first (None without any)."""
 
     pairs: int
     first_at: float | None
 
 
 def note(txn: Transaction, selection: Selection) -> None:
-    """Puts a selection on record; each pair once."""
+    """Records a selection; each (query, memory) pair once."""
     txn.connection.execute(
         "INSERT OR IGNORE INTO selections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*selection[:-1], json.dumps(selection.terms, ensure_ascii=False)),
@@ -63,19 +64,19 @@ def note(txn: Transaction, selection: Selection) -> None:
 
 
 def known(connection: apsw.Connection, since: float) -> set[tuple[str, int]]:
-    """The pairs on record that were selected since a time."""
+    """The recorded (query, memory) pairs selected since a time (epoch seconds)."""
     found = rows(connection, 'SELECT "query", memory_id FROM selections WHERE selected_at >= ?', (since,))
     return {(query, memory) for query, memory in found}
 
 
 def seen(connection: apsw.Connection) -> Seen:
-    """How much has been seen."""
+    """The number and first time of recorded selections."""
     [(pairs, first)] = rows(connection, "SELECT count(*), min(noted_at) FROM selections")
     return Seen(pairs, first)
 
 
 def phrases_of(connection: apsw.Connection, memory: int) -> dict[str, str]:
-    """The phrases of a memory in their compared form, and whether each is authored or learned, or was unlearned."""
+    """The normalised phrases of a memory, each with "authored", "learned" or "unlearned"."""
     found = rows(
         connection,
         "SELECT normalised, 'unlearned' FROM unlearned WHERE memory_id = ?1 UNION ALL "
@@ -86,18 +87,33 @@ def phrases_of(connection: apsw.Connection, memory: int) -> dict[str, str]:
 
 
 def learn(txn: Transaction, memory: int, phrase: str, now: float, expires_at: float) -> None:
-    """Has a phrase in its compared form count for a memory, or count longer."""
+    """Adds a learned phrase to a memory, or extends its life.
+
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        phrase: The phrase in normalised form.
+        now: The time, in epoch seconds.
+        expires_at: The end of its life, in epoch seconds; an earlier end than the stored one is ignored.
+    """
     txn.connection.execute(
         "INSERT INTO triggers (memory_id, source, normalised, phrase, ordinal, weight, created_at, expires_at) "
         "VALUES (?1, 'learned', ?2, ?2, 0, ?3, ?4, ?5) "
         "ON CONFLICT DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)",
         (memory, phrase, WEIGHT, now, expires_at),
     )
-    changes.record(txn, [memory], "put")  # triggers are read anew with what documents say
+    changes.record(txn, [memory], "put")  # "put", since triggers are reread together with documents
 
 
 def unlearn(txn: Transaction, memory: int, phrase: str, now: float) -> None:
-    """Takes a learned phrase of a memory away, for good: no later selection teaches it again."""
+    """Removes a learned phrase of a memory for good: later selections do not teach it again.
+
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        phrase: The phrase in normalised form.
+        now: The time, in epoch seconds.
+    """
     where = "WHERE memory_id = ? AND normalised = ?"
     txn.connection.execute(f"DELETE FROM triggers {where} AND source = 'learned'", (memory, phrase))
     txn.connection.execute("INSERT OR REPLACE INTO unlearned VALUES (?, ?, ?)", (memory, phrase, now))
@@ -105,7 +121,7 @@ def unlearn(txn: Transaction, memory: int, phrase: str, now: float) -> None:
 
 
 def drop_expired(txn: Transaction, now: float) -> int:
-    """Removes learned phrases that ended before `now`, which no search reads any more; returns how many."""
+    """Deletes learned phrases that expired before `now`, which searches ignore anyway; returns their number."""
     gone = rows(
         txn.connection, "DELETE FROM triggers WHERE source = 'learned' AND expires_at < ? RETURNING memory_id", (now,)
     )
@@ -115,14 +131,15 @@ def drop_expired(txn: Transaction, now: float) -> int:
 
 
 def expired(connection: apsw.Connection, now: float) -> int:
-    """How many learned phrases ended before `now`."""
+    """Number of learned phrases that expired before `now`."""
     found = value(connection, "SELECT count(*) FROM triggers WHERE source = 'learned' AND expires_at < ?", (now,))
     return int(found or 0)
 
 
 def learned(connection: apsw.Connection, now: float) -> list[LearnedPhrase]:
-    """The learned phrases that count at `now`, by key and phrase."""
+    """The learned phrases not expired at `now`, by key and phrase."""
     taught: dict[tuple[int, str], list[Selection]] = {}
+    # taught: selections by (memory, phrase); the phrases of a selection are a JSON list in its last column
     for *facts, terms in rows(
         connection, "SELECT * FROM selections WHERE outcome IN ('learned', 'reinforced') ORDER BY selected_at"
     ):

@@ -1,4 +1,4 @@
-"""What was known before and after tasks, one row per folder and task (feature M15)."""
+"""Self-assessments before and after tasks, one row per folder and task (feature M15)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TaskRecord(NamedTuple):
 
 
 def put(txn: Transaction, record: TaskRecord) -> None:
-    """Writes a record, in place of the one of the same folder and task."""
+    """Stores a record, replacing that of the same folder and task."""
     after = record.after or (None, None, None)
     lists = [json.dumps(one, ensure_ascii=False) for one in (record.gaps, record.gaps_closed, record.new_gaps)]
     txn.connection.execute(
@@ -57,13 +57,13 @@ def put(txn: Transaction, record: TaskRecord) -> None:
 
 
 def find(connection: apsw.Connection, folder: str, task: str) -> TaskRecord | None:
-    """The record of a task of a folder, if there is one."""
+    """The record of a task of a folder; None if there is none."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM task_records WHERE folder = ? AND task = ?", (folder, task))
     return _record(found[0]) if found else None
 
 
 def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> list[TaskRecord]:
-    """The records of a folder, of one session or of all (""), by the time when they were last written."""
+    """The records of a folder, of one session or of all (""), by the time of their last update."""
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM task_records WHERE folder = ?1 AND ?2 IN ('', session) "
@@ -74,8 +74,8 @@ def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> li
 
 
 def latest(connection: apsw.Connection, folder: str, session: str) -> TaskRecord | None:
-    """The record that was last written of a folder and those below it, of all for "": one of this session before any
-    other, if it has one."""
+    """The last updated record of a folder and its subfolders ("" for all folders), with records of this session first;
+    None if there is none."""
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM task_records "

@@ -1,9 +1,8 @@
-"""What a session attends to: at most seven memories, whose attention fades by event (feature M4).
+"""Working memory of a session: at most seven memories, whose attention decays with each event (feature M4).
 
-An event is an answer that was served to the session, a document that it saved, or a memory that it read by its name.
-Attention is stored as of the event that last touched a memory, and what is left of it follows from how many events have
-passed since: nothing is rewritten to make it fade, so that it cannot fade twice, and a killed process leaves it as it
-was.
+An event is an answer served to the session, a document saved by it, or a memory read by name. Attention is stored as of
+the event that last touched the memory, and its present value is computed from the number of events since. Decay thus
+needs no writes: it cannot be applied twice, and a killed process leaves no partial state.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 
 LIFE = 30 * 60.0
-"""Seconds without being attended to after which a memory counts no more."""
+"""Seconds without focus or mention after which a memory leaves working memory."""
 CAPACITY = 7
-"""Memories that a session attends to at most."""
+"""Maximum number of memories in a session's working memory."""
 FADING = 0.85
-"""What one event leaves of attention."""
+"""Factor by which one event multiplies attention."""
 FLOOR = 0.05
-"""What is faint counts as this much, as long as it is there at all."""
+"""Lowest value reported for a memory that is not forgotten."""
 FORGOTTEN = 0.01
-"""Attention below which a memory is out of mind."""
+"""Attention below which a memory leaves working memory."""
 MENTION = 0.05
-"""What a mention adds."""
+"""Attention that a mention adds."""
 
 
 class Attended(NamedTuple):
-    """A memory that a session attends to: how much, in (0, 1], since when, and what brought it."""
+    """A memory in a session's working memory: its attention in (0, 1], the time of its last focus, and its source."""
 
     memory: int
     attention: float
@@ -51,9 +50,9 @@ class _Held(NamedTuple):
 
 
 def faded(attention: float, events: int) -> float:
-    """What so many events leave of attention, in [0, 1]: it is held at `FLOOR` until it falls below `FORGOTTEN`.
+    """Attention after this number of events, in [0, 1]: at least `FLOOR`, and 0 once it has decayed below `FORGOTTEN`.
 
-    The floor is no step of the fading: attention that began anew at it with every event would never be forgotten.
+    The floor applies to the result only: if each event decayed from the floor again, nothing would ever be forgotten.
     """
     left = _left(attention, events)
     return max(FLOOR, left) if left else 0.0
@@ -69,11 +68,17 @@ def note_event(
     source: str,
     source_call: str = "",
 ) -> None:
-    """Notes an event of a session at `now` (epoch seconds), after which it attends to the `focused` memories, the first
-    of them most of all: each further one enters as if another event had passed.
+    """Records an event of a session and updates its working memory, keeping the `CAPACITY` highest by attention.
 
-    What was `mentioned` gains a little if the session attends to it. `source` and `source_call` tell where the focus
-    came from. Of more than `CAPACITY` memories the least attended ones go; ids that are not stored are passed over.
+    Args:
+        txn: The transaction.
+        session: The session.
+        focused: Ids of the focused memories, most important first; the one at position i gets at least the attention
+            `FADING ** i`. Unknown ids are ignored.
+        now: The time, in epoch seconds.
+        mentioned: Ids of mentioned memories, which gain `MENTION` if they are in working memory.
+        source: The origin of the focus.
+        source_call: The call it came from.
     """
     connection = txn.connection
     event = value(
@@ -82,6 +87,7 @@ def note_event(
         "ON CONFLICT DO UPDATE SET last_event = excluded.last_event, events = events + 1 RETURNING events",
         (session, now),
     )
+    # before: rows decayed to this event; only rows that differ from it are written below
     before, held = _held(connection, session, event, now), {}
     held.update(before)
     for memory in mentioned:
@@ -104,6 +110,7 @@ def note_event(
             held[memory] = _Held(
                 level, known.added_at, now, known.focus_count + 1, known.mention_count, source, source_call
             )
+    # highest attention first, then latest focus, then id, so that the choice is deterministic
     kept = sorted(held, key=lambda memory: (-held[memory].level, -held[memory].last_focused, memory))[:CAPACITY]
     connection.execute(
         "DELETE FROM working_memory WHERE session = ?1 AND memory_id NOT IN (SELECT value FROM carray(?2))",
@@ -132,7 +139,17 @@ def note_event(
 
 
 def attended(connection: apsw.Connection, session: str, since: float, until: float) -> list[Attended]:
-    """What a session attended to last between two times (epoch seconds, the first one excluded), most of all first."""
+    """The working memory of a session.
+
+    Args:
+        connection: A connection to the store.
+        session: The session.
+        since: Only memories focused after this time, in epoch seconds.
+        until: Only memories focused up to this time, in epoch seconds.
+
+    Returns:
+        The memories, by attention descending, then the latest focus.
+    """
     found = rows(
         connection,
         "SELECT w.memory_id, w.attention, coalesce(s.events, w.event_counter) - w.event_counter, w.last_focused, "
@@ -147,7 +164,8 @@ def attended(connection: apsw.Connection, session: str, since: float, until: flo
 
 
 def _held(connection: apsw.Connection, session: str, event: int, now: float) -> dict[int, _Held]:
-    """What the session still attends to at this event. What bears a later time than now was noted by another clock."""
+    """The session's working memory at this event. Rows with a time later than `now` come from another clock and are
+    ignored."""
     found = rows(
         connection,
         "SELECT memory_id, attention, event_counter, added_at, last_focused, focus_count, mention_count, source, "
@@ -159,5 +177,6 @@ def _held(connection: apsw.Connection, session: str, event: int, now: float) -> 
 
 
 def _left(attention: float, events: int) -> float:
+    # exponential decay: a(n) = a(0) · FADING^n, 0 below FORGOTTEN
     left = attention * FADING ** max(0, events)
     return left if left >= FORGOTTEN else 0.0

@@ -1,6 +1,6 @@
-"""Vectors of texts that were embedded before, so that indexing again costs no model time (feature I7).
+"""Cache of the vectors of embedded texts, so that reindexing costs no model time (feature I7).
 
-Keyed by model and by the hash of the embedded text. The model's id must change with anything that changes its vectors.
+Keys are the model and the hash of the embedded text. A model's id must change with anything that changes its vectors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.pipeline.ports import Vectors
 
 _TOLERANCE = 1e-2
-"""How far the squared length of a vector may be from 1."""
+"""Largest accepted difference between the squared length of a vector and 1."""
 
 
 def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) -> dict[str, Vectors]:
-    """The cached vectors among these texts, by hash, shape (dimensions,). Does not write: see `touch`.
+    """The cached vectors of these texts, by hash, each of shape (dimensions,). Does not record a use: see `touch`.
 
-    An entry that a damaged file gives back as something else than a unit or zero vector counts as missing.
+    An entry of a damaged file that is neither a unit vector nor a zero vector counts as missing.
     """
     found = rows(
         connection,
@@ -33,7 +33,7 @@ def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) 
 
 
 def is_usable(vector: object) -> bool:
-    """Whether this is a vector: a damaged file can give back anything."""
+    """Whether this is a unit or zero vector of 32-bit floats: a damaged file can return any value."""
     if not isinstance(vector, bytes) or not vector or len(vector) % 4:
         return False
     numbers = np.frombuffer(vector, np.float32)
@@ -41,7 +41,14 @@ def is_usable(vector: object) -> bool:
 
 
 def store(txn: Transaction, model_id: str, vectors: Mapping[str, Vectors], now: float) -> None:
-    """Adds vectors by the hash of their text, or replaces them."""
+    """Adds or replaces vectors.
+
+    Args:
+        txn: The transaction.
+        model_id: The model that made them.
+        vectors: Vectors of shape (dimensions,), by the hash of their text.
+        now: The time, in epoch seconds.
+    """
     txn.connection.executemany(
         "INSERT OR REPLACE INTO embedding_cache VALUES (?, ?, ?, ?, ?)",
         (
@@ -52,7 +59,14 @@ def store(txn: Transaction, model_id: str, vectors: Mapping[str, Vectors], now: 
 
 
 def touch(txn: Transaction, model_id: str, hashes: Collection[str], now: float) -> None:
-    """Notes that these entries were of use, which keeps them from being evicted."""
+    """Records a use of entries, which protects them from eviction.
+
+    Args:
+        txn: The transaction.
+        model_id: The model of the entries.
+        hashes: Hashes of the embedded texts; unknown ones are ignored.
+        now: The time, in epoch seconds.
+    """
     txn.connection.execute(
         "UPDATE embedding_cache SET last_used_at = ? "
         "WHERE model_id = ? AND content_hash IN (SELECT value FROM carray(?))",
@@ -61,6 +75,6 @@ def touch(txn: Transaction, model_id: str, hashes: Collection[str], now: float) 
 
 
 def evict(txn: Transaction, older_than: float) -> int:
-    """Removes the entries last used before this time (epoch seconds); returns how many."""
+    """Deletes the entries last used before this time (epoch seconds); returns their number."""
     txn.connection.execute("DELETE FROM embedding_cache WHERE last_used_at < ?", (older_than,))
     return txn.connection.changes()

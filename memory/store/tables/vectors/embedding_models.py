@@ -1,7 +1,7 @@
-"""Which models made the vectors of a store and of its cache, and the vectors that are being made (features I6, I7).
+"""The models of a store's vectors and of its cache, and the progress of a new set of vectors (features I6, I7).
 
-Every vector belongs to a model by its id: those that searches use by the store's fact `embedding_model`, those of the
-cache by their row. Here stands what an id means.
+Each vector belongs to a model id: the vectors used by searches to the `embedding_model` in `meta`, cached ones to that
+of their row. This table describes the ids.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 PREVIOUS = "embedding_model_before"
-"""The store's fact that says which model's vectors were in use before the last change of them."""
+"""Key in `meta` of the id of the model that was in use before the last change of models."""
 CHOICE = "embedding_choice"
-"""The store's fact that says which model was chosen for it by name."""
+"""Key in `meta` of the name of the model that was chosen for the store."""
 LEASE_SECONDS = 120.0
-"""So long after its last batch a builder on another machine keeps others out."""
+"""Seconds after its last batch for which a builder on another machine keeps other builders out."""
 
 
 class Stamp(NamedTuple):
-    """What an id means: the model as a user names it, which state of it, how vectors of tokens become one, and the
-    length of its vectors."""
+    """Description of a model id: the user's name for the model, its revision, how token vectors are pooled, and the
+    number of dimensions."""
 
     model_id: str
     name: str
@@ -38,7 +38,7 @@ class Stamp(NamedTuple):
 
 
 class Build(NamedTuple):
-    """Vectors that are being made beside those in use: `done` of `total` passages have one."""
+    """A set of vectors being built while another is in use: `done` of `total` passages have a vector."""
 
     model_id: str
     name: str
@@ -49,18 +49,18 @@ class Build(NamedTuple):
 
 
 def note(txn: Transaction, stamp: Stamp, now: float) -> None:
-    """Writes what an id means, at `now` (epoch seconds)."""
+    """Stores the description of a model id, at `now` (epoch seconds)."""
     txn.connection.execute("INSERT OR REPLACE INTO embedding_models VALUES (?, ?, ?, ?, ?, ?)", (*stamp, now))
 
 
 def stamps(connection: apsw.Connection) -> dict[str, Stamp]:
-    """What each known id means. One that was written before there were stamps has none."""
+    """Descriptions by model id. An id stored before this table existed has none."""
     found = rows(connection, "SELECT model_id, name, revision, pooling, dimensions FROM embedding_models")
     return {row[0]: Stamp(*row) for row in found}
 
 
 def stamp_of(connection: apsw.Connection, model_id: str) -> Stamp | None:
-    """What an id means, None where that was never written."""
+    """The description of a model id; None if there is none."""
     found = rows(
         connection,
         "SELECT model_id, name, revision, pooling, dimensions FROM embedding_models WHERE model_id = ?",
@@ -70,57 +70,58 @@ def stamp_of(connection: apsw.Connection, model_id: str) -> Stamp | None:
 
 
 def build(connection: apsw.Connection) -> Build | None:
-    """The vectors that are being made, whether or not somebody is at it now."""
+    """The unfinished build of vectors, whether or not a process works on it now; None if there is none."""
     found = rows(connection, "SELECT model_id, name, done, total, holder, until FROM embedding_build")
     return Build(*found[0]) if found else None
 
 
 def new_holder() -> str:
-    """Names this process among all that may make vectors."""
+    """A name for this process that is unique among all builders of vectors."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
 
 
 def at_work(found: Build, now: float) -> bool:
-    """Whether somebody is making the vectors at `now`: a process that is gone is told from one that is slow."""
+    """Whether a process works on the build at `now`. On the same host, a dead process is detected at once."""
     if not now < found.until <= now + LEASE_SECONDS:
         return False
+    # A process id only means something on its own host; on Windows, os.kill would send Ctrl+C.
     host, _, rest = found.holder.partition(":")
     if host != socket.gethostname() or sys.platform == "win32":
         return True
     try:
-        os.kill(int(rest.partition(":")[0]), 0)  # asks whether it lives and does nothing to it
+        os.kill(int(rest.partition(":")[0]), 0)  # signal 0 only checks that the process exists
     except ProcessLookupError:
         return False
-    except (OSError, ValueError, OverflowError):  # it lives, or this is no number that a process here could have
+    except (OSError, ValueError, OverflowError):  # it exists, or this is not a process id: assume that it works
         return True
     return True
 
 
 def note_build(txn: Transaction, found: Build) -> None:
-    """Writes how far the vectors are."""
+    """Stores the progress of a build."""
     txn.connection.execute("INSERT OR REPLACE INTO embedding_build VALUES (1, ?, ?, ?, ?, ?, ?)", found)
 
 
 def end_build(txn: Transaction) -> None:
-    """No vectors are being made."""
+    """Deletes the record of the build."""
     txn.connection.execute("DELETE FROM embedding_build")
 
 
 def choice(connection: apsw.Connection) -> str:
-    """The model that was chosen for the store by name, "" for none."""
+    """The name of the model chosen for the store, "" for none."""
     return get_meta(connection, CHOICE) or ""
 
 
 def choose(txn: Transaction, name: str) -> None:
-    """Notes the choice."""
+    """Stores the name of the chosen model."""
     set_meta(txn, CHOICE, name)
 
 
 def previous(connection: apsw.Connection) -> str:
-    """The id of the model before the last change, "" for none."""
+    """The id of the model before the last change of models, "" for none."""
     return get_meta(connection, PREVIOUS) or ""
 
 
 def note_previous(txn: Transaction, model_id: str) -> None:
-    """Notes which model was in use until now."""
+    """Stores the id of the model that was in use until now."""
     set_meta(txn, PREVIOUS, model_id)

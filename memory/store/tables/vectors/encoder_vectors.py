@@ -1,8 +1,7 @@
-"""Vectors of the encoder that looks a second time at the best rows. They lie in the cache of embeddings.
+"""Vectors of the encoder that rescores the best results. They are stored in the embedding cache.
 
-A short memory has one vector, as a whole, and a long one has one for each passage. Their keys in the cache are made of
-the digest of the document and of the place in it: SQLite alone can tell what waits, and a document that changed waits
-again.
+A short memory has one vector for the whole text, a long one has one per passage. The cache key combines the document's
+hash and the passage's ordinal, so that SQL alone finds missing vectors, and a changed document gets new ones.
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from speckit_memory.memory.store.tables.vectors import embedding_cache
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 RENEWED_AFTER = 30 * 24 * 3600.0
-"""Seconds after which a vector is noted as used again: the cache forgets what nobody used for three months."""
+"""Seconds after which another use of a vector is recorded: the cache evicts vectors unused for three months."""
 
 SHORT = 5
-"""Passages up to which a memory is one text for the encoder: a vector of the whole, of which it reads the beginning. Of
-several chances the best one would be looked at, and memories with many would have an advantage."""
+"""Memories of up to this number of passages have a single vector, of the beginning of the whole text. With one vector
+per passage the best would count, which would favour memories with many passages."""
 
 REST = "a running server makes the rest within minutes, `speckit-memory maintain` at once"
-"""Who makes the vectors that are missing, in words: every door says the same."""
+"""How missing vectors are made, for messages of all interfaces."""
 
+# One row per text that needs a vector: a short memory has the key "HASH/", passage n of a long one "HASH/n".
 _TEXTS = f"""
 WITH texts (id, memory, key) AS (
     SELECT id, id, content_hash || '/' FROM memories WHERE chunk_count BETWEEN 1 AND {SHORT}
@@ -36,6 +36,7 @@ WITH texts (id, memory, key) AS (
 """
 _MADE = "SELECT 1 FROM embedding_cache e WHERE e.model_id = :model AND e.content_hash = texts.key"
 _WAITING = f"FROM texts WHERE NOT EXISTS ({_MADE} AND e.last_used_at >= :since)"
+# Ids of memories and of passages share one sequence; UNION merges a single passage with its memory.
 _OF = f"""
 WITH asked (id, key, whole) AS (
     SELECT id, content_hash || iif(chunk_count > {SHORT}, '/0', '/'), chunk_count <= {SHORT}
@@ -50,7 +51,7 @@ JOIN embedding_cache e ON e.model_id = :model AND e.content_hash = asked.key
 
 
 class WaitingText(NamedTuple):
-    """A text without a vector: a whole memory, or the passage `id` of one. `key` is its key in the cache."""
+    """A text without a vector: a whole memory, or its passage `id`. `key` is the text's key in the cache."""
 
     id: int
     memory: int
@@ -58,31 +59,39 @@ class WaitingText(NamedTuple):
 
 
 def waiting(connection: apsw.Connection, model_id: str, now: float) -> int:
-    """How many texts wait for a vector of this model, at `now` (epoch seconds)."""
+    """Number of texts that need a vector of this model at `now` (epoch seconds), or a record of its use."""
+    # A vector not used for `RENEWED_AFTER` counts as waiting, so that the next run records its use.
     facts = {"model": model_id, "since": now - RENEWED_AFTER}
     number: int = value(connection, f"{_TEXTS} SELECT count(*) {_WAITING}", facts)
     return number
 
 
 def next_waiting(connection: apsw.Connection, model_id: str, now: float, limit: int) -> list[WaitingText]:
-    """The next that wait: short memories first, then the passages of long ones."""
+    """The next waiting texts: short memories first, then the passages of long ones.
+
+    Args:
+        connection: A connection to the store.
+        model_id: The encoder's id.
+        now: The time, in epoch seconds.
+        limit: Maximum number of texts.
+    """
     facts = {"model": model_id, "since": now - RENEWED_AFTER, "limit": limit}
     found = rows(connection, f"{_TEXTS} SELECT id, memory, key {_WAITING} LIMIT :limit", facts)
     return [WaitingText(*row) for row in found]
 
 
 def coverage(connection: apsw.Connection, model_id: str) -> tuple[int, int]:
-    """How many texts have a vector of this model, and how many could have one."""
+    """Number of texts that have a vector of this model, and number of all texts."""
     facts = {"model": model_id}
     made, total = rows(connection, f"{_TEXTS} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
     return made, total
 
 
 def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, tuple[Vectors, bool]]:
-    """The vector of each of these memories and passages, by id, and whether it is that of a whole memory.
+    """The vectors of these memories and passages by id, each with whether it is that of a whole memory.
 
-    Those that are not made yet are left out. A passage of a short memory has the vector of the whole, and a long memory
-    that of its first passage.
+    Missing vectors are left out. A passage of a short memory gets the vector of the whole, and a long memory that of
+    its first passage.
     """
     found = rows(connection, _OF, {"model": model_id, "ids": integers(ids)})
     return {

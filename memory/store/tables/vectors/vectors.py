@@ -1,8 +1,8 @@
-"""Vectors on disk: one row of a sqlite-vec table per chunk, and the exact search over it (feature C1).
+"""Vectors on disk: one row of a sqlite-vec table per chunk, and exact nearest-neighbour search (feature C1).
 
-The table is made with the first vector, which fixes dimension and model for the whole store. Vectors have length one.
-A text of which the model knows nothing has a zero vector: it is noted in the chunk's row and not stored, because
-cosine with it is undefined.
+The table is created with the first vector, which fixes the dimension and model of the whole store. Vectors have length
+one. A text without known tokens has a zero vector, which is marked in the chunk's row but not stored, because its
+cosine similarity is undefined.
 """
 
 from __future__ import annotations
@@ -23,39 +23,50 @@ from speckit_memory.pipeline.ports import Column, Ids, Vectors
 MODEL = "embedding_model"
 DIMENSIONS = "embedding_dimensions"
 LARGEST_SEARCH = 4096
-"""sqlite-vec returns no more rows than this."""
+"""Maximum number of rows that sqlite-vec returns."""
 LENGTH_ERROR = 1e-3
-"""Below this the square of a stored vector's length differs from one, and so does the length."""
+"""Largest accepted difference between the squared length of a vector and 1."""
 ROWS_PER_BLOB = 128
-"""sqlite-vec keeps vectors in blobs of so many rows. With its default of 1024, reading a row walks through a megabyte:
-loading and deleting take twice as long, searching takes the same."""
+"""Rows per blob of sqlite-vec. With its default of 1024, reading a row goes through a megabyte: loading and deleting
+take twice as long, searching takes the same time."""
 
 
 def dimensions(connection: apsw.Connection) -> int:
-    """Length of the stored vectors; 0 when none was ever stored."""
+    """Dimensions of the stored vectors; 0 when none was ever stored."""
     return int(get_meta(connection, DIMENSIONS) or 0)
 
 
 def any_stored(connection: apsw.Connection) -> bool:
-    """Whether any chunk has a vector. Zero vectors are not stored, so that a dimension alone does not tell."""
+    """Whether any vector is stored. A known dimension does not imply it, since zero vectors are not stored."""
     return value(connection, "SELECT 1 FROM chunks WHERE vector = 'stored' LIMIT 1") is not None
 
 
 def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id: str | None) -> None:
-    """Raises E002 unless these are `count` unit or zero vectors of the store's model and dimension."""
+    """Checks vectors before they are stored.
+
+    Args:
+        connection: A connection to the store.
+        vectors: Unit or zero vectors, shape (count, dimensions).
+        count: The expected number of vectors.
+        model_id: The model that made them, which must be the store's if it has one.
+
+    Raises:
+        SpeckitError: E002 if a condition fails.
+    """
     if vectors.ndim != 2 or vectors.shape[0] != count or (count and not vectors.shape[1]):
         raise SpeckitError("E002", f"expected {count} vectors as rows, got an array of shape {vectors.shape}")
     if not model_id:
         raise SpeckitError("E002", "vectors were given without the id of the model that made them")
     if not count:
         return
+    # lengths: (count,) float64, ‖v‖² of each row without a temporary copy of the matrix
     lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     # NaN and infinity fail this test as well.
     if not np.all((np.abs(lengths - 1.0) < LENGTH_ERROR) | (lengths == 0.0)):
         raise SpeckitError(
             "E002",
             "a vector is not finite or has neither length one nor zero",
-            hint="The embedder returned something unusable.",
+            hint="The embedder returned unusable vectors.",
         )
     model = get_meta(connection, MODEL)
     if model is not None and (model != model_id or dimensions(connection) != vectors.shape[1]):
@@ -67,7 +78,17 @@ def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id
 
 
 def store(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> list[bool]:
-    """Stores valid vectors of chunks that have none. Returns which of them are stored: zero vectors are not."""
+    """Stores vectors of chunks that have none; the first ones create the table.
+
+    Args:
+        txn: The transaction.
+        chunk_ids: The chunks.
+        vectors: Validated vectors, shape (len(chunk_ids), dimensions).
+        model_id: The model that made them.
+
+    Returns:
+        For each vector, whether it is stored: zero vectors are not.
+    """
     if not len(chunk_ids):
         return []
     if get_meta(txn.connection, MODEL) is None:
@@ -88,7 +109,14 @@ def store(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id
 
 
 def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> None:
-    """As `store`, and notes in the row of each chunk whether it has a vector."""
+    """Stores vectors as `store` does, and updates the rows of the chunks.
+
+    Args:
+        txn: The transaction.
+        chunk_ids: Chunks without vectors.
+        vectors: Validated vectors, shape (len(chunk_ids), dimensions).
+        model_id: The model that made them.
+    """
     stored = store(txn, chunk_ids, vectors, model_id)
     txn.connection.executemany(
         "UPDATE chunks SET vector = ? WHERE id = ?",
@@ -97,13 +125,13 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_i
 
 
 def delete_of_memory(txn: Transaction, memory_id: int) -> None:
-    """Removes the vectors of a memory's chunks; the chunks' rows must still be there and are not changed."""
+    """Deletes the vectors of a memory's chunks; the rows of the chunks must still exist and are not changed."""
     found = rows(txn.connection, "SELECT id FROM chunks WHERE memory_id = ? AND vector = 'stored'", (memory_id,))
     txn.connection.executemany("DELETE FROM chunk_vectors WHERE rowid = ?", found)
 
 
 def forget_all(txn: Transaction) -> None:
-    """Drops all vectors, their tokens and the models, so that others can take over; all chunks become pending."""
+    """Deletes all vectors, tokens and model ids, so that other models can be used; all chunks become pending."""
     if get_meta(txn.connection, MODEL) is None:
         return
     token_sets.forget_all(txn)
@@ -111,7 +139,7 @@ def forget_all(txn: Transaction) -> None:
 
 
 def drop(txn: Transaction) -> None:
-    """As `forget_all`, but for the tokens, which stay what they are whichever model makes the vectors.
+    """As `forget_all`, but keeps the tokens, which do not depend on the model of the vectors.
 
     The store must hold vectors.
     """
@@ -125,10 +153,19 @@ def drop(txn: Transaction) -> None:
 def nearest_exact(
     connection: apsw.Connection, query: Vectors, limit: int, allowed_chunk_ids: Ids | None = None
 ) -> tuple[Ids, Column]:
-    """Chunks nearest to a query and their cosine similarities in [-1, 1], similarity descending, then id ascending.
+    """Finds the nearest chunks by comparing the query with every vector.
 
-    Every vector is compared. `allowed_chunk_ids` restricts the search before it starts. `query` is a unit vector of
-    shape (dimensions,); a zero vector is near to nothing. Raises E002 for another shape, E032 for a limit over 4096.
+    Args:
+        connection: A connection to the store.
+        query: A unit vector, shape (dimensions,); nothing is near a zero vector.
+        limit: Maximum number of chunks, 0 to 4096.
+        allowed_chunk_ids: Restricts the search to these chunks; None for all.
+
+    Returns:
+        Chunk ids and cosine similarities in [-1, 1], by similarity descending, then id ascending.
+
+    Raises:
+        SpeckitError: E002 for another shape, E032 for a limit out of range.
     """
     if not 0 <= limit <= LARGEST_SEARCH:
         raise SpeckitError("E032", f"limit is {limit}, accepted: 0 to {LARGEST_SEARCH}")
@@ -141,7 +178,7 @@ def nearest_exact(
     sql = f"SELECT rowid, distance FROM chunk_vectors WHERE embedding MATCH ?1 AND k = ?2 {within}"
     bindings = (np.ascontiguousarray(query, np.float32).tobytes(),)
     scope = () if allowed_chunk_ids is None else (integers(allowed_chunk_ids),)
-    # sqlite-vec cuts among equal distances as it likes: ask for more until the cut falls between different ones.
+    # sqlite-vec truncates equal distances in arbitrary order: ask for more rows until the cut separates distances.
     wanted = limit + 1
     while True:
         wanted = min(wanted, LARGEST_SEARCH)
@@ -150,6 +187,7 @@ def nearest_exact(
             break
         wanted *= 2
     ids = np.array([row[0] for row in found], np.int64)
-    similarity = 1.0 - np.array([row[1] for row in found], np.float64)
+    similarity = 1.0 - np.array([row[1] for row in found], np.float64)  # sqlite-vec: cosine distance = 1 - cos
+    # lexsort sorts by its last key first
     order = np.lexsort((ids, -similarity))[:limit]
     return ids[order], similarity[order]

@@ -1,7 +1,7 @@
 """The full-text table: one row per memory, searched with FTS5's BM25 (feature C2).
 
-The columns hold analysed tokens joined by blanks, and the table's tokeniser splits at blanks alone, so that `c++`,
-`req-006` and pairs of CJK characters are found as the analyser wrote them.
+The columns hold analysed tokens joined by blanks. The table's tokeniser splits at blanks only, so that `c++`, `req-006`
+and pairs of CJK characters stay the tokens that the analyser made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids
 
+# Field numbers are positions in the read model's order: title, triggers, path, body.
 _PLACES = """
 SELECT doc, CASE col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, offset
 FROM temp.memory_word_places WHERE term = ?
@@ -23,7 +24,16 @@ FROM temp.memory_word_places WHERE term = ?
 
 
 def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:
-    """Adds the row of a memory that has none; the four texts are tokens joined by blanks, the long one in UTF-8."""
+    """Adds the row of a memory that has none. All texts are tokens joined by blanks.
+
+    Args:
+        txn: The transaction.
+        memory_id: Id of the memory.
+        title: Tokens of the title.
+        triggers: Tokens of the trigger phrases.
+        path: Tokens of the path.
+        body: Tokens of the body, in UTF-8.
+    """
     txn.connection.execute(
         "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (?, ?, ?, ?, ?)",
         (memory_id, title, triggers, path, body),
@@ -36,7 +46,7 @@ def delete(txn: Transaction, memory_id: int) -> None:
 
 
 def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
-    """Makes the rows of memories that have none, of the tokens that are stored; returns how many."""
+    """Adds rows for memories that have none, from their stored tokens; returns the number of rows."""
     count = 0
     for memory_id in memory_ids:
         chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
@@ -60,16 +70,24 @@ def match(
     limit: int,
     allowed: Ids | None = None,
 ) -> tuple[Ids, Column]:
-    """Memories that hold any of the analysed tokens and their BM25 scores, score descending, then id ascending.
+    """Finds memories that contain any of the tokens.
 
-    Weights are those of title, triggers, path and body. `allowed` restricts the search to these memories before the
-    limit applies. Scores are positive.
+    Args:
+        connection: A connection to the store.
+        tokens: Analysed tokens of the query.
+        weights: BM25 weights of title, triggers, path and body.
+        limit: Maximum number of memories.
+        allowed: Restricts the search to these memories, before the limit applies; None for all.
+
+    Returns:
+        Ids and BM25 scores (float64, positive), by score descending, then id ascending.
     """
-    # FTS5 reads an expression up to the first NUL, and no stored token has one.
+    # FTS5 reads an expression up to the first NUL, and no stored token contains one.
     expression = " OR ".join(_quoted(token) for token in dict.fromkeys(tokens) if "\0" not in token)
     if not expression:
         return np.empty(0, np.int64), np.empty(0, np.float64)
-    # The unary plus makes the restriction a test on each match; as a constraint it would run the search once per id.
+    # The unary plus makes the restriction a test on each match; as an FTS5 constraint it would run one search per id.
+    # bm25() is negative, smaller for better matches (SQLite, FTS5).
     within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
     found = rows(
         connection,
@@ -81,21 +99,22 @@ def match(
 
 
 def places(connection: apsw.Connection, token: str) -> tuple[Ids, Ids, Ids]:
-    """Every place of an analysed token: the memory, the number of the field (of `FIELDS`) and that of the token in it.
+    """All occurrences of an analysed token, ascending: memory ids, field numbers (in `FIELDS`) and token offsets.
 
-    In ascending order. A word is found as the table keeps it: see `token_counts.insert`.
+    The token must have the form that the table stores: see `token_counts.insert`.
     """
     try:
         token.encode()
-    except UnicodeEncodeError:  # what UTF-8 cannot hold is in no file
+    except UnicodeEncodeError:  # no file contains a token that UTF-8 cannot encode
         token = ""
     found = connection.execute(_PLACES, (token,)) if token else ()
+    # table: (occurrences, 3) int64; a flat iterator avoids a list of tuples
     table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 3)
     return table[:, 0], table[:, 1], table[:, 2]
 
 
 def words(connection: apsw.Connection) -> Iterator[str]:
-    """Every distinct token of all memories."""
+    """Iterates over the distinct tokens of all memories."""
     return (word for (word,) in connection.execute("SELECT term FROM temp.memory_words"))
 
 

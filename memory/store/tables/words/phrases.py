@@ -1,4 +1,4 @@
-"""The form in which trigger phrases are compared (feature C7)."""
+"""The normalised form in which trigger phrases are compared (feature C7)."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from unicodedata import normalize
 
 
 def normalised_phrase(text: str) -> str:
-    """NFC, case-folded, with single blanks between words and none around; empty when nothing is left."""
+    """The text in NFC, case-folded, stripped, with single blanks between words; may be empty."""
     return " ".join(normalize("NFC", normalize("NFC", text).casefold()).split())

@@ -1,8 +1,8 @@
-"""Whether the full-text rows hold the words of the texts that are stored: no constraint and no check of SQLite tells.
+"""Checks that full-text rows hold the words of the stored texts, which no constraint or check of SQLite does.
 
-Lengths are compared of all rows, words of as many as a bound allows: comparing one takes some microseconds. Beside
-that the whole index is passed through, however few rows are compared, since it is ordered by words: up to half a second
-per million words of the store.
+Lengths are compared for all rows, words for as many rows as a limit allows, at some microseconds per word. In addition,
+the whole index is scanned, however few rows are compared, since it is ordered by words: up to half a second per million
+words in the store.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.tables.words import surface, token_counts
 
 MOST_WORDS = 500_000
-"""So many words are compared unless all are wanted: about two seconds, beside passing through the index."""
+"""Default limit of words to compare, which takes about two seconds in addition to scanning the index."""
 NAMED = 10
-"""So many rows are named."""
+"""Maximum number of rows named in messages."""
 _FIELDS = ("title", "triggers", "path", "body")
 _COUNTS = """
 SELECT t.memory_id, n.title, n.triggers, n.path, n.passages, n.rewritten
@@ -29,7 +29,8 @@ FROM texts t LEFT JOIN token_counts n ON n.memory_id = t.memory_id ORDER BY 1
 
 
 class Compared(NamedTuple):
-    """The memories whose full-text row holds other words than their texts, of so many `compared` of `memories`."""
+    """The `stale` memories, whose full-text row differs from their texts, and the numbers of compared and of all
+    memories."""
 
     stale: list[int]
     compared: int
@@ -37,14 +38,14 @@ class Compared(NamedTuple):
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong, one sentence each; at most `NAMED`."""
+        """The problems, one sentence each; at most `NAMED`."""
         return [
             f"the full-text row of memory {memory} holds other words than its text" for memory in self.stale[:NAMED]
         ]
 
     @property
     def remark(self) -> str:
-        """That only some were compared, "" where all were."""
+        """A note that only some rows were compared; "" if all were."""
         if self.compared == self.memories:
             return ""
         return (
@@ -54,12 +55,13 @@ class Compared(NamedTuple):
 
 
 def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> Compared:
-    """Compares the words of rows whose length is that of another text, then of others spread evenly, up to `most` words
-    or all; memories without a row and rows of no memory are left to others.
+    """Compares the words of rows of unexpected length, then of an even sample of the others, up to `most` words (None:
+    all). Memories without a row and rows without a memory are left to other checks.
 
-    Rows of which the table may keep other words than were stored (`token_counts.counted`) are passed over. Counts that
-    are wrong or missing keep no row from being compared.
+    With a limit, rows whose words FTS5 may have rewritten (`token_counts.counted`) are skipped. Rows with wrong or
+    missing counts are compared too.
     """
+    # FTS5 keeps the number of tokens of each column in its docsize table, which is cheap to compare for all rows.
     lengths: dict[int, int] = {}
     suspects: list[int] = []
     kept = dict(connection.execute("SELECT id, sz FROM memory_fts_docsize"))
@@ -75,7 +77,7 @@ def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> Comp
 
 
 def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool = False) -> Compared:
-    """Compares the words of the rows of these memories, all that have rows where that is the `whole`."""
+    """Compares the words of the rows of these memories; `whole` says that these are all rows of the table."""
     words = _words(connection, memories, whole=whole) if memories else {}
     stale = {memory for memory, total in _expected(connection, memories) if words.get(memory, 0) != total}
     stale.update(surface.stale(connection, memories) if memories else ())
@@ -83,7 +85,7 @@ def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool =
 
 
 def _counted(counts: Sequence[object]) -> list[int] | None:
-    """The lengths of the fields as they were counted; None for what nobody counted or a damaged store holds."""
+    """The stored token counts of the fields; None if they are missing or damaged."""
     *fields, passages = counts
     if not isinstance(passages, bytes):
         return None
@@ -94,12 +96,13 @@ def _counted(counts: Sequence[object]) -> list[int] | None:
 
 
 def _within(suspects: Sequence[int], lengths: Mapping[int, int], most: int | None) -> set[int]:
-    """The suspects and, spread evenly, others, as far as `most` words go."""
+    """The suspects and an even sample of the other memories, up to `most` words; all if they have no more."""
     if most is None or sum(lengths.values()) <= most:
         return set(lengths)
     left = most
     chosen: set[int] = set()
     others = list(lengths)
+    # ceil(words / most): every step-th of the other memories
     step = -(-sum(lengths.values()) // most)
     for memory in (*suspects, *others[::step]):
         left -= 0 if memory in chosen else lengths[memory]
@@ -110,7 +113,7 @@ def _within(suspects: Sequence[int], lengths: Mapping[int, int], most: int | Non
 
 
 def _numbers(blob: object) -> list[int]:
-    """The numbers that FTS5 keeps of a row: big-endian, seven bits a byte; the last has the first bit clear."""
+    """Decodes FTS5's column sizes of a row: big-endian varints, seven bits a byte, the high bit clear in the last."""
     found: list[int] = []
     number = 0
     if not isinstance(blob, bytes):
@@ -124,7 +127,7 @@ def _numbers(blob: object) -> list[int]:
 
 
 def _words(connection: apsw.Connection, memories: Sequence[int], *, whole: bool) -> dict[int, int]:
-    """What stands for the words of each row, whatever their order in the index."""
+    """A checksum of the words of each row that does not depend on the order of the index."""
     within = "" if whole else "WHERE doc IN (SELECT value FROM carray(?))"
     found: defaultdict[int, int] = defaultdict(int)
     for word, memory, field, place in connection.execute(
@@ -135,7 +138,7 @@ def _words(connection: apsw.Connection, memories: Sequence[int], *, whole: bool)
 
 
 def _expected(connection: apsw.Connection, memories: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The same of the texts of each memory."""
+    """The same checksum computed from the texts of each memory."""
     for memory in memories:
         fields = rows(
             connection, "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?", (memory,)
@@ -143,6 +146,7 @@ def _expected(connection: apsw.Connection, memories: Sequence[int]) -> Iterator[
         passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory,))
         every = [*(fields[0] if fields else ()), *(text for (text,) in passages)]
         if fields and all(isinstance(text, str) and not token_counts.counted(text).rewritten for text in every):
+            # the passages of a memory are one field of its full-text row
             texts = (*every[:3], " ".join(every[3:]))
             yield memory, sum(_sum(field, text.split()) for field, text in zip(_FIELDS, texts, strict=True))
 
@@ -152,5 +156,6 @@ def _sum(field: str, words: Iterable[str]) -> int:
 
 
 def _stands_for(word: str, field: str, place: int) -> int:
-    """A product, so that words that change their places change the sum: hashes of a triple nearly add up."""
+    """The term of one word in the checksum. A product, so that swapping two words changes the sum; hashes of triples
+    are so regular that their sum could stay the same."""
     return hash(word) * hash((field, place))

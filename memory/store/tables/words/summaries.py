@@ -1,4 +1,4 @@
-"""What long memories say in few sentences, and of which text that holds (features I11 and R8)."""
+"""Summaries of long memories, each with the hash of the summarised text (features I11 and R8)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OUTDATED = (
 
 
 class Unsummarised(NamedTuple):
-    """A memory of several passages whose text has no summary as it is now."""
+    """A memory of several passages whose present text has no summary."""
 
     memory: int
     content_hash: str
@@ -27,19 +27,19 @@ class Unsummarised(NamedTuple):
 
 
 def memories(connection: apsw.Connection) -> int:
-    """How many memories the store holds."""
+    """Number of memories in the store."""
     number: int = value(connection, "SELECT count(*) FROM memories")
     return number
 
 
 def outdated(connection: apsw.Connection) -> int:
-    """How many memories of several passages have no summary of their text as it is now."""
+    """Number of memories of several passages whose present text has no summary."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number
 
 
 def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Unsummarised]:
-    """The first of them, by id, with so much of their texts."""
+    """The first `limit` memories without a summary, by id, with the first `characters` of their texts."""
     found = rows(
         connection,
         "SELECT id, content_hash, title, substr(body, 1, ?2) FROM texts JOIN "
@@ -50,7 +50,14 @@ def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Uns
 
 
 def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> None:
-    """Keeps the summary of the text with this hash; nothing for a memory that was deleted meanwhile."""
+    """Stores a summary; does nothing for a memory that was deleted meanwhile.
+
+    Args:
+        txn: The transaction.
+        memory: Id of the memory.
+        content_hash: Hash of the summarised text.
+        summary: The summary; "" if no sentence sums up the text.
+    """
     txn.connection.execute(
         "INSERT OR REPLACE INTO summaries SELECT id, ?2, ?3 FROM memories WHERE id = ?1",
         (memory, content_hash, summary),
@@ -58,7 +65,8 @@ def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> Non
 
 
 def of_memories(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Passage]:
-    """The summaries of those of the memories that have one of their text as it is now, with the lines of that text."""
+    """Up-to-date summaries of these memories by id, as passages over all lines of the text; those without are left
+    out."""
     found = rows(
         connection,
         "SELECT m.id, s.summary, min(c.first_line), max(c.last_line) FROM summaries s JOIN memories m ON "

@@ -1,6 +1,6 @@
-"""The full-text table of words as they are written: one row per memory, of its title and its text (feature C2).
+"""The full-text table of words as written: one row per memory, with its title and text (feature C2).
 
-The indexes of analysed tokens hold stems, and no stop words. This table tells which memories hold the very words.
+The indexes of analysed tokens hold stems and no stop words. This table finds memories by their exact words.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from speckit_memory.memory.store.file.schema.surface_schema import COLUMNS_AND_T
 from speckit_memory.pipeline.ports import Ids
 
 _STORED = "(rowid, title, body) SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id"
-"""What the rows are made of."""
+"""SQL for the contents of the rows."""
 _FILL = f"INSERT INTO surface_fts {_STORED} WHERE m.id = ?"
+# The expected rows are tokenised into a temporary table, so that both sides pass through the same tokeniser.
 _BEGIN_ANEW = f"""
 CREATE VIRTUAL TABLE temp.surface_anew USING fts5 ({COLUMNS_AND_TOKENISER});
 CREATE VIRTUAL TABLE temp.surface_anew_places USING fts5vocab (temp, surface_anew, instance);
@@ -31,11 +32,11 @@ WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typ
 """
 _END_ANEW = "DROP TABLE temp.surface_anew_places; DROP TABLE temp.surface_places; DROP TABLE temp.surface_anew;"
 _UNQUOTABLE = re.compile('["\\0\ud800-\udfff]+')
-"""What ends a string of an expression, or is in no file. To the tokeniser it stands between words."""
+"""Characters that end an FTS5 string or occur in no file. The tokeniser treats them as separators."""
 
 
 def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
-    """Makes the rows of memories that have none, of the titles and texts that are stored; returns how many."""
+    """Adds rows for memories that have none, from their stored titles and texts; returns the number of ids."""
     chosen = [(memory_id,) for memory_id in memory_ids]
     txn.connection.executemany(_FILL, chosen)
     return len(chosen)
@@ -47,19 +48,24 @@ def delete(txn: Transaction, memory_id: int) -> None:
 
 
 def quoted(phrase: str) -> str:
-    """A phrase as expressions of the table have it."""
+    """A phrase as a string of an FTS5 expression."""
     return f'"{_UNQUOTABLE.sub(" ", phrase)}"'
 
 
 def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
-    """The first `limit` memories, by id, that hold the words of each phrase in a row; `allowed` are the only ones
-    wanted.
+    """Finds memories that contain every phrase, ignoring case and separators between words.
 
-    Case does not count, nor what stands between words. A phrase without words is one that every memory holds; phrases
-    that are all without words are held by none.
+    Args:
+        connection: A connection to the store.
+        phrases: The phrases; those without words are ignored, and nothing is found if all are.
+        limit: Maximum number of memories.
+        allowed: Restricts the search to these memories; None for all.
+
+    Returns:
+        The first matching ids, ascending.
     """
     expression = " ".join(map(quoted, phrases)) or '""'
-    # The unary plus makes the restriction a test on each match; as a constraint it would run the search once per id.
+    # The unary plus makes the restriction a test on each match; as an FTS5 constraint it would run one search per id.
     within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
     found = rows(
         connection,
@@ -70,7 +76,7 @@ def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, all
 
 
 def stale(connection: apsw.Connection, memories: Sequence[int]) -> list[int]:
-    """Those of these memories whose row holds other words than their title and text; all of the index is read."""
+    """The memories among these whose row differs from their title and text; reads the whole index."""
     chosen = integers(memories)
     connection.execute(_BEGIN_ANEW)
     try:
@@ -83,7 +89,7 @@ def stale(connection: apsw.Connection, memories: Sequence[int]) -> list[int]:
 
 
 def _words(connection: apsw.Connection, table: str, memories: Sequence[int]) -> Counter[int]:
-    """By memory what stands for its words and their places, whatever their order in the index."""
+    """Per memory, a checksum of its words and their positions that does not depend on the order of the index."""
     sums: Counter[int] = Counter()
     for word, memory, column, place in connection.execute(
         f"SELECT term, doc, col, offset FROM temp.{table} WHERE doc IN (SELECT value FROM carray(?))",

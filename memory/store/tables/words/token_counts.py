@@ -1,7 +1,7 @@
-"""How many analysed tokens each memory has: in the title, the triggers, the path and each passage, in order.
+"""Number of analysed tokens of each memory: in the title, the triggers, the path and each passage, in order.
 
-The full-text table knows where words stand but not how long texts are. With both, inverted indexes answer from the file
-and no stored text is read: see `read_model.file_words`.
+The full-text table holds the positions of words but not the lengths of texts. With both, inverted indexes are served
+from the file without reading stored texts: see `read_model.file_words`.
 """
 
 from __future__ import annotations
@@ -21,41 +21,42 @@ from speckit_memory.pipeline.ports import Ids
 Counts = NDArray[np.int64]
 
 _STORED = ">u4"
-"""Counts of passages as the file holds them: SQL writes the first byte first."""
+"""Stored format of the counts of passages: big-endian, as the SQL of the migration writes them."""
 LONGEST = 8_000
-"""A word of so many characters has no more than the 32,768 bytes that FTS5 keeps of one."""
+"""A word of at most this number of characters fits in the 32,768 bytes to which FTS5 cuts words."""
 _OTHERS = re.compile("[\0\u180e\ufffe\uffff]")
-"""What FTS5 takes for the end of a text or of a word, besides white space."""
+"""Characters other than white space that end a text or word for FTS5."""
 
 
 class TokenCounts(NamedTuple):
-    """The tokens of all memories, ascending by id."""
+    """Token counts of all memories, ascending by id. n is the number of memories, p that of all passages."""
 
     memories: Ids
     fields: Counts
-    """Of title, triggers and path, shape (3, memories)."""
+    """Tokens of title, triggers and path, shape (3, n)."""
     passages: Counts
-    """How many passages each memory has."""
+    """Number of passages of each memory, shape (n,)."""
     of_passages: Counts
-    """The tokens of all passages, by memory and order within it."""
+    """Tokens of each passage, by memory and document order, shape (p,)."""
 
 
 class Counted(NamedTuple):
-    """How many tokens a text has, and whether the full-text table may keep other words than these."""
+    """The number of tokens of a text, and whether FTS5 may store other words than these."""
 
     tokens: int
     rewritten: bool
 
 
 def counted(text: str) -> Counted:
-    """What is to be known of tokens joined by blanks.
+    """Counts tokens joined by blanks.
 
-    FTS5 folds capitals, splits at all white space and cuts long words. The analyser makes no such word. Of those that
-    count as rewritten here, some would stay as they are.
+    FTS5 folds capitals, splits at any white space and cuts long words. The analyser makes no such words; `rewritten` is
+    a conservative test and may be true for words that FTS5 stores unchanged.
     """
+    # the printable ASCII test covers nearly all texts and is much faster than the general one below
     count = text.count(" ") + 1 if text else 0
     if len(text) <= LONGEST and text.isascii() and text.isprintable() and "  " not in f" {text} ":
-        return Counted(count, text != text.lower())  # as below, and sooner: blanks are all the white space that it has
+        return Counted(count, text != text.lower())  # a faster path: the only white space is single blanks
     words = text.split()
     rewritten = (
         len(words) != count
@@ -76,12 +77,13 @@ def insert(txn: Transaction, memory_id: int, texts: Sequence[Counted]) -> None:
 
 
 def load(connection: apsw.Connection) -> TokenCounts | None:
-    """The counts of all memories; None when the full-text table holds other words for some than were stored."""
+    """The counts of all memories; None when the full-text table may hold rewritten words of some memory."""
     found = rows(
         connection, "SELECT memory_id, title, triggers, path, passages, rewritten FROM token_counts ORDER BY 1"
     )
     if any(row[5] for row in found):
         return None
+    # numbers: (4, n) int64, rows: memory id, title, triggers, path
     numbers = np.array([row[:4] for row in found], np.int64).reshape(-1, 4).T
     blobs = [row[4] for row in found]
     return TokenCounts(

@@ -1,7 +1,7 @@
-"""Token numbers on disk: the distinct tokens of each passage as the store's token model cut it (features C1, R1).
+"""Token ids on disk: the distinct tokens of each passage by the store's token model (features C1, R1).
 
-They come and go with the vector of the passage, whichever model made that. One array of little-endian numbers per
-passage, ascending, all of the width that the model's vocabulary needs.
+They are stored and deleted together with the passage's vector, which may be by another model. Each passage has one
+ascending array of little-endian ids, of the width in bytes that the model's vocabulary needs.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.pipeline.ports import Ids, Tokens
 
 MODEL = "token_model"
-"""The store's fact that says which model cut the tokens."""
+"""Key in `meta` of the model that tokenised the passages."""
 WIDTH = "token_bytes"
-"""The store's fact that says how many bytes a number has."""
+"""Key in `meta` of the number of bytes per token id."""
 
 
 def claim(txn: Transaction, model_id: str) -> None:
-    """Notes whose tokens the store holds. Raises E002 when they are those of another model."""
+    """Records the model of the store's tokens. Raises E002 when the store has tokens of another model."""
     known = get_meta(txn.connection, MODEL)
     if known is None:
         set_meta(txn, MODEL, model_id)
     elif known != model_id:
-        raise SpeckitError("E002", f"the store holds tokens of {known}, these were cut by {model_id}")
+        raise SpeckitError("E002", f"the store holds tokens of {known}, these were made by {model_id}")
 
 
 def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens]) -> None:
-    """Stores the distinct ascending tokens of chunks that have none. Raises E002 for another width than the store's."""
+    """Stores distinct ascending tokens for chunks that have none. Raises E002 if their width differs from the
+    store's."""
     if not chunk_ids:
         return
     width = str(tokens[0].itemsize)
@@ -50,15 +51,15 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens])
 
 
 def forget_all(txn: Transaction) -> None:
-    """Removes the tokens of all chunks, so that another model can take over."""
+    """Deletes the tokens of all chunks, so that another model can be used."""
     txn.connection.execute("DELETE FROM chunk_tokens")
     txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, WIDTH))
 
 
 def load(connection: apsw.Connection, memories: Ids | None = None) -> tuple[Ids, Ids, Tokens]:
-    """Chunk ids ascending, the number of tokens of each, and the tokens of all, one after the other.
+    """Chunk ids ascending, shape (n,), the number of tokens of each, shape (n,), and all tokens concatenated.
 
-    `memories` restricts to the chunks of these.
+    `memories` restricts the result to chunks of these; None for all.
     """
     if memories is None:
         found = rows(connection, "SELECT chunk_id, tokens FROM chunk_tokens ORDER BY chunk_id")
@@ -69,6 +70,7 @@ def load(connection: apsw.Connection, memories: Ids | None = None) -> tuple[Ids,
             "WHERE c.memory_id IN (SELECT value FROM carray(?)) ORDER BY t.chunk_id",
             (integers(memories),),
         )
+    # flat: all tokens one after the other; lengths split it
     kind = np.dtype(np.uint32 if get_meta(connection, WIDTH) == "4" else np.uint16)
     lengths = np.array([len(blob) // kind.itemsize for _, blob in found], np.int64)
     flat = np.frombuffer(b"".join(blob for _, blob in found), kind.newbyteorder("<")).astype(kind)

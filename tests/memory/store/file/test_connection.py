@@ -311,10 +311,10 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
         ("INSERT INTO surface_fts (rowid, title) VALUES (900, 'x')", "the row 900 of words as written belongs to no"),
         ("DELETE FROM texts WHERE memory_id = 3", "memory 3 has no texts"),
         ("DELETE FROM token_counts WHERE memory_id = 3", "the tokens of memory 3 are not counted"),
-        ("UPDATE token_counts SET path = 9 WHERE memory_id = 3", "memory 3 does not have as many tokens as it says"),
+        ("UPDATE token_counts SET path = 9 WHERE memory_id = 3", "memory 3 does not have the number of tokens it says"),
         (
             "UPDATE token_counts SET passages = x'00000009' WHERE memory_id = 3",
-            "memory 3 does not have as many tokens as it says",
+            "memory 3 does not have the number of tokens it says",
         ),
         ("UPDATE memories SET chunk_count = 2 WHERE id = 3", "memory 3 does not have the number of chunks it says"),
         (
