@@ -12,6 +12,7 @@ from threading import Lock, Timer
 
 from speckit_memory.config.options.recording_modes import Recording
 from speckit_memory.engine.background.timers import begun
+from speckit_memory.engine.recording.similar_questions import are_similar
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
@@ -232,6 +233,7 @@ class Recorder:
             scorings=waiting.scored,
             pipelines=waiting.pipelines.values(),
             retreats=waiting.retreats,
+            are_similar=are_similar,
         )
         self.problem = broken
         waiting.observations, waiting.signs, waiting.lost = [], [], Counter()  # or a busy file would count them twice

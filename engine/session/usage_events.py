@@ -5,13 +5,13 @@ Nothing here changes or breaks what it tells of: whatever fails is logged.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.observations import (
     answer_record,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
     from speckit_memory.pipeline.roles.composition import Pipeline
 
-LOGGER = logging.getLogger(__name__)
+NOT_NOTED = "an answer could not be noted"
 MOST_WRITTEN = 200
 """So many documents of one run are read for what they link and cite: whoever indexes more did not just write them."""
 _HALF = 8
@@ -41,7 +41,7 @@ _HALF = 8
 
 def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, count: int | None) -> None:
     """Notes that the first `count` results were served, all unless given."""
-    with _harmless():
+    with harmless(NOT_NOTED):
         recorder, outcome = opened.recorder, result.outcome
         wanted = recorder.wanted
         if wanted.record == "off" or not result.query_id:
@@ -73,23 +73,23 @@ def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
     """Notes that a reader got a text of a memory by its name: it was opened, and so reviewed, and the session attends
     to it."""
     now = time.time()
-    with _harmless():
+    with harmless(NOT_NOTED):
         opened.usage.note((), now, (memory,))
         opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
     if session and not opened.database.only_read:
-        with _harmless():
+        with harmless(NOT_NOTED):
             session_events.read(opened.database, identifier(session), memory, text, now)
 
 
 def note_validated(opened: OpenStore, memory: int) -> None:
     """Notes that a memory was found useful."""
-    with _harmless():
+    with harmless(NOT_NOTED):
         opened.recorder.sign(Sign(memory, "validated", time.time()))
 
 
 def note_linked(opened: OpenStore, *names: str) -> None:
     """Notes that somebody linked the memories with these keys by hand: who ties one to another knows what it says."""
-    with _harmless():
+    with harmless(NOT_NOTED):
         connection, now = opened.database.reader(), time.time()
         for name in names:
             opened.recorder.sign(Sign(get_memory(connection, name).id, "linked", now))
@@ -100,10 +100,10 @@ def noting_written(opened: OpenStore) -> Iterator[None]:
     """Notes which memories the documents point at that were written inside the block, for comparisons and for how
     well these memories are kept."""
     before: int | None = None
-    with _harmless():
+    with harmless(NOT_NOTED):
         before = opened.database.latest()
     yield
-    with _harmless():
+    with harmless(NOT_NOTED):
         if before is not None:
             written = written_since(opened.database.reader(), before, MOST_WRITTEN)
             if written:
@@ -126,11 +126,3 @@ def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[f
 def in_share(digits: str, share: float) -> bool:
     """Whether a query is in a sample of this share [0, 1], told by hexadecimal digits of its id."""
     return int(digits, 16) / 16.0 ** len(digits) < share
-
-
-@contextmanager
-def _harmless() -> Iterator[None]:
-    try:
-        yield
-    except Exception:
-        LOGGER.warning("an answer could not be noted", exc_info=True)

@@ -15,6 +15,7 @@ from speckit_memory.evaluation.statistics.agreement import Agreement, agree
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
+from speckit_memory.evaluation.statistics.tables import rounded
 from speckit_memory.pipeline.ports import Column
 
 MAIN = COMPARED_METRICS[0]
@@ -23,7 +24,6 @@ SHOWN_QUERIES, SHOWN_ROWS = 10, 5
 
 LEAST_IN_SEGMENT = 5
 """A segment of fewer queries gets no interval: so few say nothing."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Differing:
     def as_json(self, *, texts: bool) -> dict[str, Any]:
         """Plain data, with the query's text only where `texts` are wanted."""
         document = {**asdict(self), "control": list(self.control), "variant": list(self.variant)}
-        document |= {"rbo": round(self.rbo, _DIGITS), "delta": round(self.delta, _DIGITS)}
+        document |= rounded({"rbo": self.rbo, "delta": self.delta})
         if not texts:
             del document["text"]
         return document
@@ -122,17 +122,16 @@ class Contrast:
 
     def as_json(self, *, texts: bool = True) -> dict[str, Any]:
         """The entry of `contrasts`."""
-        tau = self.kendall_tau_b
         return {
             "control": self.control,
             "variant": self.variant,
             "queries": self.queries,
             "ordering_differences": self.ordering_differences,
             "score_differences": self.score_differences,
-            "kendall_tau_b": None if tau is None else round(tau, _DIGITS),
-            "overlap@5": round(self.overlap_5, _DIGITS),
-            "overlap@10": round(self.overlap_10, _DIGITS),
-            "rbo": round(self.rbo, _DIGITS),
+            "kendall_tau_b": rounded(self.kendall_tau_b),
+            "overlap@5": rounded(self.overlap_5),
+            "overlap@10": rounded(self.overlap_10),
+            "rbo": rounded(self.rbo),
             "overhead_ms": None
             if self.overhead_ms is None
             else {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)},
@@ -213,8 +212,4 @@ def _parted(control: Side, variant: Side, place: int) -> str:
 
 
 def _segment_json(segment: Segment) -> dict[str, Any]:
-    return {
-        **asdict(segment),
-        "delta": round(segment.delta, _DIGITS),
-        "ci95": segment.ci95 and [round(end, _DIGITS) for end in segment.ci95],
-    }
+    return dict(rounded(asdict(segment)))

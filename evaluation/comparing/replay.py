@@ -25,6 +25,7 @@ from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import Judged, known_judgements
 from speckit_memory.evaluation.experiments.flag_evidence import OfExperiment
+from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.experiments.kept_evidence import written
 from speckit_memory.evaluation.running.run import loaded
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
@@ -131,8 +132,7 @@ def replay(
         raise _nothing_to_ask("the folders of all that was asked are not in the store any more")
     ids = {pair.query.id for pair in pairs}
     known = {query: grades for query, grades in judgements.items() if query in ids}
-    seen = tuple(use for use in uses if use.query in ids)
-    found = _judged(pairs, noise, known, seen, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
+    found = _judged(pairs, noise, known, uses, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
     others = sum(seen.control.pipeline != hashes[0] for seen in asked)
     result = Replayed(found, store, log, len(logged) - len(asked), others)
     return _kept(result) if keep else result
@@ -172,7 +172,7 @@ def _judged(
     pairs: Sequence[Pair],
     noise: Sequence[Pair],
     judgements: Mapping[str, Mapping[int, float]],
-    uses: tuple[UseRecord, ...],
+    uses: Sequence[UseRecord],
     pipelines: tuple[PipelineRecord, PipelineRecord],
     flag: str,
 ) -> Judged:
@@ -180,13 +180,17 @@ def _judged(
     moments = [pair.query.at for pair in pairs]
     failed = sum(bool(pair.variant.answer.failure) for pair in pairs)
     experiment = Experiment(control, variant, "shadow", flag, min(moments), max(moments), len(pairs), failed)
-    report = judge_experiment(pairs, experiment=experiment, judgements=judgements, uses=uses, noise=noise)
+    ids = {pair.query.id for pair in pairs}
+    seen = tuple(use for use in uses if use.query in ids)
+    feedback = implicit_feedback((pair.query for pair in pairs), uses, now=time.time())
+    report = judge_experiment(
+        pairs, experiment=experiment, judgements=judgements, uses=seen, noise=noise, feedback=feedback
+    )
     # what was asked live and what was asked again are two experiments, and only the live one can be judged by hand
     # and later queries are another comparison, which may confirm an earlier one
-    asked = sorted(pair.query.id for pair in pairs)
-    name = sha256(f"replay:{control.hash}:{variant.hash}:{' '.join(asked)}".encode()).hexdigest()[:12]
+    name = sha256(f"replay:{control.hash}:{variant.hash}:{' '.join(sorted(ids))}".encode()).hexdigest()[:12]
     told = _ADVICE.sub("", report.sentence)
-    return Judged(replace(report, id=name, sentence=told), tuple(pairs), judgements, uses)
+    return Judged(replace(report, id=name, sentence=told), tuple(pairs), judgements, seen)
 
 
 def _kept(result: Replayed) -> Replayed:

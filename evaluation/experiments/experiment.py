@@ -13,6 +13,7 @@ from speckit_memory.evaluation.experiments.experiment_quality import known_of, q
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, ExperimentVerdict, Quality
 from speckit_memory.evaluation.experiments.experiment_segments import segments
 from speckit_memory.evaluation.experiments.experiment_sentence import sentence
+from speckit_memory.evaluation.experiments.implicit_feedback import NO_FEEDBACK, ImplicitFeedback, feedback_counts
 from speckit_memory.evaluation.experiments.interleaving import Teams, judge_duels
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict
 from speckit_memory.evaluation.statistics.distinct import distinct
@@ -35,13 +36,15 @@ def judge_experiment(
     teams: Teams | None = None,
     noise: Sequence[Pair] = (),
     variants: int = 1,
+    feedback: ImplicitFeedback = NO_FEEDBACK,
 ) -> ExperimentReport:
     """Everything that the pairs of one experiment show, with a verdict.
 
     `experiment` names the pipelines, the control with its budget, and says what was dropped. `judgements` and `uses`
     are what is known of the answers, `keys` the memories' names for people, `teams` which pipeline put what into
-    interleaved answers. `noise` are pairs in which the same control answered twice. Pairs go on coming in, and a
-    log that is replayed grows: all verdicts hold at every look at once, and together with those on all `variants`.
+    interleaved answers, `feedback` what readers showed without judging. `noise` are pairs in which the same control
+    answered twice. Pairs go on coming in, and a log that is replayed grows: all verdicts hold at every look at once,
+    and together with those on all `variants`.
     """
     both = answered(pairs)
     ranked = experiment.mode == "shadow"  # a dark run keeps no results, and a mixed answer is not the control's
@@ -49,7 +52,7 @@ def judge_experiment(
     differing = [one for one in contrasts if one.agreement.ordering_difference]
     evidence = known_of(contrasts, judgements or {}, uses)
     quality = qualities(evidence, variants=variants)
-    duels = judge_duels(teams or {}, uses, variants=variants)
+    duels = judge_duels(teams or {}, uses, variants=variants, feedback=feedback)
     apart, alike = questions_of(contrasts)
     alpha = ALPHA / (variants * len(COMPARED_METRICS))
     bounds = label_free(apart, alike, alpha=alpha) if contrasts else ()
@@ -82,6 +85,7 @@ def judge_experiment(
         steps=step_figures(both),
         quality=quality,
         duels=duels,
+        feedback=feedback_counts(feedback, teams or {}),
         segments=segments(both, contrasts, judgements or {}, variants=variants),
         noise=noise_floor(noise),
         differing=most_different(differing),

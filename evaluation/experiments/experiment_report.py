@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from speckit_memory.evaluation.experiments.implicit_feedback import NO_COUNTS, FeedbackCounts
 from speckit_memory.evaluation.experiments.interleaving import Duels
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.agreement import Agreement
 from speckit_memory.evaluation.statistics.comparison import Verdict
 from speckit_memory.evaluation.statistics.label_free import LabelFree
+from speckit_memory.evaluation.statistics.tables import rounded
 from speckit_memory.memory.store.evaluation.records import Mode, Pair, PipelineRecord
-
-DIGITS = 6
-"""Decimals of a figure in JSON."""
 
 LatencyVerdict = Literal["faster", "slower", "undecided"]
 ExperimentVerdict = Literal["better", "worse", "same", "undecided", "failed"]
@@ -38,8 +37,7 @@ class Estimate:
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as it stands in a report."""
-        ends = [round(end, DIGITS) for end in self.ci95] if self.ci95 else None
-        return {"mean": round(self.mean, DIGITS), "ci95": ends, "n": self.n}
+        return dict(rounded(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Agreements:
             "ordering_differences": self.ordering_differences,
             "only_scores_differ": self.only_scores,
             **{name: value and value.as_json() for name, value in named.items()},
-            "mean_shift": _rounded(self.mean_shift),
+            "mean_shift": rounded(self.mean_shift),
         }
 
 
@@ -137,8 +135,7 @@ class Quality:
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as it stands in a report."""
-        document = {name: _rounded(value) for name, value in asdict(self).items()}
-        return document | {"ci95": [round(end, DIGITS) for end in self.ci95]}
+        return dict(rounded(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +223,8 @@ class ExperimentReport:
     """Among how many variants this one was judged: the verdicts on all of them are one family."""
     texts: bool = True
     """Whether the words of any query were kept, so that a judge can read them."""
+    feedback: FeedbackCounts = NO_COUNTS
+    """What readers of the served answers showed without judging them."""
     basis: Mapping[str, int] = field(default_factory=dict)
     """How many pairs rest on which state of the store, see `records.Basis`."""
 
@@ -255,7 +254,7 @@ class ExperimentReport:
             "spent_ms": _latency(self.cost.spent),
             "latency": {
                 "verdict": self.cost.verdict,
-                "median_ci95": self.cost.median_ci95 and [round(end, DIGITS) for end in self.cost.median_ci95],
+                "median_ci95": rounded(self.cost.median_ci95),
                 "budget_ms": self.cost.budget_ms,
                 "over_budget": self.cost.over_budget,
                 "budget_broken": self.cost.budget_broken,
@@ -275,6 +274,7 @@ class ExperimentReport:
             "label_free": [asdict(one) for one in self.label_free],
             "variants_judged": self.variants,
             "interleaving": self.duels.as_json() if self.duels else None,
+            "implicit_feedback": asdict(self.feedback),
             "segments": [_segment(segment) for segment in self.segments],
             "noise_floor": self.noise
             and {
@@ -297,9 +297,9 @@ class ExperimentReport:
             "intent": pair.query.intent,
             "complexity": pair.query.complexity,
             "parted_at": pair.variant.parted_at,
-            "rbo": _rounded(agreement.rbo),
-            "overlap@10": _rounded(agreement.overlap_10),
-            "kendall_tau_b": _rounded(agreement.kendall_tau_b),
+            "rbo": rounded(agreement.rbo),
+            "overlap@10": rounded(agreement.overlap_10),
+            "kendall_tau_b": rounded(agreement.kendall_tau_b),
             "first_difference": agreement.first_difference,
             "control": self._named(pair.control.memories, pair.control.scores),
             "variant": self._named(pair.variant.answer.memories, pair.variant.answer.scores),
@@ -334,13 +334,9 @@ def _agreed(agreement: Agreements | None) -> dict[str, float | None]:
         "kendall_tau_b": agreement.kendall_tau_b,
         "rbo": agreement.rbo,
     }
-    rounded = {name: round(estimate.mean, DIGITS) if estimate else None for name, estimate in means.items()}
-    return {"ordering_differences": agreement.ordering_differences, **rounded}
+    figures = {name: estimate and estimate.mean for name, estimate in means.items()}
+    return {"ordering_differences": agreement.ordering_differences, **rounded(figures)}
 
 
 def _latency(latency: Latency | None) -> dict[str, float] | None:
     return {"p50": latency.p50, "p95": latency.p95} if latency else None
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, DIGITS) if isinstance(value, float) else value

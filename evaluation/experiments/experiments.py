@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_agreement import contrast
 from speckit_memory.evaluation.experiments.experiment_costs import answered
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements
 from speckit_memory.evaluation.experiments.experiment_report import Contrast, ExperimentReport
+from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.experiments.interleaving import Team, Teams
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord, experiment_id
@@ -63,7 +65,7 @@ def judged(
         control = asked[0].control.hash
         again = database.experiments(since, experiment=experiment_id(control, control, "shadow", asked[0].epoch))
     by_id = {one.id: tuple(database.pairs_of(one, since)) for one in (*asked, *again)}
-    uses = database.uses(since)
+    uses, now = database.uses(since), time.time()
     judgements = known_judgements(database)
     noise = {(one.control.hash, one.epoch): by_id[one.id] for one in again}
     variants = max(1, database.variants())  # also of those that are not asked for, so that each has one verdict
@@ -81,6 +83,7 @@ def judged(
             noise=noise.get((one.control.hash, one.epoch), ()),
             teams=teams_of(pairs),
             variants=variants,
+            feedback=implicit_feedback((pair.query for pair in pairs), uses, now=now),
         )
         return Judged(report, pairs, graded, seen)
 

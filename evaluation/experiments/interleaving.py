@@ -1,9 +1,9 @@
 """Which of two pipelines do readers choose from, when one answer mixes both?
 
 In team-draft interleaving both pipelines take turns to put their best memory that is not there yet into one answer
-(Radlinski, Kurup and Joachims, CIKM 2008). Each query is a duel: the team whose memories are used more wins it. What
-both rank alike from the top on belongs to neither. Unlike uses of an answer of one pipeline, which can only speak for
-what that pipeline served, these tell better from worse.
+(Radlinski, Kurup and Joachims, CIKM 2008). Each query is a duel: the team whose memories are used more wins it, where
+openings in vain do not count (`implicit_feedback`). What both rank alike from the top on belongs to neither. Unlike
+uses of an answer of one pipeline, which can only speak for what that pipeline served, these tell better from worse.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from speckit_memory.evaluation.experiments.implicit_feedback import NO_FEEDBACK, ImplicitFeedback
 from speckit_memory.evaluation.statistics.comparison import ALPHA, Verdict
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
@@ -21,6 +22,7 @@ from speckit_memory.evaluation.statistics.sequential import (
     minimum_detectable_effect,
     queries_needed,
 )
+from speckit_memory.evaluation.statistics.tables import rounded
 from speckit_memory.memory.store.evaluation.records import UseRecord
 
 Team = Literal["control", "variant", "both"]
@@ -28,8 +30,6 @@ Team = Literal["control", "variant", "both"]
 
 Teams = Mapping[str, Mapping[int, Team]]
 """By query and by memory, both by id, of everything that interleaved answers brought."""
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,19 @@ class Duels:
 
     def as_json(self) -> dict[str, Any]:
         """The duels as they stand in a report."""
-        figures = asdict(self).items()
-        rounded = {name: round(value, _DIGITS) if isinstance(value, float) else value for name, value in figures}
-        return rounded | {"ties": self.ties, "ci95": [round(end, _DIGITS) for end in self.ci95]}
+        return {**rounded(asdict(self)), "ties": self.ties}
 
 
-def judge_duels(teams: Teams, uses: Iterable[UseRecord], *, variants: int) -> Duels | None:
+def judge_duels(
+    teams: Teams, uses: Iterable[UseRecord], *, variants: int, feedback: ImplicitFeedback = NO_FEEDBACK
+) -> Duels | None:
     """The outcome of all interleaved queries, judged as one of so many variants; None where there are none. A memory
-    earns once, however often used."""
+    earns once, however often used, and not by being opened in vain, as `feedback` says."""
     if not teams:
         return None
-    chosen = {(use.query, use.memory) for use in uses if use.memory in teams.get(use.query, {})}
+    chosen = [use for use in uses if use.memory in teams.get(use.query, {})]
     credit = {query: {"control": 0, "variant": 0, "both": 0} for query in teams}
-    for query, memory in chosen:
+    for query, memory in {(use.query, use.memory) for use in chosen if feedback.earns(use)}:
         credit[query][teams[query][memory]] += 1
     outcome = np.array([np.sign(earned["variant"] - earned["control"]) for earned in credit.values()], np.float64)
     lead, p, alpha = float(outcome.mean()), anytime_p(outcome), ALPHA / variants
@@ -81,7 +81,7 @@ def judge_duels(teams: Teams, uses: Iterable[UseRecord], *, variants: int) -> Du
     needed = queries_needed(outcome, alpha=alpha, margin=None, made=outcome) if verdict == "undecided" else None
     return Duels(
         queries=len(outcome),
-        used=sum(any(earned.values()) for earned in credit.values()),
+        used=len({use.query for use in chosen}),
         variant_wins=int((outcome > 0).sum()),
         control_wins=int((outcome < 0).sum()),
         lead=lead,

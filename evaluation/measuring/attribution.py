@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from speckit_memory.evaluation.statistics.tables import rounded
+
 _DEPTH = 10
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,7 @@ class Attribution:
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `channel_attribution`."""
-        shares = {
-            name: {"coverage": round(share.coverage, _DIGITS), "exclusive": round(share.exclusive, _DIGITS)}
-            for name, share in self.channels
-        }
+        shares = {name: rounded(asdict(share)) for name, share in self.channels}
         return {
             "results": self.results,
             "single": self.single,

@@ -14,11 +14,10 @@ from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.running.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.statistics.comparison import MARGIN, Comparison
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
 from speckit_memory.pipeline.ports import Column
 
 _COMPLEXITIES = ("simple", "moderate", "complex")
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class PipelineFigures:
             "name": self.name,
             "hash": self.hash,
             "index_s": self.index_s,
-            "metrics": {metric: round(value, _DIGITS) for metric, value in self.metrics.items()},
+            "metrics": rounded(self.metrics),
             "latency_ms": {
                 "p50": self.latency.p50,
                 "p95": self.latency.p95,
@@ -152,12 +151,9 @@ class PipelineFigures:
             "degraded_parts": [asdict(part) for part in self.degraded_parts],
         }
         if self.intent is not None:
-            document["intent"] = {"accuracy": round(self.intent.accuracy, _DIGITS), "n": self.intent.n}
+            document["intent"] = rounded(asdict(self.intent))
         if self.restraint is not None:
-            document["restraint"] = {
-                name: round(value, _DIGITS) if isinstance(value, float) else value
-                for name, value in asdict(self.restraint).items()
-            }
+            document["restraint"] = rounded(asdict(self.restraint))
         if self.further is not None:
             document |= self.further.as_json()
         return document
@@ -267,11 +263,7 @@ def restraint_sentence(name: str, restraint: Restraint) -> str:
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """The entry of `comparisons`."""
-    document = asdict(comparison)
-    document["ci95"] = [round(end, _DIGITS) for end in comparison.ci95]
-    for name in ("delta", "p", "p_adjusted", "minimum_detectable_effect"):
-        document[name] = None if document[name] is None else round(document[name], _DIGITS)
-    return document
+    return dict(rounded(asdict(comparison)))
 
 
 def _table(pipelines: Sequence[PipelineFigures]) -> Table:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+_DIGITS = 6
 LONGEST_IN_LINE = 100
 """So many characters of what was asked stand in a report."""
 
@@ -39,6 +41,15 @@ Block = str | Table
 def plain_text(blocks: Sequence[Block]) -> str:
     """A report as text, its parts apart by an empty line; what is empty is left out."""
     return "\n\n".join(filter(None, map(str, blocks)))
+
+
+def rounded(figures: Any) -> Any:
+    """The same plain data with six decimals, as reports in JSON have them; tuples become lists."""
+    if isinstance(figures, Mapping):
+        return {name: rounded(figure) for name, figure in figures.items()}
+    if isinstance(figures, list | tuple):
+        return [rounded(figure) for figure in figures]
+    return round(figures, _DIGITS) if isinstance(figures, float) else figures
 
 
 def in_line(asked: str) -> str:

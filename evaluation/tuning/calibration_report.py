@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from speckit_memory.evaluation.statistics.sequential import mean_interval
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
 from speckit_memory.pipeline.model.columns import Mask
 from speckit_memory.pipeline.ports import Column
 
-_DIGITS = 6
 _KINDS = ("answerable", "foreign", "removed")
 
 
@@ -35,8 +34,7 @@ class Rate:
 
     def as_json(self) -> dict[str, Any]:
         """The rate as plain data."""
-        share = None if self.share is None else round(self.share, _DIGITS)
-        return {"share": share, "ci95": self.ci95 and [round(end, _DIGITS) for end in self.ci95], "n": self.n}
+        return dict(rounded(asdict(self)))
 
     def __str__(self) -> str:
         if self.share is None or self.ci95 is None:

@@ -9,10 +9,8 @@ from typing import Any
 from speckit_memory.evaluation.running.report import comparison_json, sentence
 from speckit_memory.evaluation.running.tunable import Parameter
 from speckit_memory.evaluation.statistics.comparison import Comparison
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
 from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class SetFigures:
         return {
             "dataset": self.dataset,
             "queries": self.queries,
-            "start": {metric: round(value, _DIGITS) for metric, value in self.start.items()},
-            "tuned": {metric: round(value, _DIGITS) for metric, value in self.tuned.items()},
+            "start": rounded(self.start),
+            "tuned": rounded(self.tuned),
             "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
         }
 

@@ -105,6 +105,7 @@ def _comparison(
         "parted": report.parted_at,
         "differing": [_differing(one, memories) for one in report.differing[:queries]],
         "noise": report.noise,
+        "feedback": str(report.feedback),
         "dropped": report.dropped,
         "failures": report.failures,
         "cost": report.cost,

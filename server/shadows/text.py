@@ -73,6 +73,7 @@ def _blocks(compared: Compared, memories: Mapping[int, Named]) -> Iterator[str]:
     parts: Sequence[Callable[[], str]] = (
         lambda: _figures(report),
         lambda: _quality(report),
+        lambda: wrapped(f"Without labels: {report.feedback}.", "  ") if str(report.feedback) else "",
         lambda: _parting(report),
         lambda: _differing(compared, memories),
         lambda: _retreats(compared),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from bench.implicit_feedback import LOOKS, QUERIES, READERS, simulated_log
 from speckit_memory.evaluation.experiments.interleaving import Duels, Team, judge_duels
 from speckit_memory.evaluation.statistics.sequential import anytime_p
 from speckit_memory.memory.store.evaluation.records import UseRecord
@@ -65,3 +66,22 @@ def test_nothing_interleaved_has_no_outcome() -> None:
 def test_the_p_of_a_lead_is_that_of_a_test_that_may_be_read_at_any_time() -> None:
     duels = judged([[3]] * 14 + [[2]] * 6 + [[]] * 5)
     assert duels.p == pytest.approx(anytime_p(np.repeat((1.0, -1.0, 0.0), (14, 6, 5))))
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.requirement("P5.implicit")
+def test_signals_without_labels_favour_neither_of_equal_pipelines_and_show_the_better_one_sooner() -> None:
+    """Docs/decisions/0106 has the figures of 300 experiments per reader."""
+    rng = np.random.default_rng(7)
+    leads, wrong = [], 0
+    for reader in READERS.values():
+        for log in (simulated_log(rng, reader, 1.5, 1.5) for _ in range(25)):
+            looks = [log.judged(seen, "signals") for seen in LOOKS]
+            wrong += any(duels.verdict != "undecided" for duels in looks)
+            leads.append(looks[-1].lead)
+    assert wrong <= 0.05 * len(leads)
+    assert abs(np.mean(leads)) < 4 * np.std(leads) / np.sqrt(len(leads))
+
+    logs = [simulated_log(rng, READERS["opens much, cites and rephrases"], 1.2, 1.8) for _ in range(25)]
+    by_uses, by_signals = (np.mean([log.judged(QUERIES, rule).lead for log in logs]) for rule in ("uses", "signals"))
+    assert by_signals > by_uses

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.evaluation import bringing, kept, lost, observations
+from speckit_memory.memory.store.evaluation import bringing, kept, lost, observations, rephrasing
 from speckit_memory.memory.store.evaluation import selections as selected
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -96,6 +96,7 @@ class EvaluationDatabase:
         scorings: Iterable[Scoring] = (),
         pipelines: Iterable[PipelineRecord] = (),
         retreats: Iterable[Retreat] = (),
+        are_similar: Callable[[str, str], bool] | None = None,
     ) -> None:
         """Stores records of all kinds in one transaction.
 
@@ -107,11 +108,16 @@ class EvaluationDatabase:
             scorings: How answers got their scores.
             pipelines: Descriptions of pipelines.
             retreats: Variants that were moved or switched off.
+            are_similar: Compares the texts of two queries; with it, queries that a later one rephrases are marked.
         """
         with self._file.writing() as connection:
             observations.put_pipelines(connection, pipelines)
-            for observation in seen:
+            recorded = list(seen)
+            for observation in recorded:
                 observations.put_observation(connection, observation)
+            if are_similar is not None:
+                for observation in recorded:
+                    rephrasing.mark_rephrased(connection, observation, are_similar)
             for count in dropped:
                 lost.put_dropped(connection, count)
             for use in (*uses, *bringing.uses_of(connection, tuple(signs))):

@@ -35,8 +35,8 @@ SERVED = "served"
 """The mode of the answer that the caller received."""
 
 _QUERY = (
-    'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, question_digest, question, '
-    "read_point"
+    'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, rephrased_by, '
+    "question_digest, question, read_point"
 )
 _QUERY_OF_Q = ", ".join(f"q.{column}" for column in _QUERY.split(", "))
 _ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, layouts_{0}.steps, {0}.costs, {0}.failure"
@@ -151,6 +151,7 @@ def put_observation(connection: apsw.Connection, seen: Observation) -> None:
             query.session,
             query.store,
             query.state,
+            query.rephrased_by,
             question_digest(connection, query),
             question,
             read_point,
@@ -371,9 +372,9 @@ def _pair(row: Sequence[Any]) -> Pair:
 
 
 def _query(row: Sequence[Any]) -> QueryRecord:
-    *known, digest, question, read_point = row
+    *known, rephrased_by, digest, question, read_point = row
     known += [None if text is None else json.loads(text) for text in (question, read_point)]
-    known.append(digest)
+    known += [digest, "", rephrased_by]  # what was asked is never kept
     return QueryRecord(*known)
 
 

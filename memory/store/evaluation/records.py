@@ -41,6 +41,8 @@ class QueryRecord:
     and for a session its working memory and the content sent to it; None without a question. `question_digest` is equal
     for equal questions, ignoring case and spacing, and differs between files; "" where unknown, as in rows of earlier
     versions. It is computed from `asked` when the record is written; `asked` itself is never stored.
+    `rephrased_by` is the id of the query that asked the same in other words within a minute and whose answer shares no
+    memory with this one; "" where there is none, or where texts are not kept.
     """
 
     id: str
@@ -58,6 +60,7 @@ class QueryRecord:
     read_point: Mapping[str, Any] | None = None
     question_digest: str = ""
     asked: str = field(default="", repr=False, compare=False)
+    rephrased_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,10 @@ CREATE TABLE labels (
 """
 """Judgement lists: judges' grades of (question, text) pairs, by a digest of both."""
 
+REPHRASED = "ALTER TABLE queries ADD COLUMN rephrased_by TEXT NOT NULL DEFAULT ''"
+"""The id of the query that asked the same in other words because the answer did not help, "" for none. It is found
+while the words of both are kept, and stays when they are forgotten."""
+
 EVALUATION = Kind(
     APPLICATION_ID,
     (
@@ -267,6 +271,7 @@ EVALUATION = Kind(
         Migration("0007_queries_with_texts", TEXTS),
         Migration("0008_replays", REPLAYS),
         Migration("0009_judgement_lists", LABELS),
+        Migration("0010_rephrased_queries", REPHRASED),
     ),
     copied=False,
 )

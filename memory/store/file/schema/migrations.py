@@ -15,9 +15,9 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.schema.absence_schema import ABSENCES
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.guarding.queries import table_exists
+from speckit_memory.memory.store.file.schema.absence_schema import ABSENCES
 from speckit_memory.memory.store.file.schema.checkpoint_schema import STORE_IDENTITY
 from speckit_memory.memory.store.file.schema.graph_schema import EDGE_HISTORY
 from speckit_memory.memory.store.file.schema.learning_schema import JUDGEMENTS, LEARNING, PROMOTED_READ
