@@ -1,4 +1,4 @@
-"""The query with words of its first hits, weighted: relevance feedback without a user. Used by BM25; no channel."""
+"""Pseudo-relevance feedback: expands the query with weighted words of its first hits. Used by BM25; not a channel."""
 
 from __future__ import annotations
 
@@ -15,45 +15,49 @@ from speckit_memory.pipeline.ports import Column, Store, TermIndex
 from speckit_memory.pipeline.roles.contracts import Params
 
 Weights = dict[str, float]
-"""How often each word of a query counts."""
+"""The weight of each word of a query."""
 
 
 class Feedback(Params):
-    """Whether words of the first hits are searched as well, and how they are weighted."""
+    """Parameters of pseudo-relevance feedback: the model, how many words it takes, and from how many hits."""
 
     model: Literal["none", "rm3", "bo1"] = Field(
         default="none", description="Relevance model RM3, divergence from randomness Bo1, or no feedback."
     )
-    documents: int = Field(default=10, ge=1, le=50, description="How many first hits words are taken from.")
-    terms: int = Field(default=20, ge=1, le=100, description="How many of their words are searched at most.")
+    documents: int = Field(default=10, ge=1, le=50, description="Number of first hits from which words are taken.")
+    terms: int = Field(default=20, ge=1, le=100, description="Maximum number of words added to the query.")
     weight: float = Field(
         default=0.2,
         ge=0,
         le=1,
-        description="rm3: the share of their words in the new query. bo1: the weight of the best of them.",
+        description="rm3: share of the added words in the new query. bo1: weight of the best added word.",
     )
     min_lead: float = Field(
         default=0.2,
         ge=0,
         le=1,
-        description="By which share of its score the first hit must be ahead of the second; else no feedback.",
+        description="Share of its score by which the first hit must lead the second; otherwise there is no feedback.",
     )
 
 
 def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, store: Store) -> Weights | None:
-    """The words of the query and of its first hits with their weights; None when these hits are not to be trusted.
+    """The expanded query: its words and words of its first hits, with weights. None if the hits cannot be trusted.
 
-    `asked` are the words of the query with theirs.
-
-    Where several hits are equally good, some of them are wrong, and their words lead astray: the first one must lead.
-    A hit speaks with its title and its matched passage; a memory that names none, with its first passage. Words of
-    one memory alone are left out, for they could lift no other. The weights add up to those of the query's words, so
-    that scores keep their size. Feature C12.
+    If several hits are equally good, some of them are wrong and their words would mislead: the first hit must lead. A
+    hit contributes its title and its matched passage (the first passage if it names none). Words that only one memory
+    holds are left out, since they could lift no other. The weights add up to those of the query's words, so that scores
+    keep their size. Feature C12.
 
     rm3: (1 - weight) · P(w | query) + weight · P(w | hits), with P(w | hits) = Σ score · tf / length over the hits,
-    normalised over the best `terms` words (Lavrenko and Croft 2001, Abdul-Jaleel and others 2004).
-    bo1: the query's own weights, and weight · B(w) / max B besides, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf
-    over the hits and m the mean frequency of w in a memory (Amati 2003).
+    normalised over the best `terms` words (Lavrenko and Croft 2001, Abdul-Jaleel and others 2004). bo1: the query's own
+    weights plus weight · B(w) / max B, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf over the hits and m the mean
+    frequency of w in a memory (Amati 2003).
+
+    Args:
+        params: The feedback model and its limits.
+        asked: The words of the query with their weights.
+        hits: The hits of the first search, best first.
+        store: The store from which the words of the hits are read.
     """
     if not len(hits) or (len(hits) > 1 and hits.scores[0] * (1.0 - params.min_lead) < hits.scores[1]):
         return None
@@ -62,6 +66,7 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
     scores = hits.scores[: len(bags)]
     worth = _rm1(bags, scores) if params.model == "rm3" else _bo1(bags, index)
     best = sorted(((-value, word) for word, value in worth.items()))
+    # A word that a single memory holds would only lift the memory it came from.
     shared = ((word, -value) for value, word in best if index.holders(word) > 1)
     told = list(islice(shared, params.terms))
     if not told:
@@ -77,7 +82,7 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
 
 
 def _bags(hits: Hits, documents: int, store: Store) -> list[Counter[str]]:
-    """The words of the first hits and how often each has them."""
+    """The word counts of each of the first hits."""
     memories = hits.ids[:documents]
     titles = store.attributes.label("title", memories)
     passages = store.passages.passages(hits.matched[:documents].tolist())
@@ -98,7 +103,7 @@ def _rm1(bags: Sequence[Counter[str]], scores: Column) -> Weights:
 
 
 def _bo1(bags: Sequence[Counter[str]], index: TermIndex) -> Weights:
-    """How much more often each word occurs in the hits than by chance, in bits."""
+    """The information of each word in bits: how much more often it occurs in the hits than by chance (Bo1)."""
     total: Counter[str] = sum(bags, Counter())
     worth: Weights = {}
     for word, count in total.items():

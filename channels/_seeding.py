@@ -1,4 +1,4 @@
-"""What the query's words find, for channels that go on from there; no channel."""
+"""Seed memories found by BM25, from which other channels start; not a channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.lookup import MOST_SEEDING
 
 _SEEDING = Bm25Params.model_validate({"max_terms": MOST_SEEDING})
-"""The weights of the full-text channel, and of a long query the words that tell most."""
+"""The weights of the full-text channel; of a long query only the most informative words."""
 
 
 def found_by_words(query: Query, limit: int, store: Store) -> Hits:
@@ -18,5 +18,5 @@ def found_by_words(query: Query, limit: int, store: Store) -> Hits:
 
 
 def cost_of_seeds(query: Query, store: Store) -> Cost:
-    """What `found_by_words` reads."""
+    """The cost of `found_by_words`."""
     return Bm25(_SEEDING).cost(query, 0, store)

@@ -1,4 +1,4 @@
-"""What the two channels of trigger phrases share: how matching phrases add up."""
+"""The score of matching trigger phrases, shared by the two trigger channels; not a channel."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store
 
 IMPORTANCE_SHARE = 0.1
-"""How much the importance of a memory counts beside one matching phrase: enough to order equal matches."""
+"""The share of a memory's importance that is added to its matching phrases: enough to order equal matches."""
 
 
 def triggered(matched: Ids, weights: Column, query: Query, limit: int, store: Store) -> Hits:
-    """The `limit` admitted memories of which phrases with these weights stand in the query.
+    """The best admitted memories by the trigger phrases that occur in the query.
 
-    Their strength s is the sum of the weights plus 0.1 · importance [0, 1], the score s / (1 + s), (0, 1).
+    The strength s of a memory is the sum of its weights plus 0.1 · importance [0, 1]; its score is s / (1 + s), (0, 1).
+
+    Args:
+        matched: The memory of each matching phrase, int64[phrases]; a memory may occur several times.
+        weights: The weight of each matching phrase, float64[phrases].
+        query: The query, with its filter and plan.
+        limit: Maximum number of hits.
+        store: The store that holds the memories.
     """
     if not len(matched):
         return Hits(matched, weights, Scale.UNIT)
+    # ids: (memories,); row: (phrases,), the index into ids of each phrase's memory
     ids, row = np.unique(matched, return_inverse=True)
     strength = np.bincount(row, weights=weights, minlength=len(ids)).astype(np.float64)
     importance = np.nan_to_num(store.attributes.number("importance_weight", ids))

@@ -1,4 +1,4 @@
-"""Memories by BM25 over the in-memory inverted indexes: weighted fields, single fields and best passage."""
+"""BM25 over the in-memory inverted indexes: weighted fields, single fields and the best passage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows = NDArray[np.intp]
 
 
 class CombinedFields(Params):
-    """How often a word of each field counts in the memory's one bag of words; 0 leaves the field out."""
+    """Weights of the fields that form one bag of words per memory; 0 leaves the field out."""
 
     title: float = Field(
         default=10.0, ge=0, le=100, description="Weight of the title.", json_schema_extra={"tunable": [0.0, 10.0]}
@@ -34,7 +34,7 @@ class CombinedFields(Params):
 
 
 class SingleFields(Params):
-    """Factors of fields that are scored once more, each on its own; 0 leaves the field out."""
+    """Factors of the fields that are scored once more, each by itself; 0 leaves the field out."""
 
     title: float = Field(
         default=0.0,
@@ -51,12 +51,12 @@ class SingleFields(Params):
 class Bm25Params(ChannelParams):
     """Parameters of the BM25 channel; the defaults are the catalogue's."""
 
-    level: Level = Field("memory", description="What is found: whole memories or passages.")
+    level: Level = Field("memory", description="What is returned: whole memories or passages.")
     k1: float = Field(
         1.2,
         ge=0,
         le=10,
-        description="How fast repeated words stop counting.",
+        description="How slowly repeated words saturate: higher values let repetitions count more.",
         json_schema_extra={"tunable": [0.6, 2.4]},
     )
     b: float = Field(
@@ -65,12 +65,12 @@ class Bm25Params(ChannelParams):
     fields: CombinedFields = Field(
         CombinedFields(), description="Fields combined into one bag of words per memory (BM25F)."
     )
-    single: SingleFields = Field(SingleFields(), description="Fields scored on their own and added to the sum.")
+    single: SingleFields = Field(SingleFields(), description="Fields also scored separately and added to the sum.")
     passage: float = Field(
         0.0,
         ge=0,
         le=10,
-        description="Factor of the passages' BM25; of a memory its best passage counts.",
+        description="Factor of the passages' BM25; a memory counts its best passage.",
         json_schema_extra={"tunable": [0.0, 2.0]},
     )
     passage_title: float = Field(
@@ -91,18 +91,18 @@ class Bm25Params(ChannelParams):
         0.0,
         ge=0,
         le=1000,
-        description="How slowly a word that the query repeats stops counting more; 0: it counts once.",
+        description="How much a word repeated in the query counts: higher counts more, 0 counts it once.",
         json_schema_extra={"tunable": [0.0, 20.0]},
     )
     coordination: float = Field(
         0.0,
         ge=0,
         le=10,
-        description="How much a memory loses that lacks words of a short query; the more words, the less.",
+        description="Penalty for memories that lack words of a short query; it fades as the query gets longer.",
         json_schema_extra={"tunable": [0.0, 10.0]},
     )
     max_terms: int = Field(
-        1000, ge=1, le=1000, description="Of a query with more different words so many are searched that tell most."
+        1000, ge=1, le=1000, description="Maximum number of different query words; the most informative ones are kept."
     )
     feedback: Feedback = Field(
         Feedback(), description="A second search with words of the first hits, for queries that are not simple."
@@ -110,17 +110,16 @@ class Bm25Params(ChannelParams):
 
 
 _LITTLE = 0.05
-"""A power of coverage below this changes no score by more than a few percent."""
+"""A smaller exponent of the coverage changes no score by more than a few percent."""
 
 
 _ALONE = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
-"""Bags of the words of one field, in the order of `FIELDS`."""
+"""Weights that select the words of a single field, in the order of `FIELDS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What one search scores with: `wholes` with the factor of each, over the rows of `memories`, and the bags of the
-    passages when these count."""
+    """The bags scored by one search: `wholes` with factors, over `memories` rows; `passages` is None if not used."""
 
     memories: Bags
     wholes: tuple[tuple[float, Bags], ...]
@@ -132,22 +131,21 @@ class Bm25:
 
     The combined fields form one bag of words per memory (BM25F: a word of the title counts as often as its weight says,
     and saturates once). A single field has its own lengths and word statistics. A passage is scored together with the
-    title of its memory, so that it need not repeat it; `passages` of the hits name the best one. Each part uses
-    idf = log((N − df + 0.5)/(df + 0.5) + 1). A word that stands n times in the query weighs (k3 + 1)·n / (k3 + n)
-    (Robertson and Walker 1994). Scores are unbounded sums.
+    title of its memory, so that it need not repeat it; `passages` of the hits name the best one. Each part uses idf =
+    log((N − df + 0.5)/(df + 0.5) + 1). A word that occurs n times in the query weighs (k3 + 1)·n / (k3 + n) (Robertson
+    and Walker 1994). Scores are unbounded sums.
 
-    Who types two or three words wants them all, but a long text that repeats one of them may score above a text that
-    holds each once. With `coordination` c a query of n words, stop words included, multiplies the score of a memory by
-    coverage^(c / (n − 1)²), coverage the share of the query's information, Σ weight · idf, that the combined fields
-    hold. Who asks a whole question does not expect every word of it in the answer, and nothing changes.
+    A query of two or three words expects them all, but a long text that repeats one may score above a text that
+    holds each once. With `coordination` c, a query of n words (stop words included) multiplies the score of a memory by
+    coverage^(c / (n − 1)²), where coverage is the share of the query's information, Σ weight · idf, that the combined
+    fields hold. An answer to a long query need not hold every word, and its scores hardly change.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. A neighbour that the query
     may not see adds nothing.
 
-    `feedback` searches once more, with words of the first hits at their weights beside those of the query. Queries that
-    were judged simple are left alone, and so are those that no hit answers clearly better than the others. Features C3,
-    C12.
+    `feedback` searches a second time with weighted words of the first hits added to the query. There is no second
+    search for queries judged simple, nor where no hit is clearly better than the others. Features C3, C12.
     """
 
     about = About(features=("C3", "C12"), gives=Scale.BM25, costly=True)
@@ -158,15 +156,15 @@ class Bm25:
 
     @classmethod
     def check(cls, params: Bm25Params, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """Something must count, and passages can only be told apart by their own score."""
+        """At least one weight must be above 0, and passages need a score that tells them apart."""
         if params.level == "chunk" and params.context:
             yield ("context",), "passages have no neighbours; use level memory or context 0"
         if params.level == "chunk" and not params.passage:
             yield ("level",), "level chunk needs 'passage' above 0, or all passages of a memory score the same"
         if params.coordination and not any(params.fields.model_dump().values()):
-            yield ("coordination",), "asks which words the combined fields hold, but every weight of 'fields' is 0"
+            yield ("coordination",), "measures which words the combined fields hold, but every weight of 'fields' is 0"
         if not any((*params.fields.model_dump().values(), *params.single.model_dump().values(), params.passage)):
-            yield ("fields",), "every weight is 0, so that nothing could be found"
+            yield ("fields",), "every weight is 0, so nothing could be found"
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
@@ -177,13 +175,13 @@ class Bm25:
         power = self._params.coordination / (words - 1) ** 2 if len(weights) > 1 else 0.0
         feedback = self._params.feedback
         if feedback.model != "none" and query.plan.complexity != "simple":
-            # What the first hits say must not depend on how many are asked for; two of them show a lead.
+            # The feedback must not depend on the limit of the search; two hits are enough to see a lead.
             first = self._found(weights, max(feedback.documents, 2), scope, layout, power)
             weights = with_feedback(feedback, weights, first, store) or weights
         return self._found(weights, limit, scope, layout, power)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The postings behind the indexes of words; of a long query, of the words that tell most."""
+        """The postings of the query's words in all indexes that count; for a long query, of the kept words only."""
         p = self._params
         weighed = [name for fields in (p.fields, p.single) for name, weight in fields.model_dump().items() if weight]
         indexes = [store.lexicon.index(field) for field in FIELDS for name in weighed if name == field]
@@ -196,17 +194,21 @@ class Bm25:
         return Cost(postings=read, feedback_words=p.feedback.terms if again else 0)
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
-        """The best rows for these weighted words; `power` is that of coverage."""
+        """The best rows for these weighted words.
+
+        `power` is the exponent of coverage.
+        """
         memories = layout.memories
-        whole = np.zeros(memories.height + 1)  # the last row stands for holes among the passages
+        # (memories + 1,): the last row is for passages without a memory (-1)
+        whole = np.zeros(memories.height + 1)
         for factor, scorer in layout.wholes:
             whole[:-1] += factor * scorer.scores(terms)
-        # Coverage belongs to the memory: its passages are multiplied by the same factor as the whole.
+        # Coverage belongs to the memory: its passages are multiplied by the same factor as the whole memory.
         together = None
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
             held = combined.coverage(terms)
-            some = np.flatnonzero(held)  # to raise the zeros of all other memories to a power is what would cost
+            some = np.flatnonzero(held)  # raising all the zeros to a power would take most of the time
             together = np.zeros(len(whole))
             together[some] = held[some] ** power
             whole *= together
@@ -214,6 +216,7 @@ class Bm25:
             scores = self._in_context(whole, memories, scope)
             rows = best_admitted(memories.ids_of, scores, limit, scope)
             return Hits(memories.ids_of(rows), scores[rows], Scale.BM25)
+        # parts: (passages,); parents: the row of each passage's memory
         parts = self._params.passage * layout.passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.passages.parents_of(matched)
@@ -223,7 +226,7 @@ class Bm25:
             scores, found = parts + whole[parents], layout.passages.ids_of(matched)
             rows = best_admitted(found.take, scores, limit, scope)
             return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
-        # Unbuffered: several passages of one memory write to the same row.
+        # np.maximum.at is unbuffered: several passages of one memory write to the same row.
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
         best += whole
@@ -233,12 +236,12 @@ class Bm25:
         return Hits(memories.ids_of(rows), scores[rows], Scale.BM25, "memory", passages)
 
     def _in_context(self, scores: Column, memories: Bags, scope: Scope) -> Column:
-        """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
+        """The memories' scores plus the share of their admitted neighbours; drops the extra last row."""
         if not self._params.context:
             return scores[:-1]
         seen = scores
         if not scope.complete:
-            # Only rows with a score can add something, and they are few beside all rows.
+            # Only rows with a score can add something, and they are few compared with all rows.
             found = np.flatnonzero(scores[:-1] > 0.0)
             seen = scores.copy()
             seen[found[~scope.admits(memories.ids_of(found))]] = 0.0
@@ -251,7 +254,7 @@ class Bm25:
 
 
 def _laid_out(p: Bm25Params, store: Store) -> _Layout:
-    """The bags that these parameters ask for; the store keeps them from search to search."""
+    """The bags for these parameters; the store caches them between searches."""
     bags = store.lexicon.bags
     fields, single = p.fields, p.single
     combined = (fields.title, fields.triggers, fields.path, fields.body)
@@ -265,11 +268,11 @@ def _laid_out(p: Bm25Params, store: Store) -> _Layout:
 
 
 def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
-    """The different words of a query and what each weighs: (k3 + 1) · n / (k3 + n) for one that stands there n times.
+    """The different words of a query with their weights: (k3 + 1) · n / (k3 + n) for a word that occurs n times.
 
-    What stands for a misspelt word weighs less by as much as the plan says.
-    Of more than `max_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
-    pasted page may take. A term is as frequent as in the field, of those that count, that holds it most often.
+    Corrections of a misspelt word weigh less, by the factor in the plan. Of more than `max_terms` words the most
+    informative are kept, by that weight times idf; this bounds the time for a pasted page. The document frequency of a
+    word is its highest among the fields that count.
     """
     k3 = params.k3
     counts = Counter(query.terms).items()
@@ -286,7 +289,7 @@ def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[st
 
 
 def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
-    """The indexes whose words count; passages have the words of the text."""
+    """The indexes whose words count; passages use the words of the body."""
     used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
     if params.passage:
         used |= {"body", "title"} if params.passage_title else {"body"}
@@ -294,11 +297,13 @@ def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
 
 
 def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, parents: Rows) -> Ids:
-    """The id of the best of the matched passages, rows of `bags`, for each memory; the lowest among equals, -1 where
-    none belongs to it. Scores and parents are those of the matched ones."""
+    """The id of the best matched passage of each memory: the lowest id among equals, -1 where no passage matched.
+
+    `matched` are rows of `bags`; `scores` and `parents` are aligned with it.
+    """
     wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
     wanted[memories] = True
-    # Sorting the few passages of shown memories is what costs; the others are dropped by a table of flags first.
+    # Only passages of the returned memories are sorted; a table of flags drops the others first.
     rows = np.flatnonzero(wanted[parents])
     passages = bags.ids_of(matched[rows])
     order = np.lexsort((passages, -scores[rows]))

@@ -1,4 +1,4 @@
-"""Central memories of the communities that what the query's words find belongs to."""
+"""Central memories of the communities to which the best matches belong."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class CommunityParams(ChannelParams):
         5,
         ge=1,
         le=50,
-        description="How many memories found by words bring their community.",
+        description="Number of memories found by words whose communities are used.",
         json_schema_extra={"tunable": [1, 10]},
     )
-    found: int = Field(3, ge=1, le=50, description="How many memories all communities together bring.")
-    share: float = Field(0.3, gt=0, le=1, description="Share of the seed's score that a memory it brings gets.")
+    found: int = Field(3, ge=1, le=50, description="Maximum number of memories from all communities together.")
+    share: float = Field(0.3, gt=0, le=1, description="Share of the seed's score that a member of its community gets.")
 
 
 class Community:
-    """Up to 3 memories of the communities of the best matches, which the words themselves do not find.
+    """Up to 3 memories from the communities of the best matches that do not match the words themselves.
 
-    Communities are connected components of the causal graph, or groups of Louvain where one component is most of it,
-    computed in the background where the store has an edge per memory; elsewhere nothing is found. Of each, its highest
-    ranked members come first; a memory scores 0.3 of its best seed's BM25 score. Feature M10.
+    Communities are the connected components of the causal graph, or Louvain communities if one component covers most of
+    it. They are computed in the background once the store has an edge per memory; before that nothing is found. The
+    highest ranked members of each community come first; a memory scores 0.3 of its best seed's BM25 score. Feature M10.
     """
 
     about = About(features=("M10",), gives=Scale.BM25, costly=True)
@@ -60,10 +60,10 @@ class Community:
         kept = store.attributes.scope(query.wanted, query.now).admits(ids) & (scores > 0.0)
         ids, scores = ids[kept], scores[kept]
         ranks, _ = store.graph.ranks(ids)
-        # equals stay in the order of the store, which does not depend on what was indexed first
+        # Equal scores keep the order of `ids`; a stable order must not depend on which document was indexed first.
         order = np.lexsort((-ranks, -scores))[: p.found]
         return Hits.ordered(ids[order], scores[order], Scale.BM25, limit=limit)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The words that find the seeds, and a look at each community."""
+        """The cost of finding the seeds, and one look-up per community."""
         return cost_of_seeds(query, store) + Cost(edges=self._params.seeds) if store.graph.edge_count else Cost()

@@ -1,4 +1,4 @@
-"""Memories that every answer must show, whatever the question."""
+"""Constitutional memories: part of every answer, independent of the query."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 class ConstitutionalParams(ChannelParams):
     """Parameters of the constitutional channel."""
 
-    limit: int = Field(20, ge=1, le=1000, description="How many constitutional memories are returned at most.")
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of constitutional memories.")
 
 
 class Constitutional:
     """All memories of the constitutional tier, by id, each with the score 1.
 
-    The question does not matter, nor do folder, context type and concepts: of the asker's filter only the tier binds.
-    Lifting them above all others is the work of a rerank step. Feature C6.
+    The query's words, folder, context type and concepts are ignored; only its tier filter applies. A rerank step moves
+    these memories to the top. Feature C6.
     """
 
     about = About(features=("C6",), gives=Scale.UNIT, unconditional=True)

@@ -1,4 +1,4 @@
-"""Memories that the query's words find, by how well connected they are."""
+"""Well-connected memories among those that match the query's words."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ RELATION_WEIGHTS = {
 
 
 MAXIMUM_WITHOUT_EDGES = 15.0
-"""Stands for the greatest degree of a store in which no ranked memory has an edge."""
+"""Replaces the greatest degree of the store if no ranked memory has an edge."""
 
 
 class DegreeParams(ChannelParams):
     """Parameters of the degree channel; the defaults are the catalogue's."""
 
-    found: int = Field(100, ge=1, le=1000, description="How many memories found by words are ranked by degree.")
-    max_degree: float = Field(50.0, gt=0, le=1000, description="Degrees above this count as this.")
-    max_boost: float = Field(0.15, gt=0, le=1, description="The score of the best connected memory.")
+    found: int = Field(100, ge=1, le=1000, description="Number of memories found by words that are ranked by degree.")
+    max_degree: float = Field(50.0, gt=0, le=1000, description="Upper bound of a degree; higher ones are cut to it.")
+    max_boost: float = Field(0.15, gt=0, le=1, description="Score of the best connected memory.")
 
 
 class Degree:
@@ -49,7 +49,8 @@ class Degree:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The `limit` best connected of the admitted memories that hold a word of the query."""
+        """The `limit` best connected admitted memories that hold a word of the query."""
+        # connected: (m,) memories with edges; degrees: (m,) their weighted degrees
         connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
         ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.max_degree)
@@ -60,5 +61,5 @@ class Degree:
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The words that find the memories, and all edges."""
+        """The cost of finding the memories, and all edges."""
         return cost_of_seeds(query, store) + Cost(edges=store.graph.edge_count)

@@ -1,4 +1,4 @@
-"""Memories that SQLite's full-text index finds."""
+"""Memories matched by SQLite's full-text index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.pipeline.running.lookup import memories_with
 
 
 class FieldWeights(Params):
-    """How much a word counts in each part of a memory."""
+    """Weights of the columns of the full-text index."""
 
     title: float = Field(default=10.0, ge=0, le=100, description="Weight of the title.")
     triggers: float = Field(default=5.0, ge=0, le=100, description="Weight of the trigger phrases.")
@@ -47,5 +47,5 @@ class Fts5:
         return Hits(ids, scores, Scale.BM25)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The memories that hold each word, as one index."""
+        """The memories that hold each word, counted as one index."""
         return Cost(postings=sum(len(memories_with(term, store.lexicon)) for term in set(query.terms)))

@@ -1,4 +1,4 @@
-"""Memories that causal edges connect with what the query's words find."""
+"""Memories connected by causal edges to the best matches."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class GraphParams(ChannelParams):
         10,
         ge=1,
         le=100,
-        description="How many memories found by full text the search starts from.",
+        description="Number of memories found by full text from which the search starts.",
         json_schema_extra={"tunable": [3, 20]},
     )
-    hops: int = Field(1, ge=1, le=3, description="How many edges the search follows from a seed.")
+    hops: int = Field(1, ge=1, le=3, description="Maximum number of edges followed from a seed.")
 
 
 class Graph:
     """Neighbours of seed memories over causal edges in either direction.
 
-    Seeds are found by BM25 over title, triggers, path and body with the weights of the full-text channel; in memory
-    that takes a tenth of the time. A neighbour scores the product of the edge strengths on the way times the BM25
-    score of its seed, from the seed that gives most; seeds themselves are left to the lexical channels. Without edges
+    Seeds are found by BM25 over title, triggers, path and body with the weights of the full-text channel; the in-memory
+    index takes a tenth of the time of FTS5. A neighbour scores the product of the edge strengths on the path times the
+    BM25 score of its seed; the best path counts. Seeds themselves are left to the lexical channels. Without edges
     nothing is found. Feature C4.
     """
 
@@ -53,12 +53,13 @@ class Graph:
         walks = store.graph.neighbours(seeds.ids, self._params.hops, {})
         ids, row = np.unique(walks.ids, return_inverse=True)
         scores = np.zeros(len(ids))
+        # walks: one row per (seed, neighbour); a neighbour keeps its best path
         np.maximum.at(scores, row, walks.product * seeds.scores[positions(walks.seeds, seeds.ids)])
         kept = scope.admits(ids) & (scores > 0.0)
         return Hits.ordered(ids[kept], scores[kept], Scale.BM25, limit=limit)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The words that find the seeds, and all edges once for each hop."""
+        """The cost of finding the seeds, and all edges once per hop."""
         edges = store.graph.edge_count
         if not edges:
             return Cost()

@@ -1,4 +1,4 @@
-"""Memories that say where work stopped."""
+"""Hand-overs: memories that record where work stopped."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from speckit_memory.pipeline.running.lookup import information_held, memories_wi
 
 
 class HandoverParams(ChannelParams):
-    """What makes one hand-over a better answer than another."""
+    """Weights of the parts of a hand-over's score."""
 
     words: float = Field(0.4, ge=0, le=1, description="Weight of the words that name the work.")
-    recency: float = Field(0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days behind the latest change).")
-    kind: float = Field(0.2, ge=0, le=1, description="Weight of having two of the sections or more, half for one.")
-    session: float = Field(0.1, ge=0, le=1, description="Weight of what the session attended to or was sent.")
+    recency: float = Field(0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days since the latest change).")
+    kind: float = Field(0.2, ge=0, le=1, description="Weight of having two or more of the sections; one counts half.")
+    session: float = Field(0.1, ge=0, le=1, description="Weight of having been used in or sent to this session.")
     fade: float = Field(0.1, gt=0, description="Loss of recency per day.")
 
 
 class Handover:
-    """Hand-overs with the sections that the query names, else with any, the latest first, whatever its words.
+    """Hand-overs with the sections that the query names, or with any section if it names none; the latest first.
 
-    The sections are those of ANCHOR tags, or of well-known headings in what is called a hand-over by its file, folder,
-    title or front matter: that is one without such a section too. Any other document needs two of them under headings
-    that hardly any document has but a hand-over. A summary alone makes none.
+    Sections are marked by ANCHOR tags, or by well-known headings in a document whose file, folder, title or front
+    matter calls it a hand-over; such a document counts even without a section. Any other document needs two sections
+    under headings that are rare outside hand-overs. A summary alone makes no hand-over.
 
-    The score is a weighted mean in [0, 1]: the share of the question's information (Σ idf of its words, without those
-    that merely ask to go on) that the memory holds; 1 / (1 + fade · days) by which its last change is older than that
-    of the latest; whether it has at least two of the sections; and whether it belongs to the session, by attention or
-    because it was sent. The passage shown is the first of the sections. Features T1, A7, I11.
+    The score is a weighted mean in [0, 1] of four parts: the share of the query's information (Σ idf of its words,
+    without those that merely ask to continue) that the memory holds; 1 / (1 + fade · days), with the days by which its
+    last change is older than the latest; whether it has at least two of the sections; and whether it belongs to the
+    session, by attention or because it was sent. The passage shown is the first of the sections. Features T1, A7, I11.
     """
 
     about = About(features=("T1", "A7", "I11"), gives=Scale.UNIT)
@@ -48,11 +48,13 @@ class Handover:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The best `limit` admitted memories that hand work over."""
+        """The `limit` best admitted hand-overs."""
         p = self._params
+        # `telling`: sections that only hand-overs have; some sections occur in any document.
         wanted = query.anchors or handovers.SECTIONS
         telling = frozenset(wanted) - handovers.ANYBODYS or frozenset(wanted)
         enough = min(handovers.ENOUGH, len(telling))
+        # Tags take precedence over headings for the passage that is shown.
         first, held = _declared(wanted, telling, store)
         for memory, (passage, names) in _headed(wanted, telling, enough, store).items():
             first.setdefault(memory, passage)
@@ -66,13 +68,14 @@ class Handover:
             (p.session, _of_session(query, ids, store)),
         )
         weight = sum(weight for weight, _ in parts) or 1.0
+        # (memories,): the weighted mean of the parts, each in [0, 1]
         scores = np.sum([weight * part for weight, part in parts], axis=0) / weight
         passages = np.array([first.get(memory, -1) for memory in ids.tolist()], np.int64)
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit, passages=passages)
 
 
 def _days_behind(changed: Column, now: float) -> Column:
-    """Days from each change to the latest of all: a project may have rested for a year. Infinite where unknown.
+    """Days from each change to the latest of all, since a project may have rested for a year; infinite if unknown.
 
     A change dated later than `now` (epoch seconds) counts as made now, so that one wrong date does not age the others.
     """
@@ -85,7 +88,7 @@ def _days_behind(changed: Column, now: float) -> Column:
 def _declared(
     wanted: Sequence[str], telling: frozenset[str], store: Store
 ) -> tuple[dict[int, int], dict[int, set[str]]]:
-    """The first passage, and the names, of the ANCHOR sections of each memory that has some of those that tell."""
+    """First passage and section names of each memory with ANCHOR sections, if one of them is in `telling`."""
     first: dict[int, int] = {}
     held: dict[int, set[str]] = {}
     for passage in store.passages.in_sections(wanted):
@@ -98,13 +101,12 @@ def _declared(
 def _headed(
     wanted: Sequence[str], telling: frozenset[str], enough: int, store: Store
 ) -> dict[int, tuple[int, set[str]]]:
-    """The same of sections that headings say, without tags (feature I11)."""
-    from speckit_memory.memory.parsing.markdown import (
-        known_sections,  # loaded with the channels, and read by no other search
-    )
+    """The same for sections recognised by their headings, without tags (feature I11)."""
+    from speckit_memory.memory.parsing.markdown import known_sections  # imported late: only this channel needs it
 
     called = handovers.called(store)
     slugs = {name: known_sections.spellings(name) for name in wanted}
+    # Only documents called hand-overs, and those with enough heading words, need to be read.
     candidates = np.union1d(called, _holding_some({name: slugs[name] for name in telling}, enough, store))
     found: dict[int, tuple[int, set[str]]] = {}
     unmistakable: dict[int, set[str]] = {}
@@ -128,7 +130,7 @@ def _headed(
 
 
 def _holding_some(slugs: dict[str, tuple[str, ...]], enough: int, store: Store) -> Ids:
-    """The memories that hold the words of headings for so many of these sections: all others need not be read."""
+    """The memories that hold the heading words of at least `enough` sections; no other memory needs to be read."""
     held = [
         reduce(np.union1d, (memories_with_all(slug.replace("-", " "), store.lexicon) for slug in each))
         for each in slugs.values()
@@ -138,12 +140,12 @@ def _holding_some(slugs: dict[str, tuple[str, ...]], enough: int, store: Store) 
 
 
 def _names(passage: Passage) -> set[str]:
-    """The sections that a passage lies in, or holds when its memory is short."""
+    """The section that contains the passage, or the sections inside it if its memory is short."""
     return {passage.anchor} if passage.anchor else {section.id for section in find(passage.text, file="")[0]}
 
 
 def _said(query: Query, ids: Ids, store: Store) -> Column:
-    """The share of the question's information that each memory holds, [0, 1]; 0 where it only asks to go on."""
+    """The share of the query's information that each memory holds, [0, 1]; 0 if the query only asks to continue."""
     terms = handovers.naming_terms(query.terms, store.lexicon)
     if not terms or not len(ids):
         return np.zeros(len(ids))

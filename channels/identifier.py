@@ -22,27 +22,27 @@ _WORD = re.compile(r"\w+(?:[-./]\w+)*")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _JOINED = re.compile(r"[^\W_]_[^\W_]|[a-z][A-Z]|\d\.\d++\.\d")
-"""An underscore within, a capital after a small letter, or a number of three parts."""
+"""An inner underscore, a capital after a small letter, or a number of three parts."""
 _REFERENCE = re.compile(r"(?:[^\W\d_]+[-_])+\d{2,}(?:[-_]\d+)*")
-"""Words, a joint and a number: `REQ-006`, `adr_0004`, `CVE-2021-44228`."""
+"""Words, a hyphen or underscore, and a number: `REQ-006`, `adr_0004`, `CVE-2021-44228`."""
 _ISSUE = re.compile(r"(?<!\w)#(\d+)\b")
-"""`#4711`, which the index knows as a number."""
+"""`#4711`, which is indexed as a number."""
 _NUMBERED = re.compile(r"(?<!\w)([^\W\d_]{2,})[-_/ ](?!(?:19|20)\d\d\b)0*(\d{1,4})(?![\w-]|\.\d)")
-"""A word and a number behind it, as documents of a folder are called: `ADR-0011`, `adr 11`. No year, no version."""
+"""A word followed by a number, as in the names of numbered documents: `ADR-0011`, `adr 11`. No year, no version."""
 _BESIDE_PATH = r"\s\"'`<>()\[\]|,;"
 _PATH = re.compile(
     rf"(?<![^{_BESIDE_PATH}=])(?:\w+:/{{2,3}}|[A-Za-z]:(?=[/\\]))?"
     rf"([^{_BESIDE_PATH}:#?=/\\]*[/\\][^{_BESIDE_PATH}:#?]+)"
 )
-"""A path with what stands before it, up to the number of a line or the fragment of a URL."""
+"""A path with its prefix, up to a line number or the fragment of a URL."""
 _NAME_OF_FILE = re.compile(r"\.\w+$")
 _MOST_PATHS = 8
 _MOST_ALIKE = 1000
-"""Of more documents whose paths end alike none is looked at."""
+"""If more documents share the end of a path, none of them is considered."""
 _WIDEST = 5
-"""Digits to which the numbers of files are filled up with zeros at most."""
+"""Maximum number of digits to which numbers in file names are zero-padded."""
 _MOST_NUMBERED = 8
-"""So many numbered documents are looked for, those named first."""
+"""Maximum number of numbered documents looked up, in the order of the query."""
 
 
 _NOTHING = Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
@@ -52,28 +52,27 @@ class IdentifierParams(ChannelParams):
     """Parameters of the identifier channel."""
 
     max_memories: int = Field(
-        1, ge=1, le=1000, description="An identifier that more memories hold points to none of them."
+        1, ge=1, le=1000, description="An identifier that occurs in more memories finds none of them."
     )
     max_reference_memories: int = Field(
-        10, ge=1, le=1000, description="The same for references, which are words and a number: REQ-006 or #4711."
+        10, ge=1, le=1000, description="The same limit for references (words and a number): REQ-006 or #4711."
     )
     max_words: int = Field(
-        60, ge=1, le=100_000, description="A query of more words is pasted text: what it refers to finds nothing."
+        60, ge=1, le=100_000, description="A longer query is pasted text, whose identifiers are ignored."
     )
 
 
 class Identifier:
     """Memories that hold an identifier of the query as a whole: `REQ-006`, `#4711`, `user_id`, `computeMPAB`, `v1.2.3`.
 
-    Who names one wants the few places where it stands, whatever else the question says; one that more memories hold is
-    a word like others and finds nothing here. References may stand in several places, as a requirement does in its
-    specification, plan and tasks. A word and a number name the documents whose paths hold both, however many zeros the
-    number has there: `ADR 3` is `docs/adr/0003-sessions.md`. A path names the document that lies there, wherever the
-    folder is in which it was indexed: `/home/ada/project/docs/adr/0003-sessions.md:42`. A pasted text is looked for
-    itself, not what it refers to: a query of more than `max_words` words finds nothing. Of a memory that holds
-    identifiers i = 1 … n, each in df_i memories, the score is s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is
-    found to the top is the work of a rerank step.
-    Features C2, C3.
+    An identifier points to the few places where it occurs, independent of the rest of the query; one that occurs in
+    more memories is a word like any other and finds nothing here. References may occur in several memories, as a
+    requirement does in its specification, plan and tasks. A word and a number match documents whose paths hold both,
+    with any number of leading zeros: `ADR 3` is `docs/adr/0003-sessions.md`. A path matches the document at its end,
+    independent of the folder in which it was indexed: `/home/ada/project/docs/adr/0003-sessions.md:42`. A query of more
+    than `max_words` words is pasted text: the reader wants that text, not the documents it refers to, so nothing is
+    found. The score of a memory with identifiers i = 1 … n, each in df_i memories, is s / (1 + s) with s = Σ 1 / df_i,
+    (0, 1). A rerank step moves the hits to the top. Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), gives=Scale.UNIT)
@@ -83,7 +82,7 @@ class Identifier:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The `limit` admitted memories with the most telling identifiers."""
+        """The `limit` admitted memories with the rarest identifiers."""
         params = self._params
         found: list[Ids] = []
         if len(query.text.split()) > params.max_words:
@@ -96,6 +95,7 @@ class Identifier:
         found += [ids for ids in others if 0 < len(ids) <= params.max_reference_memories]
         if not found:
             return _NOTHING
+        # Σ 1 / df over the identifiers that each memory holds
         ids, rows = np.unique(np.concatenate(found), return_inverse=True)
         shares = np.concatenate([np.full(len(holders), 1.0 / len(holders)) for holders in found])
         strength = np.bincount(rows, weights=shares, minlength=len(ids))
@@ -103,7 +103,7 @@ class Identifier:
         return Hits.ordered(ids[admitted], (strength / (1.0 + strength))[admitted], Scale.UNIT, limit=limit)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The postings of the identifiers in every field, and those of the paths of what is numbered."""
+        """The postings of the identifiers in every field, and those of numbered documents in the paths."""
         indexes = [store.lexicon.index(field) for field in FIELDS]
         terms = identifiers(query.text, store)
         paths = store.lexicon.index("path")
@@ -113,17 +113,17 @@ class Identifier:
 
 
 def identifiers(text: str, store: Store) -> dict[str, bool]:
-    """The identifiers of a text, each as the one token that the index has of it, and whether it is a reference."""
+    """The identifiers of a text, each as its token in the index, and whether it is a reference."""
     plain = normalize("NFKC", text)
     words = {word: bool(_REFERENCE.fullmatch(word)) for word in _WORD.findall(plain) if _is_identifier(word)}
     words |= dict.fromkeys(_ISSUE.findall(plain), True)
-    # The analyser gives the whole first; what it breaks up without keeping it is no identifier to the index.
+    # The analyser yields the whole word first. A word that it splits without keeping the whole is not an identifier.
     cut = ((store.lexicon.analyse(word), reference) for word, reference in words.items())
     return {tokens[0]: reference for tokens, reference in cut if tokens}
 
 
 def numbered(query: Query, store: Store) -> list[Ids]:
-    """For each word of a query with a number behind it, the memories whose paths hold both, ascending."""
+    """For each word of a query followed by a number, the memories whose paths hold both, ascending."""
     paths = store.lexicon.index("path")
 
     def holders(*terms: str) -> Ids:
@@ -134,10 +134,10 @@ def numbered(query: Query, store: Store) -> list[Ids]:
 
 
 def at_paths(text: str, store: Store) -> Iterator[Ids]:
-    """For each path in a text, the memories whose keys have the most parts at its end in common with it.
+    """For each path in a text, the memories whose keys share the longest end with it.
 
-    These are the whole key of each, or two parts at least; a key of one part is named by a path that is absolute or
-    ends with the name of a file.
+    A key must match as a whole or in at least two parts; a key of one part matches only a path that is absolute or ends
+    with a file name.
     """
     if "/" not in text and "\\" not in text:
         return
@@ -159,19 +159,20 @@ def _parts(path: str) -> list[str]:
 
 
 def _common_end(path: Sequence[str], key: Sequence[str]) -> int:
-    """How many parts at the end of both are equal."""
+    """The number of equal parts at the end of both."""
     pairs = zip(reversed(path), reversed(key), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _ending_alike(path: Sequence[str], store: Store) -> Ids:
-    """The memories with the words of the last three parts of a path in theirs, else of two, else of the last."""
+    """The memories whose paths hold the words of the last three parts of a path, else of two, else of the last."""
     index = store.lexicon.index("path")
-    # paths are indexed without the ending of the file
+    # paths are indexed without file extensions
     named = (*path[-3:-1], *(_NAME_OF_FILE.sub("", name) for name in path[-1:]))
     held = [[token for token in store.lexicon.analyse(part) if index.holders(token)] for part in named]
     for count in (3, 2, 1):
         if len(held) >= count and all(held[-count:]):
+            # Rarest token first, so that the intersections stay small.
             tokens = sorted({token for tokens in held[-count:] for token in tokens}, key=index.holders)
             rows = reduce(np.intersect1d, (index.postings(token).rows for token in tokens))
             if 0 < len(rows) <= _MOST_ALIKE:
@@ -180,7 +181,7 @@ def _ending_alike(path: Sequence[str], store: Store) -> Ids:
 
 
 def _numbers(query: Query, store: Store) -> list[tuple[str, list[str]]]:
-    """Words of a query, each with the ways in which the number behind it may be written in a path."""
+    """Words of a query followed by a number, each with the spellings of the number that a path may contain."""
     called = dict.fromkeys(_NUMBERED.findall(normalize("NFKC", query.text)))
     cut = ((store.lexicon.analyse(word), number) for word, number in islice(called, _MOST_NUMBERED))
     return [
@@ -191,5 +192,5 @@ def _numbers(query: Query, store: Store) -> list[tuple[str, list[str]]]:
 
 
 def _is_identifier(word: str) -> bool:
-    """Whether a word has a letter and a digit, or is joined of several."""
+    """Whether a word has a letter and a digit, or is joined from several words."""
     return bool(_LETTER.search(word) and _DIGIT.search(word)) or bool(_JOINED.search(word))

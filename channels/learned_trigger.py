@@ -1,4 +1,4 @@
-"""Memories with a trigger phrase that stands in the query, whether a document declares it or selections taught it."""
+"""Memories with a trigger phrase that occurs in the query, declared by a document or learned from selections."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 
 class LearnedTrigger:
-    """What the channel `trigger` finds, and learned phrases beside declared ones; it takes the place of that channel.
+    """The channel `trigger` with learned phrases added to the declared ones; it replaces that channel.
 
-    Learned phrases are words of questions after which a reader took a memory from further down. They weigh 0.7 where a
-    declared phrase weighs 1, in one sum: a memory that both find is found once. Features C7, M12.
+    Learned phrases are words of queries after which the user selected a result further down. They weigh 0.7 where a
+    declared phrase weighs 1, in one sum per memory. Features C7, M12.
     """
 
     about = About(features=("C7", "M12"), gives=Scale.UNIT)

@@ -19,17 +19,17 @@ from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 Pairs = Mapping[tuple[str, str], float]
-"""Adjacent words of a query and the share of its information that each pair holds."""
+"""Adjacent words of a query, and the share of its information in each pair."""
 
 Rows = NDArray[np.intp]
 
 _WORD = re.compile(r"[^\W_]+")
 LONGEST_PATTERN = 64
-"""More words than this are compared word by word: a pattern of thousands takes long to make, and longer to match."""
+"""Longer phrases are compared word by word: compiling and matching a regex of thousands of words takes too long."""
 FEWEST_FOR_PATTERN = 20
-"""To make a pattern takes as long as comparing so many texts word by word."""
+"""For fewer texts, comparing word by word is faster than compiling a regex."""
 _WHOLE = 1.0 - 1e-9
-"""From this share on, which is a sum of rounded parts, a text holds every pair."""
+"""A text holds every pair from this share on (a sum of rounded parts)."""
 
 
 class PhraseParams(ChannelParams):
@@ -39,41 +39,41 @@ class PhraseParams(ChannelParams):
         0.3,
         ge=0,
         le=1,
-        description="Share of the query's pairs of words below which a passage is no hit.",
+        description="Minimum share of the query's word pairs that a passage must hold.",
         json_schema_extra={"tunable": [0.0, 0.9]},
     )
     power: float = Field(
         8.0,
         gt=0,
         le=10,
-        description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
+        description="Exponent of the share: high values favour whole phrases over stray pairs.",
         json_schema_extra={"tunable": [1.0, 10.0]},
     )
     loose: float = Field(
         0.3,
         ge=0,
         le=1,
-        description="Factor for a text that holds all pairs, but not the very words: other forms, other stop words.",
+        description="Factor for texts with all pairs but different inflections or stop words.",
     )
     max_read: int = Field(
-        300, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
+        300, ge=0, le=10_000, description="Maximum number of passages whose text is compared word by word."
     )
     max_pairs: int = Field(
-        24, ge=1, le=1000, description="Of a query with more pairs only those that tell most are looked for."
+        24, ge=1, le=1000, description="Maximum number of word pairs; the most informative ones are kept."
     )
 
 
 class Phrase:
-    """Memories with a passage or title in which words of the query follow one another as they do in the query.
+    """Memories with a passage or title in which words of the query follow one another in the same order.
 
-    Of the pairs of words that are adjacent in the query, each weighed by the idf of both, a text holds a share s; the
-    score is s^power for the best text of the memory, (0, 1]. These are the ordered bigrams of the sequential dependence
+    Each pair of adjacent query words is weighted by the idf of both, and a text holds a share s of these weights. The
+    score of a memory is s^power of its best text, (0, 1]. These are the ordered bigrams of the sequential dependence
     model (Metzler and Croft 2005), as a share instead of a sum: the exact words of a text stand out, and a sentence
     that happens to share a pair does not.
 
-    The index knows words without their endings, and no stop words. Texts that hold all pairs are therefore read: where
-    they have the very words of the query, the score is 1, else `loose`. A query with a single word that is no stop word
-    has no pairs, and only the very words count. Features C2, C3.
+    The index holds stems and no stop words. Texts that hold all pairs are therefore read: if they contain the exact
+    words of the query, the score is 1, else `loose`. A query with a single word that is not a stop word has no pairs,
+    and only its exact words count. Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), gives=Scale.UNIT, costly=True)
@@ -83,11 +83,12 @@ class Phrase:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The `limit` admitted memories that hold most of the query's pairs of words."""
+        """The `limit` admitted memories that hold the largest share of the query's word pairs."""
         scope = store.attributes.scope(query.wanted, query.now)
         wording = _words(query.reading)
         pairs = self._informative_pairs(query.terms, store.lexicon.index("body", "chunk"))
         found = []
+        # Passages and titles are scored separately, then the best text of each memory counts.
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
             ids = index.ids
             shares = np.zeros(len(ids))
@@ -101,10 +102,11 @@ class Phrase:
         (chunks, in_chunks), (memories, in_titles) = found
         in_chunks = self._worded(in_chunks, wording, partial(_texts, chunks, store), exact_only=not pairs)
         in_titles = self._worded(in_titles, wording, partial(_titles, memories, store), exact_only=not pairs)
-        # Passages come first: among equals they are named.
+        # Passages come first, so that among equal scores the passage is named rather than the title.
         owners = np.append(store.attributes.parents(chunks), memories)
         scores = np.append(in_chunks, in_titles)
         passages = np.append(chunks, np.full(len(memories), -1))
+        # np.unique returns the first row of each memory, which is its best by this order.
         order = np.lexsort((np.arange(len(owners)), -scores, owners))
         ids, first = np.unique(owners[order], return_index=True)
         best = order[first]
@@ -113,9 +115,10 @@ class Phrase:
         return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
 
     def _informative_pairs(self, terms: Sequence[str], index: TermIndex) -> Pairs:
-        """The pairs to look for; none when the query has fewer than two different ones in a row."""
+        """The word pairs to look for; empty if the query has fewer than two different adjacent words."""
         pairs = list(dict.fromkeys(pairwise(terms)))
         frequency = {term: index.holders(term) for term in dict.fromkeys(terms)}
+        # The weight of a pair is idf(first) + idf(second), as a share of the sum over all kept pairs.
         rarity = dict(zip(frequency, idf(np.array([*frequency.values()], np.float64), index.count), strict=True))
         worth = np.array([rarity[first] + rarity[second] for first, second in pairs])
         kept = np.argsort(-worth, kind="stable")[: self._params.max_pairs].tolist()
@@ -125,12 +128,13 @@ class Phrase:
     def _worded(
         self, shares: Column, wording: Sequence[str], read: Callable[[Rows], Iterable[str]], exact_only: bool
     ) -> Column:
-        """The scores of texts with these shares of the pairs, of which `read` gives the texts at some places."""
+        """The scores of texts with these shares of the pairs; `read` returns the texts at given rows."""
         scores = shares**self._params.power
         whole = np.flatnonzero(shares >= _WHOLE)
         if not len(whole):
             return scores
         exact = np.zeros(len(whole), np.bool_)
+        # If too many texts hold all pairs, none is read and none counts as exact.
         if len(whole) <= self._params.max_read:
             in_a_row = _finder(wording, len(whole))
             exact[:] = [in_a_row(text) for text in read(whole)]
@@ -139,7 +143,7 @@ class Phrase:
 
 
 def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
-    """Tells of so many texts whether they have these words in a row."""
+    """A predicate for texts that contain these words in a row; `texts` is how many will be checked."""
     if len(wording) > LONGEST_PATTERN or texts < FEWEST_FOR_PATTERN:
         sought = f" {' '.join(wording)} "
         return lambda text: sought in f" {' '.join(_words(text))} "
@@ -149,13 +153,13 @@ def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
 
 
 def _add_shares(shares: Column, pairs: Pairs, index: TermIndex) -> None:
-    """Adds the share of the pairs that each row of the index holds, float64[rows]."""
+    """Adds to `shares`, float64[rows], the share of the pairs that each row of the index holds."""
     for (first, second), weight in pairs.items():
         shares[index.adjacent(first, second)] += weight
 
 
 def _mark_holders(shares: Column, terms: Sequence[str], index: TermIndex) -> None:
-    """Puts 1 for each row that holds the only term, float64[rows]."""
+    """Sets `shares`, float64[rows], to 1 for each row that holds the only term."""
     for term in terms:
         shares[index.postings(term).rows] = 1.0
 
@@ -170,15 +174,15 @@ def _titles(memories: Ids, store: Store, rows: Rows) -> list[str]:
 
 
 def _undecided(scores: Column, limit: int) -> float:
-    """The score of hits of which the limit would keep some and not others, by their ids alone; 0 when it cuts nothing.
+    """The score at the limit, where hits would be cut by their ids alone; 0 if the limit cuts nothing.
 
-    Many memories that hold a phrase equally well make it a phrase that does not tell them apart.
+    If many memories hold a phrase equally well, the phrase does not tell them apart.
     """
     return float(np.partition(scores, len(scores) - limit - 1)[len(scores) - limit - 1]) if len(scores) > limit else 0.0
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, stop words and endings included."""
+    """The words of a text, with stop words and inflections."""
     return _WORD.findall(_plain(text))
 
 

@@ -1,4 +1,4 @@
-"""Memories whose documents declare a trigger phrase that stands in the query."""
+"""Memories whose documents declare a trigger phrase that occurs in the query."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from speckit_memory.pipeline.roles.contracts import About, ChannelParams
 
 
 class Trigger:
-    """Memories with a trigger phrase that stands in the query as a whole phrase.
+    """Memories with a trigger phrase that occurs in the query as a whole phrase.
 
-    Phrases are those that documents declare, compared after NFC and case folding, at word borders of any script. The
-    strength of a memory is the number of its matching phrases plus 0.1 · importance [0, 1]; signals in the query's
+    Documents declare the phrases. They are compared after NFC and case folding, at word boundaries of any script. The
+    strength s of a memory is the number of its matching phrases plus 0.1 · importance [0, 1]; signals in the query's
     wording (feature C16) raise the importance, at most to 1. The score is s / (1 + s), (0, 1). Features C7, C16.
     """
 

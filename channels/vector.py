@@ -1,4 +1,4 @@
-"""Memories or passages whose vectors point in the direction of the query's."""
+"""Memories or passages by the cosine similarity of their vectors to the query's."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Pipeli
 class VectorParams(ChannelParams):
     """Parameters of the vector channel."""
 
-    level: Level = Field("memory", description="What is found: whole memories (by their best passage) or passages.")
+    level: Level = Field("memory", description="What is returned: memories (by their best passage) or passages.")
     min_similarity: float = Field(
         0.0,
         ge=-1,
         le=1,
-        description="Cosine similarity below which nothing is found.",
+        description="Minimum cosine similarity of a hit.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )
     min_concept_similarity: float | None = Field(
         None,
         ge=-1,
         le=1,
-        description="Cosine from which on a memory is about a concept without holding its words. "
-        "By default 0.35 for the bundled vectors; with those of another model, words decide until this is set.",
+        description="Minimum cosine similarity at which a memory matches a concept without holding its words. "
+        "Default: 0.35 for the bundled vectors; for other models only words decide until this is set.",
     )
     context: float = Field(
         0.0,
@@ -45,11 +45,11 @@ class VectorParams(ChannelParams):
 
 
 STATIC_CONCEPT = 0.35
-"""Measured with the bundled vectors on three collections: 95 to 100 % of documents are this near to their own title, 7
-to 9 % to the title of another, and 0.03 % to the subject of none (docs/decisions/0017-what-every-row-must-be.md)."""
+"""Measured with the bundled vectors on three collections: 95 to 100 % of documents are this similar to their own title,
+7 to 9 % to the title of another, and 0.03 % to an unrelated subject (docs/decisions/0017-what-every-row-must-be.md)."""
 
 _DECIMALS = 7
-"""Similarities are rounded to this, as the store rounds its own."""
+"""Similarities are rounded to this many decimals, as the store rounds its own."""
 
 Found = tuple[Ids, Column, Ids]
 """Ids, similarities and best passages, aligned."""
@@ -59,14 +59,14 @@ class Vector:
     """Exact cosine similarity between the query and every passage.
 
     With `query.concepts` (2–5 of them) every concept must reach `min_similarity`, and the score is the mean of their
-    similarities. A text beside the concepts ranks what they admit: then the score is the similarity to that text.
-    Which memories such a query may see at all is settled before: those that hold the words of each concept, or reach
+    similarities. If the query has a text in addition to the concepts, the score is the similarity to that text. The
+    admitted memories are determined beforehand: those that hold the words of each concept, or reach
     `min_concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine. All scores are then
-    divided by 1 + context, which keeps them in [-1, 1] and changes no order. Looked at are the nearest memories and the
-    neighbours of these. A neighbour that the query may not see adds nothing. Feature C1.
+    divided by 1 + context, which keeps them in [-1, 1] and changes no order. Only the nearest memories and their
+    neighbours are considered. A neighbour that the query may not see adds nothing. Feature C1.
     """
 
     about = About(features=("C1",), gives=Scale.COSINE, costly=True)
@@ -95,7 +95,7 @@ class Vector:
         return self._hits(ids, scores, passages, limit, self._floor(query))
 
     def _hits(self, ids: Ids, scores: Column, passages: Ids, limit: int, floor: float) -> Hits:
-        """What was found. All else is below the floor; without one, it has no vector."""
+        """The hits. All other rows are below the floor; without a floor, the other rows have no vector."""
         rest = floor / (1.0 + self._params.context) if floor > -1.0 else np.nan
         return Hits.ordered(
             ids, scores, Scale.COSINE, limit=limit, level=self._params.level, passages=passages, rest=rest
@@ -112,12 +112,13 @@ class Vector:
         if isinstance(vector, Unavailable):
             return vector
         scope = store.attributes.scope(query.wanted, query.now)
+        # A limit of scope.size returns every admitted memory.
         ids, similarities, _ = store.vectors.nearest(vector, scope.size, scope, "memory")
         near: Ids = ids[similarities >= (STATIC_CONCEPT if floor is None else floor)]
         return near
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The vectors that are compared: all, unless the filter admits only a small share of the store."""
+        """The number of compared vectors: all, unless the filter admits only a small share of the store."""
         if not store.vectors.dimensions:
             return Cost()
         passages = store.lexicon.index("body", "chunk").ids
@@ -143,7 +144,7 @@ class Vector:
         return self._in_context(found, vector, floor, scope, store) if self._params.context else found
 
     def _in_context(self, found: Found, vector: Vectors, floor: float, scope: Scope, store: Store) -> Found:
-        """What was found and its admitted neighbours, each the weighted mean of itself and its better neighbour."""
+        """The hits and their admitted neighbours, each the weighted mean of itself and its better neighbour."""
         ids, similarities, passages = found
         share = self._params.context
         neighbours = np.concatenate(store.attributes.neighbours(ids))
@@ -152,22 +153,24 @@ class Vector:
             return ids, similarities / (1.0 + share), passages
         neighbours = distinct(neighbours[~np.isin(neighbours, ids)])
         if len(neighbours):
-            # A memory with neighbours is short, and so its own passage.
+            # A memory with neighbours is short, so its passage is the memory itself.
             cosines = _cosines(neighbours, vector, store)
             near = (cosines >= floor) & scope.admits(neighbours)
             ids, passages = np.append(ids, neighbours[near]), np.append(passages, neighbours[near])
             similarities = np.append(similarities, cosines[near])
+        # From here on `ids` are the hits and their admitted neighbours, which may link to further neighbours.
         previous, following = store.attributes.neighbours(ids)
         linked = np.flatnonzero((previous >= 0) | (following >= 0))
+        # -1 for neighbours that the query may not see; `_cosines` gives 0 for them.
         sides = (np.where(scope.admits(side), side, -1) for side in (previous[linked], following[linked]))
         better = np.maximum(*(_cosines(side, vector, store) for side in sides))
         from_neighbour = np.zeros(len(ids))
         from_neighbour[linked] = np.maximum(better, 0.0)
-        # Divided with or without neighbours: scores of one channel must mean the same for every row and query.
+        # Always divided: scores of one channel must mean the same for every row and query.
         return ids, (similarities + share * from_neighbour) / (1.0 + share), passages
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
-        """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""
+        """The intersection of the concepts' hits. Each concept is searched in all rows: the mean may favour any."""
         wanted = [(concept, self._floor(query)) for concept in query.concepts]
         ranking = [] if query.text in ("", " ".join(query.concepts)) else [(query.text, -1.0)]
         every = scope.size if self._params.level == "memory" else np.iinfo(np.int32).max
@@ -177,6 +180,7 @@ class Vector:
             if isinstance(found, Unavailable):
                 return found
             lists.append(found)
+        # lists: one (ids, similarities, passages) per text; the rows of each are aligned to the common ids
         common = reduce(np.intersect1d, (ids for ids, _, _ in lists))
         rows = [positions(common, ids) for ids, _, _ in lists]
         ranking_lists = lists[: len(ranking) or len(lists)]
@@ -186,7 +190,7 @@ class Vector:
 
 
 def _cosines(memories: Ids, query: Vectors, store: Store) -> Column:
-    """The similarity of each memory to the query, 0 for none (-1)."""
+    """The cosine similarity of each memory to the query, float64[n]; 0 for no memory (-1)."""
     known = memories >= 0
     cosines = np.zeros(len(memories))
     products = store.vectors.vectors(memories[known]) * query.astype(np.float64)

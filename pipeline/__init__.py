@@ -1,7 +1,7 @@
 """The frame: data model, roles, registry, builder, runner, trace. It names no concrete component.
 
-What an extension needs is imported from here (docs/extending.md), by these names alone: modules below may move. A name
-is loaded when it is first asked for, so that `memory` can import the ports and the server can start without the rest.
+Extensions import from here (docs/extending.md), by these names alone: modules below may move. Names are loaded on first
+use, so that `memory` can import the ports and the server can start without the rest.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Pieces of evidence added to the fused score: one signal per file."""
+"""Signals: evidence added to the fused score, one signal per file."""

@@ -1,4 +1,4 @@
-"""How a query fits the outside of memories: arithmetic that several signals share."""
+"""How well a query matches titles, sections and labels: arithmetic shared by several signals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,21 @@ SUITS = {
     "find_spec": "decision",
     "find_decision": "decision",
 }
-"""The context type of memories that were made for what a query intends; to understand, any will do."""
+"""The context type that suits each intent; for the intent to understand, any does."""
 
 
 def matched_share(terms: tuple[str, ...], memories: Ids, field: Field, store: Store) -> Column:
-    """Share of the query's distinct terms that the field of each memory holds, float64[n] in [0, 1].
+    """The share of the query's distinct terms that a field of each memory holds, float64[n] in [0, 1].
 
-    Terms weigh by their idf in the field; 0 without terms.
+    Terms are weighted by their idf in the field.
+
+    Args:
+        terms: Terms of the query; the result is 0 without terms.
+        memories: The memory of each row, int64[n].
+        field: The field to match.
+        store: The store with the index of the field.
     """
+    # held: (n, terms) bool; information: (terms,)
     index = store.lexicon.index(field)
     held, frequency = holders(index, tuple(dict.fromkeys(terms)), memories)
     information = idf(frequency, index.count)
@@ -34,13 +41,13 @@ def matched_share(terms: tuple[str, ...], memories: Ids, field: Field, store: St
 
 
 def named_section(query: Query, pool: Pool, store: Store) -> Column:
-    """Share of the words in the anchor of each row's matched passage that the query names; 0 without an anchor."""
+    """The share of the words in the anchor of each row's matched passage that the query names; 0 without an anchor."""
     passages = store.passages.passages(pool.candidates.matched.tolist())
     return named_label(query, np.array([passage.anchor for passage in passages], np.object_), store)
 
 
 def named_label(query: Query, labels: NDArray[np.object_], store: Store) -> Column:
-    """Share of the words of each label that the query names, in [0, 1]; 0 for an empty label."""
+    """The share of each label's words that the query names, in [0, 1]; 0 for an empty label."""
     asked = set(query.terms)
     shares = {}
     for label in set(labels.tolist()):

@@ -1,4 +1,4 @@
-"""What much in the causal graph rests on."""
+"""Raises memories that are central in the causal graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class CentralityParams(SignalParams):
-    """How much the most central memory of a store gains."""
+    """The gain of the most central memory of a store."""
 
     weight: float = Field(
         0.05,
@@ -25,11 +25,11 @@ class CentralityParams(SignalParams):
 
 
 class Centrality:
-    """Adds up to 0.05 to memories that others of the causal graph follow from, by PageRank.
+    """Adds up to 0.05 to memories that are central in the causal graph, by PageRank.
 
     The amount is weight · log(1 + rank) / log(1 + greatest rank of the store); ranks are multiples of the mean, so that
-    a memory without edges gains nothing. They are computed in the background, and only where the store has an edge per
-    memory (`memory_health` tells): elsewhere nothing is added. Unit scale, in [0, weight]. Feature M10.
+    a memory without edges gains nothing. Ranks are computed in the background, and only if the store has an edge per
+    memory (shown by `memory_health`): otherwise nothing is added. Unit scale, in [0, weight]. Feature M10.
     """
 
     about = About(features=("M10",))
@@ -40,7 +40,7 @@ class Centrality:
         self._params = params
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:  # noqa: ARG002
-        """What each row gains."""
+        """The gain of each row."""
         ranks, greatest = store.graph.ranks(pool.candidates.parents)
         if greatest <= 0.0:
             return np.zeros(len(pool))

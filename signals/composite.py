@@ -1,4 +1,4 @@
-"""The composite score: everything known about a memory as one number."""
+"""The composite score: all facts about a memory combined into one number."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FADE_PER_DAY = 0.1
 
 
 class CompositeParams(SignalParams):
-    """Which factors make the composite, and how much it counts beside the retrieval score."""
+    """The factors of the composite, and its weight relative to the retrieval score."""
 
     weight: float = Field(
         1.0, ge=0, le=2, description="Score added at a composite of 1.", json_schema_extra={"tunable": [0.0, 1.0]}
@@ -67,27 +67,27 @@ class CompositeParams(SignalParams):
     model: Literal["five_factor", "six_factor", "by_intent"] = Field(
         "five_factor",
         description="five_factor: temporal, usage, importance, pattern, citation; six_factor: the older model; "
-        "by_intent: similarity, importance and recency weighed by the query's intent.",
+        "by_intent: similarity, importance and recency weighted by the query's intent.",
     )
-    classification_decay: bool = Field(False, description="Stability is multiplied by context and tier.")
-    decay: bool = Field(True, description="Age counts; without it the factors temporal, recency and citation are 1.")
-    documents: bool = Field(True, description="Document types multiply the composite.")
+    classification_decay: bool = Field(False, description="Multiply stability by factors of context and tier.")
+    decay: bool = Field(True, description="Whether age counts; if not, temporal, recency and citation are 1.")
+    documents: bool = Field(True, description="Multiply the composite by a factor of the document type.")
 
 
 class Composite:
     """Adds weight × the composite of a memory: a weighted sum of factors × its document multiplier.
 
-    Factors: temporal = FSRS retrievability, 1 for tiers that do not decay; usage = (min(1.5, 1 + 0.05 ·
-    accesses) - 1) / 0.5; importance = min(1, importance weight × multiplier of the tier / 2); citation =
-    1 / (1 + 0.1 · days since the last access), 0 after 90 days; pattern = how well the query fits the outside of
-    the memory (see `_pattern`); similarity = the retrieval score; recency = 1 / (1 + 0.1 · days since the last
-    change); tier = base of the tier.
+    Factors: temporal = FSRS retrievability, 1 for tiers that do not decay; usage = (min(1.5, 1 + 0.05 · accesses) - 1)
+    / 0.5; importance = min(1, importance weight × multiplier of the tier / 2); citation = 1 / (1 + 0.1 · days since the
+    last access), 0 after 90 days; pattern = how well the query matches title, section and labels of the memory (see
+    `_pattern`); similarity = the retrieval score; recency = 1 / (1 + 0.1 · days since the last change); tier = base of
+    the tier.
 
-    Weights of the five-factor model: 0.25, 0.15, 0.25, 0.15, 0.20 in that order; of the older one: similarity
-    0.30, importance 0.25, recency 0.10, usage 0.15, tier 0.05, temporal 0.15. Multipliers: constitutional 2.0,
-    spec and decision record 1.4, plan 1.3, scratch 0.6. The sum is clamped to [0, 1]; unit scale, in [0,
-    weight]. The attributes' weights by intent act here and nowhere else (feature P6). Novelty and interference
-    are signals of their own. Feature F5.
+    Weights of the five-factor model: temporal 0.25, usage 0.15, importance 0.25, citation 0.15, pattern 0.20; of the
+    older one: similarity 0.30, importance 0.25, recency 0.10, usage 0.15, tier 0.05, temporal 0.15. Multipliers:
+    constitutional 2.0, spec and decision record 1.4, plan 1.3, scratch 0.6. The sum is clamped to [0, 1]; unit scale,
+    in [0, weight]. Attribute weights by intent apply only here (feature P6). Novelty and interference are separate
+    signals. Feature F5.
     """
 
     about = About(features=("F5", "F6", "F7", "P6"), needs=(Scale.UNIT, Scale.BOOST), conflicts=("temporal",))
@@ -99,11 +99,11 @@ class Composite:
 
     @classmethod
     def weighs_intent(cls, params: CompositeParams) -> Literal["attributes"] | None:
-        """The model `by_intent` weighs attributes by intent."""
+        """The model `by_intent` weights attributes by intent."""
         return "attributes" if params.model == "by_intent" else None
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """What each row gains by its composite."""
+        """The gain of each row from its composite."""
         facts, ids = store.attributes, pool.ids
         weights = {
             "five_factor": FIVE,
@@ -135,6 +135,7 @@ class Composite:
             case "importance":
                 tiers = facts.label("tier", ids)
                 weight = facts.number("importance_weight", ids)
+                # Memories without an importance weight get that of their tier.
                 weight = np.where(np.isnan(weight), by_label(tiers, TIER_WEIGHTS, UNKNOWN_TIER), weight)
                 importance = weight * by_label(tiers, IMPORTANCE, 1.0) / 2.0
                 return np.minimum(importance + _boost(query, pool, store), 1.0)
@@ -155,8 +156,7 @@ class Composite:
 
 
 def _boost(query: Query, pool: Pool, store: Store) -> Column | float:
-    """What signals in the wording of a query (feature C16) add to the importance of memories whose trigger phrases
-    stand in it; the others keep theirs."""
+    """The importance added by the query's wording (feature C16) to memories whose triggers match; 0 for others."""
     if not query.plan.importance_boost:
         return 0.0
     matched, _ = store.triggers.matches(query.reading, query.now)
@@ -164,11 +164,11 @@ def _boost(query: Query, pool: Pool, store: Store) -> Column | float:
 
 
 def _pattern(query: Query, pool: Pool, store: Store) -> Column:
-    """How well the query fits the outside of each memory, in [0, 1].
+    """How well the query matches title, section and labels of each memory, in [0, 1].
 
-    0.5 · similarity + 0.5 · (similarity - 0.8 where that is positive) + title (0.3 when it holds the whole
-    query, else 0.15 × the share that it holds) + 0.25 when the query names the section of the matched passage +
-    0.2 when the context type suits the intent + 0.2 when the query names the document type.
+    0.5 · similarity + 0.5 · max(similarity - 0.8, 0) + title (0.3 if it holds the whole query, else 0.15 × the share
+    that it holds) + 0.25 if the query names the section of the matched passage + 0.2 if the context type suits the
+    intent + 0.2 if the query names the document type.
     """
     facts, ids = store.attributes, pool.ids
     similarity = np.clip(pool.score, 0.0, 1.0)

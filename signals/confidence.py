@@ -1,4 +1,4 @@
-"""What users found useful."""
+"""Raises memories that users found useful, and lowers those they did not."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class ConfidenceParams(SignalParams):
-    """How much judgements count."""
+    """The weight of judgements."""
 
     weight: float = Field(
         0.1,
         ge=0,
         le=1,
-        description="Score added at confidence 1, and taken off at 0.",
+        description="Score added at confidence 1, and subtracted at 0.",
         json_schema_extra={"tunable": [0.0, 0.3]},
     )
 
 
 class Confidence:
-    """Adds weight × (confidence - 0.5) / 0.5: up for what was found useful, down for what was not.
+    """Adds weight × (confidence - 0.5) / 0.5: positive for memories found useful, negative for others.
 
-    Confidence starts at 0.5, so that a memory that nobody judged keeps its score. Unit scale, in [-weight, weight].
+    Confidence starts at 0.5, so that a memory without judgements keeps its score. Unit scale, in [-weight, weight].
     Feature F17.
     """
 
@@ -40,6 +40,6 @@ class Confidence:
         self._weight = params.weight
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:  # noqa: ARG002
-        """What each row gains or loses by its confidence."""
+        """The gain or loss of each row by its confidence."""
         confidence = np.nan_to_num(store.attributes.number("confidence", pool.ids), nan=BIRTH)
         return np.asarray(self._weight * (confidence - BIRTH) / BIRTH)

@@ -1,4 +1,4 @@
-"""Memories made at about the same time support each other."""
+"""Raises memories that were created at about the same time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _DAY = 86_400
 
 
 class ContiguityParams(SignalParams):
-    """How near in time, and how much it counts."""
+    """The time window, and its weight."""
 
-    window: float = Field(3600.0, gt=0, le=_DAY, description="Seconds within which two memories are contiguous.")
+    window: float = Field(3600.0, gt=0, le=_DAY, description="Maximum seconds between two contiguous memories.")
     weight: float = Field(
-        0.15, ge=0, le=1, description="Score added for a pair made at once.", json_schema_extra={"tunable": [0.0, 0.3]}
+        0.15, ge=0, le=1, description="Score added for a simultaneous pair.", json_schema_extra={"tunable": [0.0, 0.3]}
     )
-    cap: float | None = Field(0.15, gt=0, description="The most that all pairs of a memory add.")
+    cap: float | None = Field(0.15, gt=0, description="Maximum that all pairs of a memory add.")
 
 
 class Contiguity:
-    """Adds (1 - Δ/window) · 0.15 to both memories of every found pair made at most an hour apart.
+    """Adds (1 - Δ/window) · 0.15 to both memories of every pair of rows created at most an hour apart.
 
-    A memory may stand in many pairs (notes imported at once all do): what it gains is capped, at one full pair
-    unless set otherwise. Passages of one memory are no pair. Unit scale, in [0, cap]. Feature F14.
+    A memory may be in many pairs, as all notes of one import are; so its gain is capped, by default at one full pair.
+    Passages of one memory are not a pair. Unit scale, in [0, cap]. Feature F14.
     """
 
     about = About(features=("F14",))
@@ -43,7 +43,8 @@ class Contiguity:
         p = self._params
         memories, inverse = np.unique(pool.candidates.parents, return_inverse=True)
         made = store.attributes.number("created_at", memories)
+        # (memories, memories), seconds between each pair
         apart = np.abs(made[:, None] - made[None, :])
-        near = np.where(apart <= p.window, 1.0 - apart / p.window, 0.0)  # NaN, an unknown date, is near to nothing
+        near = np.where(apart <= p.window, 1.0 - apart / p.window, 0.0)  # NaN (unknown date) compares as False
         np.fill_diagonal(near, 0.0)
         return np.asarray(p.weight * near.sum(axis=1)[inverse])

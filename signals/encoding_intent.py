@@ -1,4 +1,4 @@
-"""What was written for a purpose is wanted for that purpose."""
+"""Raises memories that were written for the purpose of the query."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.signals._matching import SUITS
 
 
 class EncodingIntentParams(SignalParams):
-    """How much a shared purpose counts."""
+    """The weight of a matching purpose."""
 
     weight: float = Field(
         0.1,
         ge=0,
         le=1,
-        description="Score added for a shared purpose, by a sure intent.",
+        description="Score added for a matching purpose at full confidence in the intent.",
         json_schema_extra={"tunable": [0.0, 0.3]},
     )
 
@@ -28,7 +28,7 @@ class EncodingIntentParams(SignalParams):
 class EncodingIntent:
     """Adds weight × confidence in the intent to memories whose context type suits the query's intent.
 
-    Encoding specificity (Tulving and Thomson 1973): what was learnt for a purpose is recalled best for it. Unit
+    Encoding specificity (Tulving and Thomson 1973): knowledge is recalled best for the purpose it was learnt for. Unit
     scale, in [0, weight]; nothing for the intent to understand. Feature F18.
     """
 
@@ -40,7 +40,7 @@ class EncodingIntent:
         self._weight = params.weight
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """What each row gains by its purpose."""
+        """The gain of each row from its purpose."""
         purpose = SUITS.get(query.plan.intent)
         if purpose is None:
             return np.zeros(len(pool))

@@ -1,4 +1,4 @@
-"""A match in a title or a trigger phrase is worth more than one in the text."""
+"""Raises matches in titles, trigger phrases and sections above those in the text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.signals._matching import matched_share, named_section
 
 
 class FieldMatchParams(SignalParams):
-    """How much a full match in every field counts, and how the fields compare."""
+    """The weight of a full match in every field, and the multipliers of the fields."""
 
     weight: float = Field(
         0.15,
         ge=0,
         le=1,
-        description="Score added when every field matches fully.",
+        description="Score added if every field matches fully.",
         json_schema_extra={"tunable": [0.0, 0.4]},
     )
     title: float = Field(10.0, ge=0, le=100, description="Multiplier of a match in the title.")
@@ -32,9 +32,9 @@ class FieldMatchParams(SignalParams):
 class FieldMatch:
     """Adds weight × the weighted mean, over the fields, of the share of the query that the field holds.
 
-    The shares weigh the query's words by idf; the field multipliers are title 10, triggers 30, anchors 20, body
-    1. As a mean the evidence is bounded, so that a match in a heavy field does not drown the score as a plain
-    factor would. The anchor is that of the matched passage. Unit scale, in [0, weight]. Feature F15.
+    The shares weight the query's words by idf; the field multipliers are title 10, triggers 30, anchors 20, body 1. A
+    mean is bounded, so that a match in a heavy field does not dominate the score as a plain factor would. The anchor is
+    that of the matched passage. Unit scale, in [0, weight]. Feature F15.
     """
 
     about = About(features=("F15",))
@@ -45,7 +45,7 @@ class FieldMatch:
         self._params = params
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """What each row gains from the fields that hold the query."""
+        """The gain of each row from the fields that hold the query."""
         p, memories = self._params, pool.candidates.parents
         total = p.title + p.triggers + p.anchors + p.body
         if not query.terms or total == 0:

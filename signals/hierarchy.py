@@ -1,4 +1,4 @@
-"""Folders vouch for the folders around them."""
+"""Raises memories in folders related to those of the best memories."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class HierarchyParams(SignalParams):
-    """How much kinship of folders counts."""
+    """The weights of related folders."""
 
     weight: float = Field(
         0.1, ge=0, le=1, description="Score added in the folder of a seed.", json_schema_extra={"tunable": [0.0, 0.3]}
     )
-    seeds: int = Field(3, ge=1, le=20, description="How many of the best memories vouch for their folders.")
-    parent: float = Field(0.8, ge=0, le=1, description="Kinship of a parent or child folder.")
-    grandparent: float = Field(0.6, ge=0, le=1, description="Kinship over two levels.")
-    sibling: float = Field(0.5, ge=0, le=1, description="Kinship of two folders with one parent.")
+    seeds: int = Field(3, ge=1, le=20, description="Number of best memories whose folders count.")
+    parent: float = Field(0.8, ge=0, le=1, description="Relatedness of a parent or child folder.")
+    grandparent: float = Field(0.6, ge=0, le=1, description="Relatedness over two levels.")
+    sibling: float = Field(0.5, ge=0, le=1, description="Relatedness of two folders with the same parent.")
 
 
 class Hierarchy:
-    """Adds weight × the kinship between a row's folder and the folders of the best other memories.
+    """Adds weight × the relatedness of a row's folder to the folders of the best other memories.
 
-    The same folder counts 1, one level up or down 0.8, two levels 0.6, a sibling 0.5, all else 0. The best 3
-    memories vouch; no memory vouches for itself. Where the query names a folder, that folder vouches instead.
+    The same folder counts 1, one level up or down 0.8, two levels 0.6, a sibling 0.5, all others 0. The folders of the
+    best 3 memories count; a memory does not count for itself. If the query names a folder, that folder counts instead.
     Unit scale, in [0, weight]. Feature F18.
     """
 
@@ -41,7 +41,7 @@ class Hierarchy:
         self._params = params
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """What each row gains by its folder."""
+        """The gain of each row from its folder."""
         p, parents = self._params, pool.candidates.parents
         folders = store.attributes.label("folder", pool.ids)
         if query.wanted.folder:
@@ -49,6 +49,7 @@ class Hierarchy:
         best_first = parents[pool.order()]
         _, first = np.unique(best_first, return_index=True)
         best = np.zeros(len(pool))
+        # A memory must not raise itself, hence the 0 for the seed's own rows.
         for seed in best_first[np.sort(first)[: p.seeds]]:
             folder = str(folders[np.argmax(parents == seed)])
             best = np.maximum(best, np.where(parents == seed, 0.0, self._kinship(folders, folder)))

@@ -1,4 +1,4 @@
-"""Importance tiers as a factor of the score."""
+"""Multiplies scores by a factor of the importance tier."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class ImportanceParams(SignalParams):
-    """One factor per tier; a factor nearer to 1 is a gentler boost."""
+    """One factor per tier; factors closer to 1 have less effect."""
 
     constitutional: float = Field(3.0, ge=0, le=10, description="Factor of constitutional memories.")
     critical: float = Field(2.0, ge=0, le=10, description="Factor of critical memories.")
     important: float = Field(1.5, ge=0, le=10, description="Factor of important memories.")
-    normal: float = Field(1.0, ge=0, le=10, description="Factor of normal memories, and of those of unknown tier.")
+    normal: float = Field(1.0, ge=0, le=10, description="Factor of normal memories and unknown tiers.")
     temporary: float = Field(0.5, ge=0, le=10, description="Factor of temporary memories.")
     deprecated: float = Field(0.0, ge=0, le=10, description="Factor of deprecated memories.")
 
@@ -28,14 +28,14 @@ class ImportanceParams(SignalParams):
 class Importance:
     """Multiplies the score by the search boost of the memory's importance tier.
 
-    Feature F7. The factors of the catalogue are 3 / 2 / 1.5 / 1 / 0.5 / 0. Needs scores that are not negative:
-    a factor above 1 would lower a negative one.
+    Feature F7. The default factors are 3 / 2 / 1.5 / 1 / 0.5 / 0. Needs scores that are not negative: a factor above 1
+    would lower a negative one.
     """
 
     about = About(
         features=("F7",),
         needs=(Scale.UNIT, Scale.BOOST, Scale.RANK_TERM, Scale.BM25),
-        before=("interference", "confidence"),  # they may leave scores below 0, which a factor would turn around
+        before=("interference", "confidence"),  # these may lead to negative scores, which a factor would reverse
     )
     Params = ImportanceParams
     combine: ClassVar[Literal["add", "multiply"]] = "multiply"

@@ -1,4 +1,4 @@
-"""A penalty for memories that have near duplicates beside them."""
+"""Lowers memories that have near duplicates in their folder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class InterferenceParams(SignalParams):
-    """How much one near duplicate costs."""
+    """The penalty for one near duplicate."""
 
     penalty: float = Field(
-        0.08, ge=0, le=1, description="Score taken off per near duplicate.", json_schema_extra={"tunable": [0.0, 0.15]}
+        0.08, ge=0, le=1, description="Penalty per near duplicate.", json_schema_extra={"tunable": [0.0, 0.15]}
     )
 
 
 class Interference:
-    """Takes off 0.08 for every memory of the same folder whose title and trigger phrases are nearly the same.
+    """Subtracts 0.08 for every memory of the same folder whose title and trigger phrases are nearly the same.
 
-    The number of such memories (Jaccard similarity above 0.75) is counted when memories are indexed and stored with
-    them. Unit scale, at most 0. Feature F9.
+    The number of such memories (Jaccard similarity above 0.75) is computed during indexing and stored with the memory.
+    Unit scale, at most 0. Feature F9.
     """
 
     about = About(features=("F9",))

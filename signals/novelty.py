@@ -1,4 +1,4 @@
-"""A head start for what was just remembered."""
+"""Raises memories that were created recently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS_PER_HOUR = 3600.0
 
 
 class NoveltyParams(SignalParams):
-    """How large the head start is and how fast it fades."""
+    """The size of the boost and how fast it fades."""
 
     weight: float = Field(
         0.15,
@@ -25,14 +25,14 @@ class NoveltyParams(SignalParams):
         json_schema_extra={"tunable": [0.0, 0.3]},
     )
     fade_hours: float = Field(12.0, gt=0, le=240, description="Hours in which the boost falls to 1/e.")
-    until_hours: float = Field(48.0, gt=0, le=960, description="Age in hours past which nothing is added.")
-    ceiling: float | None = Field(0.95, gt=0, description="A score at which additions of this signal stop.")
+    until_hours: float = Field(48.0, gt=0, le=960, description="Age in hours above which nothing is added.")
+    ceiling: float | None = Field(0.95, gt=0, description="Score above which this signal adds nothing.")
 
 
 class Novelty:
     """Adds 0.15 · e^(-hours/12) to memories of at most 48 hours, up to a combined score of 0.95.
 
-    Unit scale, in [0, weight]. A memory dated in the future counts as new. The boost belongs to the passages' own
+    Unit scale, in [0, weight]. A memory dated in the future counts as new. The boost applies to the passages' own
     scores, so it comes before their aggregation (feature P7). Feature F8.
     """
 
@@ -44,7 +44,7 @@ class Novelty:
         self._params = params
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """The head start of each row."""
+        """The boost of each row."""
         p = self._params
         age = query.now - store.attributes.number("created_at", pool.ids)
         hours = np.maximum(np.nan_to_num(age, nan=np.inf), 0.0) / _SECONDS_PER_HOUR

@@ -1,4 +1,4 @@
-"""A bonus for what was changed lately."""
+"""Raises memories that were changed recently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class RecencyParams(SignalParams):
-    """How much freshness counts."""
+    """The weight of recency and how fast it fades."""
 
     weight: float = Field(
         0.1, ge=0, le=1, description="Score added to a memory changed now.", json_schema_extra={"tunable": [0.0, 0.3]}
@@ -25,8 +25,8 @@ class RecencyParams(SignalParams):
 class Recency:
     """Adds weight · e^(-days/365), with the days since the memory was last changed.
 
-    Unlike `temporal` it knows nothing of use and stability. Unit scale, in [0, weight]; nothing where no change is
-    known. The constants are those of the recency part of adaptive fusion (feature F3), which weighs it by intent.
+    Unlike `temporal` it ignores usage and stability. Unit scale, in [0, weight]; nothing if the time of change is
+    unknown. The constants are those of the recency part of adaptive fusion (feature F3), which weights it by intent.
     """
 
     about = About(features=("F3",))

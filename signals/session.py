@@ -1,4 +1,4 @@
-"""What this conversation has attended to."""
+"""Raises memories that the session has attended to."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class SessionParams(SignalParams):
-    """How much attention counts."""
+    """The weight of attention."""
 
     weight: float = Field(
         0.15, ge=0, le=1, description="Score added at full attention.", json_schema_extra={"tunable": [0.0, 0.3]}
     )
-    cap_group: str = Field("causal_session", description="Signals of one group together add at most the group's cap.")
-    cap: float | None = Field(0.20, gt=0, description="The cap of the group.")
+    cap_group: str = Field("causal_session", description="Group of signals that together add at most the group's cap.")
+    cap: float | None = Field(0.20, gt=0, description="Upper bound of the sum of the group's signals.")
 
 
 class Session:
-    """Adds 0.15 × the attention that working memory gives each memory in the query's session.
+    """Adds 0.15 × the attention that working memory assigns to each memory in the query's session.
 
-    Unit scale, in [0, weight]; together with `causal` at most 0.20, which the earlier of the two uses first.
-    Without a session nothing is added. Feature F13.
+    Unit scale, in [0, weight]; together with `causal` at most 0.20, which the earlier of the two uses first. Without a
+    session nothing is added. Feature F13.
     """
 
     about = About(features=("F13",))
@@ -36,5 +36,5 @@ class Session:
         self._weight = params.weight
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        """What each row gains from the session."""
+        """The gain of each row from the session."""
         return self._weight * store.sessions.attention(query.session, pool.candidates.parents, query.now)

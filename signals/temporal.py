@@ -1,4 +1,4 @@
-"""Retrievability as evidence: what was used lately is wanted again."""
+"""Raises memories by their retrievability: those used recently are likely to be needed again."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from speckit_memory.pipeline.roles.contracts import About, SignalParams
 
 
 class TemporalParams(SignalParams):
-    """How much retrievability counts, and what slows forgetting."""
+    """The weight of retrievability, and the effect of tier and context type on forgetting."""
 
     weight: float = Field(
         0.25, ge=0, le=1, description="Score added at full retrievability.", json_schema_extra={"tunable": [0.0, 0.5]}
     )
     classification: Literal["none", "stability", "elapsed"] = Field(
         "none",
-        description="What tier and context type change: nothing; stability, by context × tier; or the time that "
-        "passed, by tier. The last two are two answers to one question and cannot be combined.",
+        description="Effect of tier and context type: none; on stability, by context × tier; or on the elapsed time, "
+        "by tier. The last two are alternatives and cannot be combined.",
     )
 
 
 class Temporal:
     """Adds weight × R, the FSRS retrievability of each memory.
 
-    R = (1 + 19/81 · t/S)^-0.5 with t the days since the last review, access or creation, whichever came last,
-    and S the memory's stability in days; constitutional and critical memories do not decay, their R is 1. Unit
-    scale, in [0, weight]; a memory without any known event gets nothing.
-    `classification: stability` is what the catalogue asks for. Features F6, F7 and F10.
+    R = (1 + 19/81 · t/S)^-0.5 with t the days since the last review, access or creation, whichever is latest, and S the
+    memory's stability in days; constitutional and critical memories do not decay, their R is 1. Unit scale, in [0,
+    weight]; a memory without any known event gets nothing. The catalogue's setting is `classification: stability`.
+    Features F6, F7 and F10.
     """
 
     about = About(features=("F6", "F7", "F10"), conflicts=("composite",))

@@ -1,4 +1,4 @@
-"""How well a document has been validated, as a factor."""
+"""Multiplies scores by a factor of how well a document has been validated."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NEUTRAL = 0.5
 
 
 class ValidationParams(SignalParams):
-    """What validation is worth."""
+    """The factor's base, its parts and its bounds."""
 
     base: float = Field(0.9, ge=0, le=2, description="Factor of a memory of quality 0 at the lowest level.")
-    quality: float = Field(0.2, ge=0, le=1, description="What full quality adds to the factor.")
-    level: float = Field(0.02, ge=0, le=0.5, description="What each spec level above the first adds.")
-    max_level: float = Field(0.06, ge=0, le=1, description="What all levels together add at most.")
+    quality: float = Field(0.2, ge=0, le=1, description="Addition to the factor at full quality.")
+    level: float = Field(0.02, ge=0, le=0.5, description="Addition per spec level above the first.")
+    max_level: float = Field(0.06, ge=0, le=1, description="Maximum addition by spec levels.")
     min_factor: float = Field(0.8, ge=0, le=1, description="Lower bound of the factor.")
     max_factor: float = Field(1.2, ge=1, le=3, description="Upper bound of the factor.")
 
@@ -29,14 +29,14 @@ class ValidationParams(SignalParams):
 class Validation:
     """Multiplies the score by 0.9 + 0.2 · quality + 0.02 per spec level above the first, kept in [0.8, 1.2].
 
-    Quality is the confidence that validations have given the memory; 0.5, a factor of 1, for one that nobody
-    validated. Needs scores that are not negative. Feature F18.
+    Quality is the memory's confidence from validations; without validations it is 0.5, which gives a factor of 1. Needs
+    scores that are not negative. Feature F18.
     """
 
     about = About(
         features=("F18",),
         needs=(Scale.UNIT, Scale.BOOST, Scale.RANK_TERM, Scale.BM25),
-        before=("interference",),  # it may leave scores below 0, which a factor would turn around
+        before=("interference",),  # it may lead to negative scores, which a factor would reverse
         conflicts=("confidence",),
     )
     Params = ValidationParams

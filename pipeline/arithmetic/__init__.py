@@ -1,4 +1,4 @@
-"""Arithmetic on score columns that more than one component needs. NaN stands for "no score" and stays NaN."""
+"""Arithmetic on score columns that more than one component needs. NaN means "no score" and stays NaN."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ def min_max(scores: Column) -> Column:
 
 
 def standardise(scores: Column) -> Column:
-    """Standard deviations from the mean, with the population's deviation; 0.0 for each when all are equal."""
+    """Standard scores (z-scores) with the population's standard deviation; 0.0 for each if all are equal."""
     there = ~np.isnan(scores)
+    # z = (x - mean) / σ, with the population's σ (ddof = 0)
     known = scores[there]
     if not len(known):
         return scores.copy()
     standard = np.full(len(scores), np.nan)
-    # Rounding gives equal scores a tiny deviation, which must not be blown up.
+    # Rounding gives equal scores a tiny deviation, which must not be amplified.
     if known.min() == known.max():
         standard[there] = 0.0
         return standard
@@ -41,9 +42,9 @@ def standardise(scores: Column) -> Column:
 
 
 def moments(scores: Column) -> tuple[float, float, float]:
-    """The mean of unequal scores, the largest distance from it, and their deviation as a share of that distance.
+    """Mean of unequal scores, the largest distance from it, and the standard deviation as a share of that distance.
 
-    In two steps, because squares of very small or large numbers would not be representable.
+    In two steps, because squares of very small or very large numbers are not representable.
     """
     mean = scores.mean()
     centred = scores - mean
@@ -53,24 +54,24 @@ def moments(scores: Column) -> tuple[float, float, float]:
 
 
 def logistic(scores: Column) -> Column:
-    """1 / (1 + e^-score): any number into (0, 1), 0 to 0.5."""
+    """1 / (1 + e^-score): maps any number to (0, 1), and 0 to 0.5."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0))))
 
 
 def idf(frequency: Column, count: int) -> Column:
-    """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
+    """log((N - df + 0.5) / (df + 0.5) + 1) for df = `frequency` and N = `count`; always positive."""
     return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
 
 
 def matched_passages(ids: Ids, passages: Ids | None) -> Ids:
-    """The passage of each row that matched best, or the row itself where that is not known (-1, or None for all)."""
+    """The best matching passage of each row, or the row itself if it is unknown (-1, or None for all)."""
     return ids if passages is None else np.where(passages >= 0, passages, ids)
 
 
 def best_of(raw: Column, channels: Sequence[str], wanted: Container[str]) -> Column:
-    """The best score that one of the wanted channels gave each row, float64[n]; NaN for a row that none of them found.
+    """Best score of each row over the wanted channels, float64[n]; NaN for a row that none of them returned.
 
-    `raw` is float64[n, searches], `channels` says of which channel each search is.
+    `raw` is float64[n, searches]; `channels` names the channel of each search.
     """
     of_wanted = raw[:, [channel in wanted for channel in channels]]
     best: Column = np.fmax.reduce(of_wanted, axis=1, initial=np.nan)
@@ -78,7 +79,7 @@ def best_of(raw: Column, channels: Sequence[str], wanted: Container[str]) -> Col
 
 
 def row_sums(parts: Column) -> Column:
-    """The sum of each row, float64[n], added left to right as the frame adds what a fuser returns."""
+    """The sum of each row, float64[n], added left to right, as the frame adds the parts of a fuser."""
     total = np.zeros(len(parts))
     for column in range(parts.shape[1]):
         total = total + parts[:, column]
@@ -86,7 +87,7 @@ def row_sums(parts: Column) -> Column:
 
 
 def leading(scores: Column, limit: int) -> NDArray[np.intp]:
-    """Rows of the `limit` highest scores and of all that tie with the last of them, in no order. NaN is not allowed."""
+    """Rows of the `limit` highest scores and of all that tie with the last of them, unordered. NaN is not allowed."""
     if len(scores) <= limit:
         return np.arange(len(scores))
     cut = len(scores) - limit
@@ -94,8 +95,9 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
 
 
 def distinct(ids: NDArray[D]) -> NDArray[D]:
-    """The different values, ascending. `np.unique` of a few rows takes five times as long, and imports `numpy.ma`."""
+    """The distinct values, ascending. `np.unique` on a few rows takes five times as long, and imports `numpy.ma`."""
     ordered: NDArray[D] = np.sort(ids)
+    # Marks the first of each run of equal values.
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     found: NDArray[D] = ordered[first]
@@ -103,10 +105,10 @@ def distinct(ids: NDArray[D]) -> NDArray[D]:
 
 
 def positions(wanted: Ids, ids: Ids) -> NDArray[np.intp]:
-    """Where each wanted id stands among distinct `ids`, -1 where it does not."""
+    """The index of each wanted id in distinct `ids`, -1 if it is not there."""
     if not len(ids):
         return np.full(len(wanted), -1, np.intp)
-    if np.all(ids[1:] > ids[:-1]):  # as those of a store are until the first change: sorting them would take longest
+    if np.all(ids[1:] > ids[:-1]):  # true for a store until its first change; sorting would take most of the time
         at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     else:
         order = np.argsort(ids)

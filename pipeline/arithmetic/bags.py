@@ -1,4 +1,4 @@
-"""Bags of words as `pipeline.ports.Bags` describes them, laid out over the inverted indexes of a store."""
+"""Bags of words over the inverted indexes of a store; see `pipeline.ports.Bags`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHOLE: Part = ("body", "memory")
 
 
 class Setting(NamedTuple):
-    """What bags are asked for, in plain values: two that are equal have the same bags."""
+    """The parameters of bags as plain values: equal settings have the same bags."""
 
     weights: tuple[float, ...]
     k1: float
@@ -27,7 +27,17 @@ class Setting(NamedTuple):
 
     @classmethod
     def of(cls, weights: tuple[float, float, float, float], k1: float, b: float, level: Level) -> Self:
-        """A copy that nobody else holds. Raises ValueError for what `pipeline.ports.Lexicon.bags` does not accept."""
+        """A setting of plain copied values.
+
+        Args:
+            weights: Weight of each field in the order of `FIELDS`, from 0; at least one above 0.
+            k1: BM25 saturation, from 0.
+            b: BM25 length normalisation, 0 to 1.
+            level: memory or chunk.
+
+        Raises:
+            ValueError: For values that `pipeline.ports.Lexicon.bags` does not accept.
+        """
         plain = tuple(map(float, weights))
         if len(plain) != len(FIELDS) or not all(0.0 <= weight < inf for weight in plain) or not any(plain):
             raise ValueError(f"weights are {plain}; accepted: {len(FIELDS)} numbers from 0, one of them above 0")
@@ -41,7 +51,7 @@ class Setting(NamedTuple):
 
     @property
     def weighted(self) -> list[tuple[Part, float]]:
-        """The indexes whose words count, and by which weight."""
+        """The indexes whose words count, with their weights."""
         return [
             ((field, self.level if field == "body" else "memory"), weight)
             for field, weight in zip(FIELDS, self.weights, strict=True)
@@ -50,13 +60,13 @@ class Setting(NamedTuple):
 
     @property
     def parts(self) -> set[Part]:
-        """The indexes that the bags are laid out over: the rows are those of the body's."""
+        """The indexes that the bags need; the body's rows are the rows of the bags."""
         return {_WHOLE, ("body", self.level), *(part for part, _ in self.weighted)}
 
 
 @final
 class WordBags:
-    """Bags of one setting over one state of the indexes. Implements `pipeline.ports.Bags`."""
+    """The bags of one setting over one state of the indexes. Implements `pipeline.ports.Bags`."""
 
     __slots__ = (
         "_alone",
@@ -77,9 +87,13 @@ class WordBags:
         attributes: Attributes,
         others: Iterable[tuple[Setting, WordBags]] = (),
     ) -> None:
-        """`indexes` are those of the setting's `parts`, and `attributes` of the same state as these.
+        """Lay out the bags, sharing structures that do not depend on the setting's numbers.
 
-        What does not hang on the numbers of a setting is shared with `others` that are of the same fields and indexes.
+        Args:
+            setting: Field weights, k1, b and level.
+            indexes: The indexes named by `setting.parts`.
+            attributes: Attributes of the same state of the store as the indexes.
+            others: Existing bags; those with the same fields and indexes are shared.
         """
         body = indexes["body", setting.level]
         self._attributes = attributes
@@ -98,6 +112,7 @@ class WordBags:
         else:
             self._ids = body.ids
             self._memories = indexes[_WHOLE].ids
+            # Holes have the id -1 and belong to no memory.
             live = self._ids >= 0
             owners = np.full(len(self._ids), -1, np.int64)
             owners[live] = attributes.parents(self._ids[live])
@@ -108,7 +123,7 @@ class WordBags:
                 ids = index.ids
                 if np.array_equal(ids, self._ids):
                     places = None
-                else:  # the rows of memories are the same in all indexes that nothing was removed from
+                else:  # indexes without removals have the same rows of memories
                     places = self._parents if np.array_equal(ids, self._memories) else _rows(index, owners)
                 fields.append(BagField(index, places))
             self._occurrences = Occurrences(fields, len(self._ids), body.count)
@@ -122,7 +137,7 @@ class WordBags:
 
     @property
     def ids(self) -> Ids:
-        """The memory or chunk of each row, -1 for a hole."""
+        """The memory or chunk of each row, -1 for a hole (a removed row)."""
         return self._ids.copy()
 
     @property
@@ -132,7 +147,7 @@ class WordBags:
 
     @property
     def neighbours(self) -> tuple[Rows, Rows] | None:
-        """The rows of the memories just before and just after each row's memory, -1 for none; None where all are."""
+        """Rows of the memories just before and just after each row's memory, -1 for none; None if no row has one."""
         if not self._has_neighbours():
             return None
         assert self._neighbours is not None
@@ -150,7 +165,7 @@ class WordBags:
 
     @property
     def height(self) -> int:
-        """How many rows there are, holes included."""
+        """The number of rows, including holes."""
         return len(self._ids)
 
     def ids_of(self, rows: Rows) -> Ids:
@@ -164,11 +179,12 @@ class WordBags:
         return found
 
     def better_neighbour(self, values: Column) -> Column | None:
-        """The greater value of each row's two neighbours; None where nothing has one."""
+        """The greater value of each row's two neighbours; None if no row has neighbours."""
         if not self._has_neighbours():
             return None
         assert self._neighbours is not None
         before, after = (values.take(side, mode="wrap") for side in self._neighbours)
+        # -1 wraps to the last value; callers append one for it
         return np.maximum(before, after, out=before)
 
     def scores(self, terms: Mapping[str, float]) -> Column:
@@ -176,10 +192,10 @@ class WordBags:
         return self._bm25f.scores(terms)
 
     def coverage(self, terms: Mapping[str, float]) -> Column:
-        """The share of the information of the terms that each row holds."""
+        """The share of the terms' information that each row holds, in [0, 1]."""
         return self._bm25f.coverage(terms)
 
 
 def _rows(index: TermIndex, ids: Ids) -> Rows:
-    """The row of each id, -1 for one that is not there; holes are looked for in vain."""
+    """The row of each id in the index, -1 for an id that is not there; -1 stays -1."""
     return np.where(ids >= 0, index.rows_of(ids), -1).astype(np.intp)

@@ -1,4 +1,4 @@
-"""BM25F: BM25 over weighted fields of the inverted indexes, which count as one bag of words per row."""
+"""BM25F: BM25 over weighted fields of the inverted indexes, combined into one bag of words per row."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Rows = NDArray[np.intp]
 
 _NOWHERE: Rows = np.empty(0, np.intp)
 _MAX_KEPT = 500_000
-"""So many rows of terms are kept at most, about 8 MB: those of everyday words are needed again and again. Four times as
-many made searches over 100,000 memories no quicker, and took 100 MB more (docs/decisions/0078)."""
+"""Maximum number of cached rows over all terms, about 8 MB: common words are needed again and again. Four times as many
+made searches over 100,000 memories no faster and took 100 MB more (docs/decisions/0078)."""
 _MOST_RARITIES = 4_096
-"""So many inverse document frequencies are kept."""
+"""Maximum number of cached inverse document frequencies."""
 
 
 T = TypeVar("T")
 
 
 class _Kept(Generic[T]):
-    """What was found of terms, of so many rows together at most: `_MAX_KEPT`. Any number of threads may ask.
+    """Thread-safe cache of a value per term, limited to `_MAX_KEPT` rows over all terms.
 
-    What was kept first makes room for what comes, but for terms of the question that is being answered: in a large
-    store those of one question alone may be too many, and none of them would then outlast the next one.
+    The oldest entries are evicted first, except those of terms in the current query: in a large store one query may
+    exceed the limit by itself, and would then evict its own terms each time.
     """
 
     __slots__ = ("_found", "_keeping", "_kept", "_rows", "get")
@@ -44,10 +44,18 @@ class _Kept(Generic[T]):
         self.get = self._found.get
 
     def keep(self, term: str, found: T, rows: int, asked: Collection[str]) -> None:
-        """Keep this of a term that so many rows hold, if there is room beside what is kept of the terms `asked`."""
+        """Cache the value of a term, if there is room next to the entries of the current query.
+
+        Args:
+            term: The term.
+            found: The value to cache.
+            rows: The number of rows that hold the term, its size in the cache.
+            asked: All terms of the current query; their entries are not evicted.
+        """
         with self._keeping:
             if term in self._rows:
                 return
+            # Dicts keep insertion order, so the oldest entries come first.
             room, going = _MAX_KEPT - self._kept - rows, []
             for other, freed in self._rows.items():
                 if room >= 0:
@@ -64,7 +72,7 @@ class _Kept(Generic[T]):
 
 
 class BagField:
-    """A field of bags. `places` are the index rows of the bags' rows, -1 for none; None: the same rows."""
+    """One field of the bags. `places` maps bag rows to index rows, -1 for none; None if they are equal."""
 
     __slots__ = ("_index", "_members", "_same", "_starts", "lengths")
 
@@ -72,22 +80,23 @@ class BagField:
         self._index = index
         self._same = places is None
         self.lengths: Column = index.lengths.astype(np.float64)
-        """The number of tokens of the field in each of the bags."""
+        """The number of tokens of the field in each bag, float64[rows]."""
         if places is not None:
             self.lengths = np.append(self.lengths, 0.0)[places]
-            # The bag's rows of each index row, one after the other.
+            # Inverted mapping: the bags' rows of each index row, contiguous from `_starts`.
             members = np.argsort(places, kind="stable")
             count = np.bincount(places + 1, minlength=len(index.lengths) + 1)
             self._members: Rows = members[count[0] :]
             self._starts = np.cumsum(count) - count[0]
 
     def occurrences(self, term: str) -> tuple[Rows, NDArray[np.float32]] | None:
-        """The bags' rows that hold a term, in no order, and its frequency in each; None where no row does."""
+        """The bags' rows that hold a term, unordered, and its frequency in each; None if no row does."""
         if not self._index.holders(term):
-            return None  # most words stand in no title, trigger or path
+            return None  # most words occur in no title, trigger or path
         postings = self._index.postings(term)
         if self._same:
             return postings.rows.astype(np.intp), postings.frequency
+        # Expand each posting to all bag rows of its index row: first + 0 … count - 1.
         first = self._starts[postings.rows]
         count = self._starts[postings.rows + 1] - first
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
@@ -96,15 +105,14 @@ class BagField:
 
 Places = Rows | slice
 Held = tuple[Rows, tuple[tuple[int, Places, Column], ...]]
-"""The rows that hold a term, in no order, and by the number of a field the places among them of those that hold it in
-that field, and how often."""
+"""The rows that hold a term, unordered; and per field: its number, the places of its rows among those rows, and the
+term frequency in each."""
 
 
 class Occurrences:
-    """How often terms stand in the fields of bags, whatever the fields weigh: bags of several settings share it.
+    """Term frequencies in the fields of bags, independent of the field weights: bags of several settings share them.
 
-    Any number of threads may ask. What was found of a term is kept, under a copy of the term, and never handed out by
-    the bags.
+    Thread-safe. Results are cached under a copy of the term and never handed out by the bags.
     """
 
     __slots__ = ("_fields", "_known", "_last", "_rarities", "count", "rows")
@@ -112,26 +120,26 @@ class Occurrences:
     def __init__(self, fields: Sequence[BagField], rows: int, count: int) -> None:
         self._fields = fields
         self.rows = rows
-        """How many rows there are."""
+        """The number of rows, including holes."""
         self.count = count
-        """How many of them are no holes."""
+        """The number of rows without holes."""
         self._known: _Kept[Held] = _Kept()
         self._rarities: dict[int, float] = {}
         self._last: tuple[list[tuple[str, float]], Column] = ([], np.zeros(rows))
 
     def lengths(self, weights: Sequence[float]) -> Column:
-        """The length of each row where the fields count by these weights."""
+        """The length of each row with these field weights, float64[rows]."""
         lengths = np.zeros(self.rows)
         for field, weight in zip(self._fields, weights, strict=True):
             lengths += weight * field.lengths
         return lengths
 
     def of(self, term: str, asked: Collection[str]) -> Held:
-        """What holds a term; `asked` are all those of the question."""
+        """The rows and frequencies of a term; `asked` are all terms of the query."""
         return self._known.get(term) or self._found(term, asked)
 
     def idf(self, holders: int) -> float:
-        """The inverse document frequency of a term that so many rows hold."""
+        """The inverse document frequency of a term that occurs in `holders` rows."""
         found = self._rarities.get(holders)
         if found is None:
             if len(self._rarities) >= _MOST_RARITIES:
@@ -140,7 +148,7 @@ class Occurrences:
         return found
 
     def coverage(self, terms: list[tuple[str, float]]) -> Column:
-        """The share of the information of weighted terms that each row holds; several steps of a search ask for it."""
+        """The share of the weighted terms' information that each row holds; caches the last query."""
         asked, known = self._last
         if asked == terms:
             return known.copy()
@@ -160,7 +168,7 @@ class Occurrences:
     def _found(self, term: str, asked: Collection[str]) -> Held:
         found = [(at, *seen) for at, field in enumerate(self._fields) if (seen := field.occurrences(term)) is not None]
         if not found:
-            # No end of words occurs nowhere: they would fill the memory without ever taking room.
+            # Terms that occur nowhere are not cached: they are unlimited, and take no room that would evict them.
             return _NOWHERE, ()
         held = _together(found)
         self._known.keep(term, held, len(held[0]), asked)
@@ -168,13 +176,15 @@ class Occurrences:
 
 
 def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
-    """The rows of all fields, those of the field that names most of them first: sorting these is what would cost."""
+    """Merges the rows of all fields; the field with most rows comes first, which avoids sorting it."""
     most = max(found, key=lambda of_field: len(of_field[1]))[1]
     order = None if np.all(most[1:] > most[:-1]) else np.argsort(most)
     ascending = most if order is None else most[order]
     others = [rows for _, rows, _ in found if rows is not most]
+    # Rows of other fields that the largest field does not have.
     others = [rows[_places(rows, ascending) < 0] for rows in others]
     further = distinct(np.concatenate([_NOWHERE, *others]))
+    # placed: the index of each field's rows in [most, further]
     placed: list[tuple[int, Places, Column]] = []
     for at, rows, frequency in found:
         places: Places = slice(0, len(most))
@@ -187,31 +197,39 @@ def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
 
 
 def _places(wanted: Rows, ascending: Rows) -> Rows:
-    """Where each wanted row stands among ascending ones, -1 where it does not."""
+    """The index of each wanted row in ascending rows, -1 if it is not there."""
     at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
     found: Rows = np.where(ascending[at] == wanted, at, -1)
     return found
 
 
 class Bm25F:
-    """Bags of words, one per row: frequencies and lengths are weighted sums over the fields, which saturate together.
+    """BM25 over bags of words: frequencies and lengths are weighted sums over the fields, which saturate together.
 
     BM25 of Robertson and Walker (1994); weighted fields as in Robertson, Zaragoza and Taylor, "Simple BM25 Extension to
     Multiple Weighted Fields" (2004). Feature C3.
 
-    Any number of threads may ask. What a term contributes is kept, under a copy of the term, and never handed out.
+    Thread-safe. The contribution of each term is cached under a copy of the term and never handed out.
     """
 
     __slots__ = ("_k1", "_known", "_norm", "_occurrences", "_weights")
 
     def __init__(self, occurrences: Occurrences, weights: Sequence[float], k1: float, b: float) -> None:
-        """Take a weight for each field of the occurrences."""
+        """Prepare the length normalisation.
+
+        Args:
+            occurrences: Term frequencies in the fields.
+            weights: A weight for each field of the occurrences.
+            k1: Saturation, from 0.
+            b: Length normalisation, 0 to 1.
+        """
+        # A row's length is Σ weight · field length, as its frequency is Σ weight · field frequency.
         lengths = occurrences.lengths(weights)
         mean = lengths.sum() / occurrences.count if occurrences.count else 0.0
         self._occurrences = occurrences
         self._weights = tuple(weights)
         self._k1 = k1
-        # The part of the denominator that does not depend on the word.
+        # norm = k1 · (1 - b + b · length / mean length), (rows,): the denominator without tf
         self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(occurrences.rows, k1)
         self._known: _Kept[tuple[Rows, Column]] = _Kept()
 
@@ -222,7 +240,7 @@ class Bm25F:
         wanted = {term for term, _ in asked}
         for term, weight in asked:
             rows, contribution = self._known.get(term) or self._contribution(term, wanted)
-            # no row is named twice: the same as an indexed sum, in half of the time
+            # no row occurs twice: the same result as an indexed sum, in half the time
             np.add.at(scores, rows, contribution if weight == 1.0 else weight * contribution)
         return scores
 
@@ -231,14 +249,14 @@ class Bm25F:
         return self._occurrences.coverage(_plain(terms))
 
     def _contribution(self, term: str, asked: Collection[str]) -> tuple[Rows, Column]:
-        """The rows that hold a term and what it adds to the score of each; kept while there is room."""
+        """The rows that hold a term and its contribution to the score of each; cached if there is room."""
         rows, fields = self._occurrences.of(term, asked)
         if not fields:
             return rows, np.empty(0)
         frequency: Column = np.zeros(len(rows))
         for at, places, of_field in fields:
             frequency[places] += self._weights[at] * of_field
-        # in place: of an everyday word of a large store each further column would be written to fresh pages
+        # in place: for a common word of a large store each new array would touch fresh pages
         below = self._norm.take(rows)
         below += frequency
         frequency *= self._occurrences.idf(len(rows)) * (self._k1 + 1.0)
@@ -249,5 +267,5 @@ class Bm25F:
 
 
 def _plain(terms: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Terms and weights as values that are what they say."""
+    """Terms and weights as plain `str` and `float`."""
     return [(own(term), float(weight)) for term, weight in terms.items()]

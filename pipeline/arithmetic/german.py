@@ -1,7 +1,7 @@
-"""German words: which texts are German, and the stems that their words are found by besides their own forms.
+"""German texts: recognises them, and adds stems by which their words are found in addition to their exact forms.
 
-The analyser stems English and leaves German words nearly as they are. The stems of German texts stand behind their
-tokens, with a mark that no other token has, so that nothing changes for texts in other languages, and word order stays.
+The analyser stems English and leaves German words nearly unchanged. The stems of German texts follow their tokens, with
+a prefix that no other token has, so that texts in other languages and the word order are not affected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weakref import ref
 import Stemmer
 
 MARK = "de:"
-"""Before each stem, and a token by itself in each German text: no word of a text is cut to a token like it."""
+"""Prefix of each stem, and a token by itself in each German text; the analyser never yields such a token for a word."""
 
 STOP_WORDS = frozenset(
     """
@@ -36,7 +36,7 @@ STOP_WORDS = frozenset(
 
 _NEIGHBOURING = "die so in an am was war will man also hat bin den dem des es er"
 _NOT_ENGLISH = STOP_WORDS.difference(_NEIGHBOURING.split())
-"""What tells German: English and the neighbours of German have the others as well."""
+"""Stop words that identify German: English and languages related to German share the others."""
 _ALONE = frozenset("und nicht auch wir ist sind wird werden für eine einen einem einer".split())  # noqa: SIM905
 _ENGLISH = frozenset(
     """
@@ -47,11 +47,11 @@ _ENGLISH = frozenset(
 _LETTER = re.compile(r"[äöüß]", re.IGNORECASE)
 _WORD = re.compile(r"(?<![\w/])(?:[^\W\d_][a-zß-ÿ]+|[A-ZÄÖÜ]{2,})(?![\w/])")
 _SHORTEST_PART = 4
-"""Parts of compounds with fewer letters are in too many other words: "rat" in "Apparat"."""
+"""Shorter parts of compounds occur in too many other words: "rat" in "Apparat"."""
 _SHORTEST_REST = 3
 _LONGEST_WORD = 64
 _ENDINGS = ("ig", "isch", "lich", "ung")
-"""What makes one word of another, no compound of two: "Kund" is not in "Kündigung" as "Bild" is in "Bildgröße"."""
+"""Derivational suffixes, which do not make a compound: "Kund" is not in "Kündigung" as "Bild" is in "Bildgröße"."""
 _MOST_COMPOUNDS = 12
 _kept: list[tuple[ref[AbstractSet[str]], str]] = []
 _stemmer = Stemmer.Stemmer("german", 0)
@@ -59,10 +59,10 @@ _lock = threading.Lock()  # the stemmer is not thread safe
 
 
 def is_german(text: str, otherwise: bool = False) -> bool:
-    """Whether a text is German; `otherwise` what says neither that nor that it is English.
+    """Whether a text is German; `otherwise` is the answer for a text that is recognisably neither German nor English.
 
-    German are two different function words, or one and an umlaut, or one that no other language has, unless there are
-    as many English ones.
+    A text is German if it has two different German function words, or one and an umlaut, or one that no other language
+    has, unless it has as many English ones.
     """
     words = text.lower().split()
     said = _NOT_ENGLISH.intersection(words)
@@ -72,13 +72,13 @@ def is_german(text: str, otherwise: bool = False) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters, function words too; no parts of identifiers, paths and numbers."""
+    """The words of a text in lower case, including function words; no parts of identifiers, paths and numbers."""
     composed = text if text.isascii() else normalize("NFC", text)
     return [word.casefold() for word in _WORD.findall(composed) if len(word) <= _LONGEST_WORD]
 
 
 def marked(text: str) -> tuple[str, ...]:
-    """What stands behind the tokens of a German text: the mark, and its stems in order without function words."""
+    """The tokens added to a German text: the mark, then its stems in order, without function words."""
     return (MARK, *(stem(word) for word in words(text) if word not in STOP_WORDS))
 
 
@@ -90,7 +90,7 @@ def stem(word: str) -> str:
 
 
 def stems_among(terms: AbstractSet[str]) -> str:
-    """The marked stems among the terms of a store, a line each. Those of the last store asked about are kept."""
+    """The marked stems among the terms of a store, one per line. The result for the last store is cached."""
     for of_terms, stems in _kept:
         if of_terms() is terms:
             return stems
@@ -100,7 +100,7 @@ def stems_among(terms: AbstractSet[str]) -> str:
 
 
 def compounds(stem: str, known: str) -> list[str]:
-    """The shortest of the known stems, a line each, that begin or end with this one."""
+    """The shortest of the known stems (one per line) that begin or end with this one."""
     part = stem.removeprefix(MARK)
     found = set()
     place = known.find(part) if len(part) >= _SHORTEST_PART else -1
@@ -115,7 +115,7 @@ def compounds(stem: str, known: str) -> list[str]:
 
 
 def parts(word: str, is_held: Callable[[str], bool]) -> list[str]:
-    """The held stems of the two words that a compound is made of; where only one is held, that one."""
+    """The indexed stems of the two words of a compound; if only one is indexed, that one."""
     best: tuple[tuple[int, int], list[str]] = (0, 0), []
     for place in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
         if not word.startswith(_ENDINGS, place):

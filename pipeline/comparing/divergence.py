@@ -1,4 +1,4 @@
-"""Where two runs part: the first step whose outcome is another one."""
+"""Finds the first step at which two runs diverge."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from speckit_memory.pipeline.model.columns import Hits, Notes, Pool
 from speckit_memory.pipeline.running.step_memo import Reached
 
 Numbered = tuple[str, int]
-"""A step and how often it had stood before: a channel stands once for each wording."""
+"""A step and how often it occurred before: a channel occurs once for each query variant."""
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two states say the same: equal plans, hits, rows with their scores, or notes, bit by bit."""
+    """Whether two states are equal: plans, hits, rows with their scores, or notes, compared bit by bit."""
     return one is other or _plain(one) == _plain(other)
 
 
 def parted_at(
     control: Sequence[Reached], variant: Sequence[Reached], alike: Callable[[object, object], bool] = same
 ) -> str:
-    """The first step after which the two are not the same, "" when they are to the end.
+    """The id of the first step after which the two runs differ, "" if they do not.
 
-    A step that only one of them has parts them where it changes something. `alike` judges states that are less than
-    whole: what a finished answer still tells of them.
+    A step that occurs in only one of them counts if it changes something. `alike` compares two states; a custom one may
+    compare only the parts that a finished answer still contains.
     """
     ours, theirs = _numbered(control), _numbered(variant)
     left, right = list(ours), list(theirs)
     while left or right:
+        # Steps that only one run has are compared with their own input.
         if right and right[0] not in ours:
             step = right.pop(0)
             _, before, after = theirs[step]
@@ -38,7 +39,7 @@ def parted_at(
             step = left.pop(0)
             _, before, after = ours[step]
         else:
-            # both have it, perhaps at another place
+            # both have it, perhaps at a different position
             step = right.pop(0)
             left.remove(step)
             before, after = ours[step][2], theirs[step][2]
@@ -57,7 +58,7 @@ def _numbered(reached: Sequence[Reached]) -> dict[Numbered, Reached]:
 
 
 def _plain(state: object) -> object:
-    """A state as plain values; hits that are none are the same as no answer."""
+    """A state as plain values; empty hits are equal to no answer."""
     match state:
         case Hits(ids=ids, scores=scores, passages=passages):
             return (_bytes(ids), _bytes(scores), _bytes(passages)) if len(ids) else None

@@ -1,7 +1,7 @@
-"""Team draft: two rankings of one query mixed into one, in which each row is of a team (feature P5).
+"""Team draft interleaving: mixes two rankings of one query, and attributes each row to a team (feature P5).
 
-Both pipelines take turns in rounds: a coin decides who begins, and each adds its best row that is not there yet. What
-both rank alike from the top on is of neither team. Radlinski, Kurup and Joachims (CIKM 2008).
+The pipelines take turns in rounds: a coin decides which begins, and each adds its best row that is not yet present. The
+rows at the top that both rank equally belong to neither team. Radlinski, Kurup and Joachims (CIKM 2008).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Literal
 
 Team = Literal["control", "variant", "both"]
-"""Whose row it is; of "both" are those that neither can earn anything by."""
+"""The pipeline that contributed a row; "both" for rows that count for neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,23 @@ class Draft:
 
 
 def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: int = 0) -> Draft:
-    """Both rankings in one: every row of either, once. The same for the same rankings and seed, wherever it is done.
+    """Both rankings in one: every row of either, once. Deterministic for the same rankings and seed.
 
-    Neither ranking holds a row twice. The first `kept` rows of the control stay where they are and are of neither team.
-    When only one has rows left, these follow in its order and are of neither team, as the other had nothing to set
-    against them: a longer answer is no better one.
+    If only one ranking has rows left, these follow in its order and count for neither team, since the other had nothing
+    to compete with: a longer answer is not a better one.
+
+    Args:
+        control: Row ids of the control, best first, without repetitions.
+        variant: Row ids of the variant, best first, without repetitions.
+        seed: Seed of the coin.
+        kept: Number of first rows of the control that keep their place and count for neither team.
     """
     taken = dict.fromkeys(control[:kept])
     lists: dict[Team, list[int]] = {
         "control": [one for one in control if one not in taken],
         "variant": [one for one in variant if one not in taken],
     }
+    # The common prefix of both rankings counts for neither team.
     for ours, theirs in zip(lists["control"], lists["variant"], strict=False):
         if ours != theirs:
             break
@@ -56,5 +62,5 @@ def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: 
 
 
 def heads(seed: str, round_: int) -> bool:
-    """A fair coin, tossed once for each round of each seed."""
+    """A fair coin toss, deterministic per seed and round."""
     return sha256(f"{seed}:{round_}".encode()).digest()[0] % 2 == 0

@@ -1,5 +1,4 @@
-"""The rows of two pools in one order: of an interleaved answer, or of hand-overs and what the words of a question find
-(features P5 and T1)."""
+"""Combines the rows of two pools in a given order: interleaving, and hand-overs with other hits (features P5, T1)."""
 
 from __future__ import annotations
 
@@ -11,22 +10,23 @@ from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Pool, Ste
 from speckit_memory.pipeline.model.scales import Scale
 
 STEP = "interleave"
-"""The step that stands for the draft in explanations."""
+"""The name of the interleaving step in explanations."""
 K = 60.0
-"""As in rank fusion; it changes no order."""
+"""The constant of rank fusion; it does not affect the order."""
 _FORMULA = "1 / (k + place)"
 
 
 def mixed(control: Pool, variant: Pool, order: Sequence[int]) -> Pool:
-    """The rows of these memories in this order, those that both pools have as the control has them.
+    """The rows of these memories in this order; rows in both pools are taken from the control.
 
-    Neither pool holds two rows of one memory. What the scores of two pipelines say cannot be compared, so that the
-    place in the draft is all that the score is made of; evidence is that of the channels of both.
+    Neither pool holds two rows of one memory. Scores of two pipelines are not comparable, so the score is computed from
+    the place in the draft alone: 1 / (K + place). The evidence columns are those of the channels of both.
     """
     ours, theirs = _rows(control), _rows(variant)
     own = np.array([ours.get(memory, -1) for memory in order], np.intp)
     other = np.array([theirs.get(memory, -1) for memory in order], np.intp)
     candidates = _candidates(control.candidates, variant.candidates, own, other)
+    # own, other: (rows,), each memory's row in the two pools, -1 where a pool lacks it
     place = np.arange(1, len(order) + 1, dtype=np.float64)
     parts = np.column_stack([np.full(len(order), K), place])
     score = StepScore(STEP, "formula", Scale.RANK_TERM, ("k", "place"), parts, 1.0 / (K + place), (_FORMULA,))
@@ -39,10 +39,11 @@ def _rows(pool: Pool) -> dict[int, int]:
 
 
 def _candidates(a: Candidates, b: Candidates, own: np.ndarray, other: np.ndarray) -> Candidates:
-    """The union of both, with the columns of the control first and then those that the variant alone has."""
+    """The union of both, with the columns of the control first, then those that only the variant has."""
     names = list(zip(a.channels, a.variants, strict=True))
     further = [at for at, name in enumerate(zip(b.channels, b.variants, strict=True)) if name not in names]
     shared = {name: at for at, name in enumerate(zip(b.channels, b.variants, strict=True)) if name in names}
+    # raw, rank: (rows, searches of the control + further searches of the variant)
     raw = np.full((len(own), len(names) + len(further)), np.nan)
     rank = np.full(raw.shape, NO_RANK, np.int32)
     mine, foreign = own >= 0, own < 0
@@ -73,5 +74,5 @@ def _candidates(a: Candidates, b: Candidates, own: np.ndarray, other: np.ndarray
 
 
 def _at(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The values of these rows; anything for -1."""
+    """The values of these rows; an arbitrary value for -1."""
     return column[rows] if len(column) else np.zeros(len(rows), column.dtype)

@@ -1,4 +1,4 @@
-"""Pipelines beside the one that is served: the same protocol as the runner, and the control's answer in any case."""
+"""Shadow pipelines, which run in addition to the served one; the control's answer is returned in any case."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SHARES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a pipeline made of a query, as a value: an outcome, or the failure in its place.
+    """The result of a pipeline for a query, as a value: an outcome, or the failure in its place.
 
-    `total_ns` is what the query takes through this pipeline alone, shared steps included; `spent_ns` is what it took
-    here. `failure` names the kind of the first error and its step, and quotes nothing; a run whose failed step was
-    optional has an outcome as well.
+    `total_ns` is the time of the query through this pipeline alone, shared steps included; `spent_ns` is the time
+    actually spent here. `failure` names the kind of the first error and its step, without quoting anything; a run whose
+    failed step was optional has an outcome as well.
     """
 
     pipeline: Pipeline
@@ -42,54 +42,55 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A query that a control has answered, or failed on, with all that other pipelines need to answer it as well."""
+    """A query that the control has answered, or failed on, with everything that other pipelines need to answer it."""
 
     query: Query
     control: Run
     recording: Recording
 
     def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
-        """The same query through another pipeline, over the same state of the store. Raises what `pause` raises.
+        """Runs the query through another pipeline, over the same state of the store. Raises what `pause` raises.
 
-        A step that the control has, with the same parameters and on the same inputs, is not run again. There is no
-        deadline: what a pipeline leaves out when it is late tells nothing of what it finds.
+        A step that the control ran with the same parameters and inputs is not run again. There is no deadline: the
+        results that a pipeline omits when it is late say nothing about its quality.
         """
         query = replace(self.query, deadline_ns=None)
+        # Steps shared with the control are answered from the recording.
         following = Following(self.recording, variant.configurations)
         journal = variant.journal(query, following, pause)
         run = _run(variant, query, store, journal)
         return replace(run, parted_at=parted_at(self.recording.reached, following.reached))
 
     def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
-        """The same query through another pipeline as if that were served: every step is run. Raises as `run`."""
+        """Runs the query through another pipeline as if that were served: every step runs. Raises as `run`."""
         query = replace(self.query, deadline_ns=None)
         return _run(variant, query, store, variant.journal(query, pause=pause))
 
 
 class Shadow:
-    """A control, and what is done with its answers beside serving them. The same protocol as the runner.
+    """A control whose answers are also passed on for comparison. It has the same protocol as the runner.
 
-    A failure of the control is handed on like an answer, and raised.
+    A failure of the control is passed on like an answer, and raised.
     """
 
     def __init__(self, control: Runner, hand_on: Callable[[Beside], None]) -> None:
-        """`hand_on` gets every query with its answer; what it raises is nobody's concern, and may be seen by it."""
+        """`hand_on` is called with every query and its answer; it must handle its own exceptions."""
         self._control = control
         self._hand_on = hand_on
 
     @property
     def pipeline(self) -> Pipeline:
-        """The pipeline that is served."""
+        """The served pipeline."""
         return self._control.pipeline
 
     def run(self, query: Query, store: Store) -> Outcome:
-        """One query, as the control answers it. Raises what the control raises."""
+        """The control's answer to one query. Raises the exceptions of the control."""
         recording = Recording(self._control.configurations)
         journal = self._control.journal(query, recording)
         try:
             outcome = self._control.noted(query, store, journal)
         except WithdrawnError:
-            raise  # no answer, and no failure: nobody compares anything with it
+            raise  # neither an answer nor a failure, so there is nothing to compare
         except BaseException as error:
             self._hand_on(Beside(query, _failed(self.pipeline, journal, error), recording))
             raise
@@ -119,12 +120,12 @@ def _first(journal: Journal) -> str:
 
 
 def sampled(query_id: str, variant: str, share: float) -> bool:
-    """Whether a variant sees a query. The same in every process, so that what was seen can be asked again."""
+    """Whether a variant sees a query. The same in every process, so that a comparison can be repeated."""
     return _number(query_id, variant) < share * _SHARES
 
 
 def shuffled(query_id: str, variants: Sequence[V], name: Callable[[V], str]) -> list[V]:
-    """The variants in the order in which they run for this query: none is always the one that finds things warm."""
+    """The variants in running order for this query, shuffled so that none always profits from warm caches."""
     return sorted(variants, key=lambda variant: _number(f"order {query_id}", name(variant)))
 
 

@@ -1,4 +1,4 @@
-"""What a parameter accepts, in words, told by its JSON Schema."""
+"""Describes in words the values that a parameter accepts, from its JSON Schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {
 
 
 def schema_at(params: type[BaseModel], path: tuple[str | int, ...]) -> dict[str, Any]:
-    """The schema of the value at a path as it is written in a file; empty where nothing is known."""
+    """The schema of the value at a path, with keys as written in a file; empty if the path is unknown."""
     root = params.model_json_schema(by_alias=True)
     found: dict[str, Any] = root
     for part in path:
@@ -28,7 +28,7 @@ def schema_at(params: type[BaseModel], path: tuple[str | int, ...]) -> dict[str,
 
 
 def describe(schema: dict[str, Any]) -> str:
-    """For example "a number from 0 to 1, or by_intent"."""
+    """The accepted values in words, for example "a number from 0 to 1, or by_intent"."""
     if "anyOf" in schema:
         return ", or ".join(describe(branch) for branch in schema["anyOf"])
     if "const" in schema:
@@ -40,7 +40,7 @@ def describe(schema: dict[str, Any]) -> str:
 
 
 def keys(schema: dict[str, Any]) -> list[str]:
-    """The keys that a mapping takes; empty when it takes any."""
+    """The keys that a mapping accepts; empty if it accepts any."""
     return list(schema.get("propertyNames", {}).get("enum", ()) or schema.get("properties", ()))
 
 
@@ -55,14 +55,14 @@ def _range(schema: dict[str, Any]) -> list[str]:
 
 
 def branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    """The forms that a value of this schema may take, none of which refers to another; `root` has the definitions."""
+    """The alternative forms of a value of this schema, with references resolved; `root` holds the definitions."""
     if "$ref" in schema:
         schema = root["$defs"][str(schema["$ref"]).rpartition("/")[2]]
     return [inner for branch in schema["anyOf"] for inner in branches(branch, root)] if "anyOf" in schema else [schema]
 
 
 def inside(schema: dict[str, Any], part: str | int) -> dict[str, Any]:
-    """The schema of a key or an item of what has this schema, empty where it has none."""
+    """The schema of one key or item of a value with this schema; empty if there is none."""
     if isinstance(part, int):
         return dict(schema.get("items", {}))
     inner = schema.get("properties", {}).get(part) or schema.get("additionalProperties")

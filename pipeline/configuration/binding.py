@@ -1,4 +1,4 @@
-"""Pass 4: bind. Finds the component of every step and validates its parameters, each problem at its place."""
+"""Pass 4: bind. Finds the component of every step and validates its parameters; each problem has its position."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from speckit_memory.pipeline.roles.registry import Registered, Registry
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A step with its component and parameters; both None when the step could not be bound.
+    """A step with its component and parameters; both None if the step could not be bound.
 
-    `meant` is the component that a misspelt name most likely means, "" when that is anybody's guess.
+    `meant` is the component that a misspelt name most likely means, "" if there is no clear candidate.
     """
 
     step: Step
@@ -35,12 +35,12 @@ class Bound:
 
     @property
     def id(self) -> str:
-        """The id by which other steps speak of this one, also when its name is misspelt."""
+        """The id by which other steps refer to this one, even if its name is misspelt."""
         return self.meant if self.meant and self.step.id == self.step.use else self.step.id
 
 
 Places = MappingOf[str, Where]
-"""Where each slot stands in the file."""
+"""The position of each slot in the file."""
 
 
 def of_role(role: Role, bound: Iterable[Bound]) -> list[Bound]:
@@ -49,7 +49,7 @@ def of_role(role: Role, bound: Iterable[Bound]) -> list[Bound]:
 
 
 def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:
-    """Every step bound as far as possible, and everything that is wrong with it."""
+    """Every step bound as far as possible, and all problems found."""
     problems: list[Problem] = []
     return [_bind(step, registry, problems) for step in steps], problems
 
@@ -76,7 +76,7 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
 
 
 def validated(params: type[Params], written: Mapping) -> Params:
-    """The parameters as written; a mapping is laid upon the one it overrides, the default. Raises ValidationError."""
+    """The parameters as written; mappings are merged into their defaults. Raises ValidationError."""
     values = {entry.key: plain(entry.value) for entry in written.entries}
     for name, field in params.model_fields.items():
         key = field.alias or name
@@ -100,12 +100,12 @@ def _misplaced(step: Step, role: Role, home: str) -> str:
     if step.slot == "annotate":
         reason = "changes scores or order, which nothing under 'annotate' may do"
         return f"'{step.use}' is {article} {role} and {reason}; it belongs to '{home}'"
-    return f"'{step.use}' is {article} {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
+    return f"'{step.use}' is {article} {role} and cannot be used under '{step.slot}'; it belongs to '{home}'"
 
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    """What the validation found at a path as it is written in the file."""
+    """A validation error at a path as written in the file."""
 
     path: tuple[str | int, ...]
     kind: str
@@ -114,7 +114,7 @@ class _Mistake:
 
 
 def _parameter_problems(step: Step, registered: Registered, error: ValidationError) -> list[Problem]:
-    """One problem per mistake: a value that fits no form of a parameter is one, and a part of it is told, not it."""
+    """One problem per mistake: of nested errors only the innermost is reported."""
     first: dict[tuple[str | int, ...], _Mistake] = {}
     for detail in error.errors():
         parts = detail["loc"]
@@ -125,13 +125,13 @@ def _parameter_problems(step: Step, registered: Registered, error: ValidationErr
     inner = [path for path in first if path not in above]
     problems = [_parameter_problem(step, registered, first[path]) for path in inner[:LISTED]]
     if further := inner[LISTED:]:
-        message = f"{registered.name}: {len(further):,} more of the parameters that follow are not accepted"
+        message = f"{registered.name}: {len(further):,} more parameters from here on are not accepted"
         problems.append(Problem("E118", message, where=locate(step.params, further[0])))
     return problems
 
 
 def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
-    """The parts of a path that stand in the file; the others are the library's names for the forms of a value."""
+    """The parts of a path that occur in the file; the others are pydantic's names for the forms of a value."""
     path: list[str | int] = []
     for at, part in enumerate(parts):
         if isinstance(node, Mapping) and isinstance(part, str) and (entry := node.get(part)):
@@ -173,7 +173,7 @@ def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) ->
 
 
 def _accepted(params: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The names that the mapping at this path takes."""
+    """The names that the mapping at this path accepts."""
     for part in path:
         inner = next((f.annotation for key, f in params.model_fields.items() if part in (key, f.alias)), None)
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):

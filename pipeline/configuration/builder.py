@@ -1,4 +1,4 @@
-"""Pass 6: build. An effective configuration becomes a pipeline, or one error with all its problems."""
+"""Pass 6: build. Turns an effective configuration into a pipeline, or raises one error with all problems."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An effective configuration, its bound steps and all problems, ordered by nothing yet."""
+    """An effective configuration, its bound steps and all problems, unordered."""
 
     effective: Effective
     bound: tuple[Bound, ...]
     problems: tuple[Problem, ...]
     released: tuple[Released, ...] = ()
-    """What is inherited about channels that are out of use, and so dropped."""
+    """Inherited references to unused channels, which are dropped."""
 
     @property
     def hash(self) -> str:
-        """Twelve hex digits that identify what would run, with every default filled in.
+        """Twelve hex digits that identify the steps and budgets in effect, with every default filled in.
 
         Comments, the order of keys, file names and values that only repeat a default do not matter.
         """
@@ -54,7 +54,7 @@ class Checked:
 
     @property
     def ordering(self) -> str:
-        """The same for all that decides what is answered: two pipelines with the same one answer alike."""
+        """The same without the budgets: pipelines with equal values give the same answers."""
         return _digest(self._steps)
 
     @property
@@ -73,40 +73,57 @@ def _digest(document: object) -> str:
 def examine(
     source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Checked:
-    """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
+    """All passes up to the checks, without raising, for `pipeline check` and `pipeline show`.
+
+    Args:
+        source: The pipeline file and its layers.
+        registry: The known components.
+        environ: Environment variables that override parameters.
+        overrides: Values that this call sets.
+    """
     return examined(load(source, environ, overrides, registry.flag_files), registry)
 
 
 def examined(effective: Effective, registry: Registry) -> Checked:
-    """An effective pipeline with its parameters bound and the rules of whole pipelines applied."""
+    """An effective pipeline with its parameters bound and the whole-pipeline rules checked."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
     bound, released = without_left_out(bound, effective.left_out)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
-    # what could not be read has been reported, and stands for nothing that could be judged
+    # Problems of unreadable parts are already reported; a second problem at the same place would be a consequence.
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
     return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released))
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:
-    """A problem with an inherited step or value, shown in the user's own file: only there can it be mended."""
+    """A problem with an inherited step or value, moved to the user's own file, the only place to fix it."""
     where = problem.where
     if where is None or where.file == effective.file or not where.file.startswith(SHIPPED):
         return problem
     heir = next((step for step in effective.steps() if step.where.file == effective.file and holds(step, where)), None)
     if heir:
-        message = f"{problem.message}. That value is inherited from {where}; say another one here"
+        message = f"{problem.message}. That value is inherited from {where}; override it here"
         return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
-    message = f"{problem.message}. That step is inherited from {where}; change or remove it here, under its part"
+    message = f"{problem.message}. That step is inherited from {where}; change or remove it here, in its section"
     return replace(problem, message=message, where=min(own, default=effective.documents[0].start))
 
 
 def build(
     source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Pipeline:
-    """The pipeline of a source. Raises SpeckitError with every problem, ordered by position."""
+    """The pipeline of a source.
+
+    Args:
+        source: The pipeline file and its layers.
+        registry: The known components.
+        environ: Environment variables that override parameters.
+        overrides: Values that this call sets.
+
+    Raises:
+        SpeckitError: With all problems, ordered by position.
+    """
     checked = examine(source, registry, environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
@@ -128,12 +145,12 @@ def assemble(checked: Checked) -> Pipeline:
 
 
 def _steps(method: Method[C], bound: Iterable[Bound]) -> tuple[BoundStep[C], ...]:
-    """The steps whose components have this method as that of their role, in order. Raises E131."""
+    """The steps, in order, whose role has this method. Raises E131 if a component cannot be constructed."""
     return tuple(_step(method, entry) for entry in of_role(method.roles[0], bound))
 
 
 def _step(method: Method[C], entry: Bound) -> BoundStep[C]:
-    assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
+    assert entry.registered is not None and entry.params is not None  # without problems, every step is bound
     return BoundStep(
         id=entry.step.id,
         use=entry.step.use,

@@ -1,4 +1,4 @@
-"""The variants of a pipeline with everything that is wrong with them, and with how its file asks for them."""
+"""The variants of a pipeline with all problems of the variants and of their definitions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class CheckedVariant:
     checked: Checked
 
     def built(self) -> Pipeline:
-        """The pipeline, called as the variant is. It must be without problems."""
+        """The pipeline with the name of the variant. The variant must have no problems."""
         return replace(assemble(self.checked), name=self.variant.name)
 
 
 def checked_variants(
     control: Checked, registry: Registry, environ: Mapping[str, str]
 ) -> tuple[tuple[CheckedVariant, ...], list[Problem], list[Problem]]:
-    """The variants of a control, what is wrong with how the control asks for them, and what with single variants.
+    """The variants of a control, the problems of their definitions in its file, and the problems of single variants.
 
-    Each problem has its place, and one of a single variant names that. What is wrong with the control as well is not
-    repeated.
+    Each problem has its position; a problem of a single variant names that variant. Problems of the control itself are
+    not repeated.
     """
     unread: list[Problem] = []
     try:

@@ -1,7 +1,7 @@
-"""What the steps of a pipeline leave to one another: what is said about a channel follows the channels there are.
+"""Cross-step defaults: per-channel settings apply only to channels that exist.
 
-Weights and lists name channels. A channel that a nearer list leaves out takes what is inherited about it along, and one
-that nobody weighs has a weight all the same: after this pass the parameters say each weight that will be used.
+Weights and lists name channels. If a file's own list leaves out a channel, inherited settings for that channel are
+dropped; a channel without a weight gets the default weight. After this pass the parameters hold every weight in use.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
 from speckit_memory.pipeline.roles.hooks import CHECK, SETTLED, Path
 
 LeftOut = Callable[[str, Where], bool]
-"""Whether what is said about a channel at a place is out of use, because the channel is."""
+"""Whether a setting for a channel, at a position in a file, is unused because the channel is."""
 
 
 def context_of(bound: Sequence[Bound]) -> PipelineContext:
-    """What each step may check its own parameters against."""
+    """The context against which each step may check its own parameters."""
     declared = {entry.step.id for entry in bound if entry.registered}
-    # a misspelt step stands for what it means, unless that stands there as well
+    # a misspelt step counts as the one it means, unless that one is present as well
     channels = [
         entry for entry in bound if entry.step.slot == "channels" and (entry.registered or entry.id not in declared)
     ]
@@ -38,9 +38,9 @@ def context_of(bound: Sequence[Bound]) -> PipelineContext:
 
 
 def objections(entry: Bound, context: PipelineContext) -> tuple[list[tuple[Path, str]], Problem | None]:
-    """What a component has against its own parameters in this pipeline: the path of each and why.
+    """The objections of a component to its own parameters in this pipeline, each with the path of the parameter.
 
-    The other value says how the component failed to tell.
+    The second value is the failure of the component to answer, or None.
     """
     found, failed = ask(entry, CHECK, lambda own, params: own.check(params, context), as_objections)
     return found or [], failed
@@ -48,14 +48,14 @@ def objections(entry: Bound, context: PipelineContext) -> tuple[list[tuple[Path,
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What a step says about a channel that is out of use: its name as `--set` has it, and where it was written."""
+    """A setting for a channel that is not in use: its name as in `--set`, and its position."""
 
     name: str
     where: Where
 
 
 def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> tuple[list[Bound], list[Released]]:
-    """The steps without what they say about channels that are out of use, and what that was."""
+    """The steps without settings for unused channels, and the removed settings."""
     context = context_of(bound)
     released: list[Released] = []
     return [_released(entry, context, left_out, released) for entry in bound], released
@@ -63,7 +63,7 @@ def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> tuple[list[Bo
 
 def _released(entry: Bound, context: PipelineContext, left_out: LeftOut, released: list[Released]) -> Bound:
     params = entry.step.params
-    # members of a list from the last to the first: the places of those before it stay the same
+    # list items from last to first, so that the indices of earlier items stay valid
     for path, _ in reversed(objections(entry, context)[0]):
         where = locate(entry.step.params, path)
         if path and left_out(_named(entry, path), where):
@@ -76,23 +76,23 @@ def _released(entry: Bound, context: PipelineContext, left_out: LeftOut, release
 
 
 def _named(entry: Bound, path: Path) -> str:
-    """What is objected to: a word, by itself or in a list, or the key of a number."""
+    """The name at the path: a text, by itself or in a list, or the key of a number."""
     value: object = entry.params.model_dump(by_alias=True) if entry.params else None
     for part in path:
         try:
             value = value[part]  # type: ignore[index]
-        except (LookupError, TypeError):  # a component may object to what it does not have
+        except (LookupError, TypeError):  # a component may name a path that does not exist
             value = None
     return str(value if isinstance(value, str) or not isinstance(path[-1], str) else path[-1])
 
 
 def settled(bound: Sequence[Bound]) -> list[Bound]:
-    """The steps with what their parameters leave to the rest of the pipeline filled in."""
+    """The steps with open parameters filled in from the rest of the pipeline."""
     context = context_of(bound)
     return [replace(entry, params=settled_params(entry, context)[0] or entry.params) for entry in bound]
 
 
 def settled_params(entry: Bound, context: PipelineContext) -> tuple[Params | None, Problem | None]:
-    """The parameters of a step with the rest filled in, None where it leaves nothing to the rest or fails to tell."""
+    """The parameters of a step with open ones filled in; None if none is open or the component fails."""
     kind = entry.registered.params if entry.registered else Params
     return ask(entry, SETTLED, lambda own, params: own.settled(params, context), as_params(kind))

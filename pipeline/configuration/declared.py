@@ -1,4 +1,4 @@
-"""What components say about themselves, asked while a pipeline is built. Whatever they answer or raise stays here."""
+"""Queries to components about themselves while a pipeline is built. No exception of a component leaves this module."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ T = TypeVar("T")
 H = TypeVar("H")
 
 MOST_OBJECTIONS = 100
-"""What one component may have against its own parameters."""
+"""Maximum number of objections of one component to its own parameters."""
 
 
 def ask(
     entry: Bound, hook: Method[H], question: Callable[[H, Params], object], copier: Callable[[Any], T]
 ) -> tuple[T | None, Problem | None]:
-    """A plain copy of what a component answers to a question, None where it does not offer the hook or has failed.
+    """A plain copy of a component's answer, None if it does not offer the hook or has failed; and the failure.
 
-    The question is asked of the component's class, with its parameters. The other value says how it failed.
+    Args:
+        entry: The step; its component's class is asked, with the step's parameters.
+        hook: The hook that the class may offer.
+        question: Calls the hook.
+        copier: Makes a plain copy of the answer; raises Unfit for an invalid one.
     """
     registered, params = entry.registered, entry.params
     if registered is None or params is None:
@@ -42,17 +46,17 @@ def ask(
 
 
 def scale_by_parameters(entry: Bound) -> tuple[Scale | None, Problem | None]:
-    """The scale that a component gives with these parameters, None where it hangs on none; and how it failed."""
+    """The scale that a component gives with these parameters, None if it does not depend on them; and the failure."""
     return ask(entry, SCALE, lambda own, params: own.scale(params), as_scale)
 
 
 def weighing_by_parameters(entry: Bound) -> tuple[tuple[IntentWeighing | None] | None, Problem | None]:
-    """Which weighting by intent these parameters say, None where that hangs on none; and how the component failed."""
+    """The intent weighting that these parameters select, None if it does not depend on them; and the failure."""
     return ask(entry, WEIGHS_INTENT, lambda own, params: own.weighs_intent(params), as_weighing)
 
 
 def evidence_rule(entry: Bound) -> EvidenceRule | None:
-    """By which evidence a component warns with these parameters, None where it does not or fails to tell."""
+    """The evidence rule of a component with these parameters; None if it has none or fails to answer."""
     return ask(entry, EVIDENCE_RULE, lambda own, params: own.evidence_rule(params), _as_rule)[0]
 
 
@@ -63,15 +67,15 @@ def _as_rule(found: object) -> EvidenceRule:
 
 
 def constructed(entry: Bound, method: Method[H]) -> H:
-    """The component of a step, which has the method of its role, with parameters that no other holds. Raises E131."""
+    """The component of a step, with its own copy of the parameters and the method of its role. Raises E131."""
     registered, params = entry.registered, entry.params
-    assert registered is not None and params is not None  # a configuration without problems is bound
+    assert registered is not None and params is not None  # without problems, every step is bound
     component, error = guarded(lambda: registered.component(params.model_copy(deep=True)))
     if error:
         raise SpeckitError.of([_broken(entry, "the constructor", error)])
     made = method.of(component)
     if made is None:
-        unfit = Unfit(f"made {shape_of(component)}; accepted: an object with the method '{method.name}'")
+        unfit = Unfit(f"created {shape_of(component)}; accepted: an object with the method '{method.name}'")
         raise SpeckitError.of([_broken(entry, "the constructor", unfit)])
     return made
 
@@ -82,14 +86,14 @@ def _broken(entry: Bound, what: str, error: BaseException) -> Problem:
 
 
 def as_scale(found: object) -> Scale:
-    """A scale of scores."""
+    """A scale of scores; raises Unfit for anything else."""
     if type(found) is Scale and any(found is scale for scale in Scale):
         return found
     raise Unfit(f"returned {shape_of(found)}; accepted: a Scale")
 
 
 def as_weighing(found: object) -> tuple[IntentWeighing | None]:
-    """Which of the two weightings by intent a component applies, None for neither."""
+    """The intent weighting that a component applies, None for neither; raises Unfit for anything else."""
     for known in (None, *get_args(IntentWeighing)):
         if type(found) is type(known) and found == known:
             return (cast("IntentWeighing | None", known),)
@@ -97,11 +101,11 @@ def as_weighing(found: object) -> tuple[IntentWeighing | None]:
 
 
 def as_objections(found: Any) -> list[tuple[Path, str]]:
-    """Problems of parameters: the path of each, and why."""
+    """Objections to parameters, each with its path; raises Unfit for anything else."""
     plain = []
     for path, message in islice(found, MOST_OBJECTIONS):
         if not all(type(part) in (str, int) for part in path):
-            raise Unfit("returned a path of other parts than texts and whole numbers")
+            raise Unfit("returned a path with parts other than texts and whole numbers")
         plain.append((tuple(path), text(message, "a message")))
     return plain
 

@@ -1,8 +1,8 @@
-"""Pass 3: fill. Lays a document on what it extends and remembers where every value came from.
+"""Pass 3: fill. Merges a document with the documents it extends, and records the origin of every value.
 
 package default < user file < environment < call. A slot that a document does not mention is inherited from the pipeline
-it extends, and so is what a listed step does not say about itself (`config.pipelines.layering`); the environment decides flags;
-the call changes single values and leaves out steps. `pipeline.configuration.variants` derives one effective pipeline from another.
+it extends, and so are the settings that a listed step leaves out (`config.pipelines.layering`); the environment decides flags;
+the call changes single values and disables steps. `pipeline.configuration.variants` derives one effective pipeline from another.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from speckit_memory.pipeline.configuration.overriding import Change
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """A pipeline with all slots filled, and everything found wrong on the way.
+    """A pipeline with all slots filled, and all problems found so far.
 
-    What takes part follows from what is listed, the flags and the changes, also after `dataclasses.replace`.
+    The active steps follow from the listed steps, the flags and the changes, also after `dataclasses.replace`.
     """
 
     documents: tuple[Document, ...]
-    """The document that was asked for and those that it extends, the nearest first."""
+    """The requested document and those that it extends, nearest first."""
     name: str
     listed: dict[str, tuple[Step, ...]]
-    """The steps of each slot, whether or not they take part."""
+    """All steps of each slot, active or not."""
     flags: dict[str, Flag]
     misread: tuple[Problem, ...]
-    """What is wrong with the documents and flags by themselves."""
+    """Problems of the documents and flags themselves."""
     changes: tuple[Change, ...] = ()
-    """What the call changes, in its order."""
+    """The changes made by the call, in order."""
     slots: dict[str, tuple[Step, ...]] = field(init=False)
-    """The steps of each slot that take part."""
+    """The active steps of each slot."""
     inactive: tuple[Step, ...] = field(init=False)
     """Steps whose flag is off, or that an active step replaces."""
     problems: tuple[Problem, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Decides which steps take part, and with which values."""
+        """Determines the active steps and their values."""
         problems = list(self.misread)
         slots, inactive = flags_resolved(self.listed, self.flags, problems)
         for change in self.changes:
@@ -56,12 +56,12 @@ class Effective:
 
     @property
     def file(self) -> str:
-        """How positions name the document that was asked for."""
+        """The file name by which positions refer to the requested document."""
         return self.documents[0].file
 
     @property
     def description(self) -> str:
-        """What the document that was asked for says about itself."""
+        """The description in the requested document."""
         return self.documents[0].said.description
 
     @property
@@ -72,20 +72,20 @@ class Effective:
 
     @property
     def budget_places(self) -> dict[str, Where]:
-        """Where each budget stands that a document mentions."""
+        """The position of each budget that a document sets."""
         said = (document.said for document in reversed(self.documents))
         return {name: file.places[name] for file in said for name in file.budgets_ms}
 
     @property
     def beside(self) -> tuple[Beside, ...]:
-        """The pipelines that run beside it: of each key what the nearest document says that writes it."""
+        """The shadow pipelines; each key comes from the nearest document that sets it."""
         said = [document.said.beside for document in self.documents]
         written = (next((one[key] for one in said if one.get(key) is not None), None) for key in MODES)
         return tuple(entry for entries in written for entry in entries or ())
 
     @property
     def places(self) -> dict[str, Where]:
-        """Where each slot stands, for problems of a slot as a whole."""
+        """The position of each slot, for problems of a slot as a whole."""
         files = [document.said for document in self.documents]
         return {s: next((f for f in files if f.mentions(s)), files[0]).places[s] for s in SLOTS}
 
@@ -94,10 +94,10 @@ class Effective:
         return [step for slot in SLOTS for step in self.slots[slot]]
 
     def left_out(self, channel: str, where: Where) -> bool:
-        """Whether what is said about a channel at this place is out of use, because the channel is.
+        """Whether a setting for a channel at this position is unused, because the channel is.
 
-        It waits for a flag; or the list of channels in which it stood gave way to a nearer one, and what is said about
-        it was inherited.
+        Either the channel's flag is off, or a nearer document replaced the channel list that contained it, and the
+        setting was inherited.
         """
         below = self.documents[1:]
         listed = {step.id for step in self.listed["channels"]}
@@ -107,9 +107,9 @@ class Effective:
 
 
 def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> Effective:
-    """A document laid on what it extends, with the flags as the environment says.
+    """A document merged with those that it extends, with the flags set by the environment.
 
-    `offered` are the flags of extensions, for a flag that is none of ours.
+    `offered` yields the flags of extensions, for flags that the product does not declare.
     """
     documents, unextended = with_extended(document)
     unedited: list[Problem] = []

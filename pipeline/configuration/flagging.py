@@ -1,4 +1,4 @@
-"""Flags become structure: a step behind a closed flag is left out, a replacement takes the place it names."""
+"""Resolves flags: steps behind a closed flag are left out, replacements take the place of the step they name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.errors import Problem, nearest
 def flags_resolved(
     slots: Mapping[str, tuple[Step, ...]], flags: Mapping[str, Flag], problems: list[Problem]
 ) -> tuple[dict[str, tuple[Step, ...]], tuple[Step, ...]]:
-    """The steps that take part, and those that do not. What is wrong joins the `problems`."""
+    """The active and the inactive steps. Appends to `problems`."""
     inactive: list[Step] = []
     resolved: dict[str, tuple[Step, ...]] = {}
     for slot, steps in slots.items():
@@ -31,9 +31,10 @@ def flags_resolved(
         ids = {step.id for step in steps}
         for step in steps:
             if step.replaces and (step.replaces not in ids or step.replaces == step.id):
-                message = f"'{step.id}' replaces '{step.replaces}', which is no other step of '{slot}'; "
+                message = f"'{step.id}' replaces '{step.replaces}', which is not another step of '{slot}'; "
                 message += nearest(step.replaces, ids - {step.id})
                 problems.append(Problem("E119", message, where=step.place("replaces")))
+        # A replacement inherits parameters even from a step that is inactive itself.
         listed = {step.id: step for step in steps}
         active = [_heir(step, listed.get(step.replaces)) for step in active]
         replacing: dict[str, Step] = {}
@@ -50,7 +51,7 @@ def flags_resolved(
 
 
 def _heir(step: Step, replaced: Step | None) -> Step:
-    """A step that takes the place of one of the same component says only what differs."""
+    """A replacement with the same component inherits the parameters of the replaced step that it does not set."""
     if replaced is None or replaced.use != step.use:
         return step
     return replace(step, params=merged(replaced.params, step.params))

@@ -1,4 +1,4 @@
-"""What a pipeline may say without an error and hardly means (feature P7)."""
+"""Remarks on pipeline settings that are valid but probably unintended (feature P7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHTS = "weights"
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """A remark on a place of a pipeline file."""
+    """A remark on a position in a pipeline file."""
 
     where: Where
     message: str
@@ -27,15 +27,15 @@ class Lint:
 
 
 def lints(effective: Effective) -> list[Lint]:
-    """The remarks on what the file itself says, by position."""
+    """The remarks on settings in the file itself, by position."""
     own = () if effective.file.startswith(SHIPPED) else tuple(_lost_values(effective))
     return sorted(own, key=lambda lint: lint.where)
 
 
 def _lost_values(effective: Effective) -> Iterator[Lint]:
-    """Steps that take the place of one with the same component, and fall back to defaults where that has values.
+    """Steps that replace one with the same component and silently lose the values that were set there.
 
-    A pipeline that extends nothing restates the shipped one; only its weights are then asked for.
+    A pipeline that extends nothing restates the shipped one; only lost weights are reported then.
     """
     alone = effective.documents[0].said.extends == NOTHING
     below = [read(DEFAULT)] if alone else effective.documents[1:]
@@ -49,12 +49,12 @@ def _lost_values(effective: Effective) -> Iterator[Lint]:
             said = {entry.key for entry in step.params.entries}
             lost = [entry.key for entry in replaced.params.entries if entry.key not in said]
             if values := ", ".join(f"'{key}'" for key in lost if key == WEIGHTS or not alone):
-                message = f"'{step.id}' has the component's defaults of {values}, which the step '{replaced.id}' sets "
-                message += f"({replaced.where}); state them here, or change that step: change: [{{id: {replaced.id}}}]"
+                message = f"'{step.id}' uses the component's defaults of {values}, which the step '{replaced.id}' sets "
+                message += f"({replaced.where}); set them here, or change that step: change: [{{id: {replaced.id}}}]"
                 yield Lint(step.where, message)
 
 
 def _gives_way(below: Step, step: Step, present: set[tuple[str, str]], alone: bool) -> bool:
-    """Whether a step stands in the place of the one below, which has the same component."""
+    """Whether a step takes the place of the one below, which has the same component."""
     same = below.use == step.use and not below.flags and (alone or below.id != step.id)
     return same and (step.replaces == below.id or (below.id, below.use) not in present)

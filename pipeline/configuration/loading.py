@@ -1,4 +1,4 @@
-"""The one door for pipelines: whatever names or holds one becomes an effective pipeline."""
+"""The single entry point for pipelines: turns any source into an effective pipeline."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from speckit_memory.pipeline.configuration.effective import Effective, filled
 from speckit_memory.pipeline.configuration.variants import with_values
 
 PipelineSource = Source | Effective
-"""Whatever a pipeline can be made from: the name of a preset, a path, a mapping of the form of a file, or a value."""
+"""Anything from which a pipeline can be made: a preset name, a path, a mapping in the form of a file, or a value."""
 
 
 def name_of(source: PipelineSource) -> str:
-    """How a source was asked for, for whoever tells which pipeline is in use."""
+    """The name of a source for messages about the pipeline in use."""
     match source:
         case Effective(documents=documents):
             return documents[0].source
@@ -36,9 +36,14 @@ def load(
 ) -> Effective:
     """The effective pipeline of a source. Problems are collected, not raised.
 
-    Raises SpeckitError only when there is nothing to read at all. `overrides` maps "step.parameter" or
-    "step.parameter.key" to YAML text. The environment decides flags, but not those of an effective pipeline again.
-    `offered` are the flags of extensions, for a flag that is none of ours.
+    Args:
+        source: A preset name, a path, a mapping, a document, or an effective pipeline.
+        environ: Environment variables that set flags; ignored for an effective pipeline, whose flags are already set.
+        overrides: YAML text by "step.parameter" or "step.parameter.key".
+        offered: Yields the flags of extensions, for flags that the product does not declare.
+
+    Raises:
+        SpeckitError: Only if there is nothing to read at all.
     """
     whole = source if isinstance(source, Effective) else filled(read(source), environ, offered)
     return with_values(whole, overrides or {})

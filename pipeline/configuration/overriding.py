@@ -1,4 +1,4 @@
-"""What a call changes in a pipeline: the last layer of the configuration (feature P2)."""
+"""Changes that a call makes to a pipeline: the last layer of the configuration (feature P2)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from speckit_memory.config.yaml.reader import Mapping as YamlMapping
 from speckit_memory.errors import Problem, Where, nearest
 
 BY_CALL = "--set "
-"""How positions name what a call sets."""
+"""Prefix of positions of values that a call sets."""
 
 Slots = dict[str, tuple[Step, ...]]
 
 
 class Change(Protocol):
-    """One thing that a call wants otherwise; a value, so that two equal ones change the same."""
+    """One change by a call; a value object, so that equal changes have equal effects."""
 
     def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
-        """The active steps after the change; why it cannot be made joins the `problems`.
+        """The active steps after the change. If it is impossible, the reason is appended to `problems`.
 
-        `inactive` are the steps that take no part.
+        `inactive` are the steps that are not active.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value, as YAML text, laid upon that of a step: `path` is "step.parameter" or "step.parameter.key"."""
+    """A value, as YAML text, merged into a step's parameters: `path` is "step.parameter" or "step.parameter.key"."""
 
     path: str
     text: str
 
     def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
-        """The steps with the value; what it is not laid upon stays."""
+        """The steps with the value merged in; other values stay."""
         where = Where(f"{BY_CALL}{self.path}", 1, 1)
         step_id, *keys = self.path.split(".")
         active = [step for steps in slots.values() for step in steps]
@@ -53,6 +53,7 @@ class Setting:
         problems += found
         if node is None:
             return slots
+        # A path that leads into a scalar or list would replace it without notice: reject it instead.
         lost = next(filter(None, (_no_mapping(step, keys, where) for step in active if step.id == step_id)), None)
         if lost:
             problems.append(lost)
@@ -66,19 +67,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A step that takes no part. `forgotten`: neither do the keys, list items and values by which others name it."""
+    """A disabled step. With `forgotten`, keys, list items and values that name it in other steps are removed too."""
 
     step: str
     forgotten: bool = False
 
     def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
-        """The steps without that one."""
+        """The steps without the disabled one."""
         ids = [step.id for steps in slots.values() for step in steps]
         if self.step not in ids:
             waits = any(step.id == self.step for step in inactive)
-            instead = "it takes no part as it is" if waits else nearest(self.step, ids)
+            instead = "it is already inactive" if waits else nearest(self.step, ids)
             message = f"no step '{self.step}' to leave out; {instead}"
-            problems.append(Problem("E030", message, hint="Give the id of a step that takes part."))
+            problems.append(Problem("E030", message, hint="Give the id of an active step."))
             return slots
         kept = {slot: tuple(step for step in steps if step.id != self.step) for slot, steps in slots.items()}
         if not self.forgotten:
@@ -90,7 +91,7 @@ class LeftOut:
 
 
 def _forgotten(mapping: YamlMapping, name: str) -> YamlMapping:
-    """The mapping without the keys, list items and values that are this name."""
+    """The mapping without the keys, list items and values equal to this name."""
     kept = (
         replace(entry, value=_forget(entry.value, name))
         for entry in mapping.entries
@@ -109,13 +110,13 @@ def _forget(node: Node, name: str) -> Node:
 
 
 def _nested(keys: Iterable[str], node: Node, where: Where) -> YamlMapping:
-    """`node` at the end of a path of keys."""
+    """A mapping with `node` at the end of a path of keys."""
     first, *rest = keys
     return YamlMapping((Entry(first, where, _nested(rest, node, where) if rest else node),), where)
 
 
 def _no_mapping(step: Step, keys: list[str], where: Where) -> Problem | None:
-    """That a path leads into a word or a list, which a mapping of one key would replace unsaid."""
+    """The problem of a path that leads into a scalar or a list, which a nested mapping would silently replace."""
     inside: Node = step.params
     for place, key in enumerate(keys):
         if isinstance(inside, Scalar | Sequence):
@@ -134,4 +135,4 @@ def _why_absent(step: Step, active: list[Step]) -> str:
     if instead is None:
         return f"the step '{step.id}' waits for the flag {step.waits_for}"
     flag = f" (flag {instead.waits_for})" if instead.flags else ""
-    return f"'{instead.id}'{flag} stands in the place of '{step.id}'; set it on '{instead.id}'"
+    return f"'{instead.id}'{flag} replaces '{step.id}'; set it on '{instead.id}'"

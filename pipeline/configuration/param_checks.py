@@ -1,4 +1,4 @@
-"""What the frame itself reads of the parameters of a component, looked at while a pipeline is built."""
+"""Checks, while a pipeline is built, of the component parameters that the frame itself reads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from speckit_memory.pipeline.roles.contracts import ChannelParams, Params, Signa
 
 
 def check_params(params: Params) -> Params:
-    """The parameters. Raises Unfit unless the frame can go by them, and write them down for the hash of the pipeline.
+    """The parameters. Raises Unfit unless the frame can use them, and serialise them for the hash of the pipeline.
 
-    A class may declare an inherited parameter anew, its validators may return anything, and a copy with other values
-    is validated by nobody.
+    A class may redeclare an inherited parameter, its validators may return anything, and a copy with changed values is
+    not validated.
     """
     for kind in (ChannelParams, SignalParams):
         if isinstance(params, kind):
@@ -29,4 +29,4 @@ def _check(params: Params, kind: type[Params]) -> None:
     except ValidationError as error:
         name = str(error.errors(include_input=False, include_url=False)[0]["loc"][0])
         found = shape_of(values[name])
-        raise Unfit(f"has {found} as '{name}'; accepted: what {kind.__name__} accepts") from None
+        raise Unfit(f"has {found} as '{name}'; accepted: the values that {kind.__name__} accepts") from None

@@ -1,4 +1,4 @@
-"""The single values inside the parameters of a step, with what each accepts."""
+"""The scalar values inside the parameters of a step, with the values that each accepts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Plain = float | int | str | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One number, word or switch, or null.
+    """One number, text, boolean or null inside the parameters.
 
     `path` leads to it: the parameter, and for a value of a mapping, such as the weight of one channel, its key. `forms`
-    are the JSON Schemas of what may stand there, none of which refers to another.
+    are the JSON Schemas of the accepted values, with references resolved.
     """
 
     path: tuple[str, ...]
@@ -26,7 +26,7 @@ class Leaf:
 
 
 def leaves(params: Params) -> Iterator[Leaf]:
-    """Every value of these parameters that is no list, in the order of their declaration."""
+    """Every scalar value of these parameters, lists excluded, in order of declaration."""
     root = type(params).model_json_schema(by_alias=True)
     yield from _below((), params.model_dump(mode="json", by_alias=True), (root,), root)
 

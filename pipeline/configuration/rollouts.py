@@ -1,7 +1,7 @@
-"""Flags that are enabled for a share of sessions: which pipeline a session is answered by (feature P11).
+"""Percentage rollouts of flags: which pipeline answers a session (feature P11).
 
-Flags stay structure. Every share is a pipeline of its own, built once; a session always meets the same one, whichever
-door it comes through.
+A flag remains a difference of structure: every percentage is a separate pipeline, built once. A session always gets the
+same one, through every interface.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ BUCKETS = 100
 
 
 def bucket(identity: str) -> int:
-    """The place of an identity among a hundred, [0, 100): the same in every process and version.
+    """The bucket of an identity, [0, 100): the same in every process and version.
 
-    h = 31 · h + character, as 32 bits without a sign, over the UTF-16 units of the text; its remainder by 100.
+    h = 31 · h + character, as unsigned 32-bit arithmetic, over the UTF-16 units of the text; then modulo 100.
     """
     value = 0
     units = identity.encode("utf-16-le", "surrogatepass")
@@ -32,7 +32,7 @@ def bucket(identity: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The pipeline of the identities whose place is below `percent` and not below that of the rollout before."""
+    """The pipeline for identities whose bucket is below `percent` but not below that of the previous rollout."""
 
     percent: int
     flags: tuple[str, ...]
@@ -40,10 +40,10 @@ class Rollout:
 
 
 def rollouts(control: Checked, registry: Registry) -> tuple[tuple[Rollout, ...], list[Problem]]:
-    """The pipelines of flags that are enabled for a share, the smallest share first, and what is wrong with them.
+    """The pipelines of partially enabled flags, smallest percentage first, and their problems.
 
-    A flag is open for the identities whose place is below its percentage, and closed in the control. What is wrong with
-    the control as well is not repeated.
+    A flag is open for identities whose bucket is below its percentage, and closed in the control. Problems of the
+    control itself are not repeated.
     """
     found = tuple(_rollouts(control.effective, registry))
     return found, [

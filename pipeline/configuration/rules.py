@@ -1,7 +1,7 @@
 """Pass 5: check. Rules about whole pipelines (feature P7), each a generator of problems.
 
-The rules read only what components declare about themselves, so a new component is covered without a new rule. Steps
-that could not be bound are passed over: their own problem has been reported, and no rule guesses about them.
+The rules read only the declarations of components, so a new component needs no new rule. Steps that could not be bound
+are skipped: their own problem has been reported, and no rule guesses about them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from speckit_memory.pipeline.configuration.scale_rules import bounds_of_signals,
 from speckit_memory.pipeline.roles.contracts import Role
 
 BY_INTENT = ("by_intent", "by_intent_ageless")
-"""The value of parameters that go by it, whatever the parameter is called."""
+"""Parameter values that use the query's intent, independent of the parameter's name."""
 
 Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
 
 
 def check(bound: Sequence[Bound], places: Places) -> list[Problem]:
-    """Everything that is wrong with the way these steps stand together."""
+    """All problems of the combination of these steps."""
     return [problem for rule in RULES for problem in rule(bound, places)]
 
 
@@ -34,7 +34,7 @@ def _in(slot: str, bound: Sequence[Bound]) -> list[Bound]:
 def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """Every step has an id, and no two have the same."""
     first: dict[str, Bound] = {}
-    extra = [id(entry) for entry in of_role(Role.FUSER, bound)[1:]]  # `one_fuser` speaks of them
+    extra = [id(entry) for entry in of_role(Role.FUSER, bound)[1:]]  # reported by `one_fuser`
     for entry in bound:
         if entry.registered is None or id(entry) in extra:
             continue
@@ -42,13 +42,13 @@ def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             yield Problem("E119", f"the 'id' of a step '{entry.step.use}' is empty", where=entry.step.place("id"))
         elif entry.step.id in first:
             taken = first[entry.step.id].step.where.beside
-            message = f"the id '{entry.step.id}' is taken by the step at {taken}; give one of them an 'id' of its own"
+            message = f"the id '{entry.step.id}' is taken by the step at {taken}; give one of them another 'id'"
             yield Problem("E119", message, where=entry.step.where)
         first.setdefault(entry.step.id, entry)
 
 
 def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
-    """Exactly one fuser stands in fusion, ahead of all signals."""
+    """Fusion has exactly one fuser, before all signals."""
     fusion = _in("fusion", bound)
     fusers = of_role(Role.FUSER, fusion)
     for extra in fusers[1:]:
@@ -62,7 +62,7 @@ def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
         if entry in fusers:
             break
         if fusers and entry.registered is not None:
-            message = f"the signal '{entry.step.id}' stands before the fuser '{fusers[0].step.id}'"
+            message = f"the signal '{entry.step.id}' comes before the fuser '{fusers[0].step.id}'"
             yield Problem("E119", message, where=entry.step.where)
 
 
@@ -73,7 +73,7 @@ def some_channel(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
 
 
 def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """A step that must come before another does, and steps that exclude each other do not meet."""
+    """Steps that must come before others do, and steps that exclude each other are not combined."""
     for at, entry in enumerate(bound):
         if entry.registered is None:
             continue
@@ -104,7 +104,7 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 
 def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """What goes by the query's intent has a step that finds it (feature C8); else one default would always hold."""
+    """Steps that use the query's intent need a step that determines it (feature C8); else a default always applies."""
     understand = _in("understand", bound)
     if any(entry.registered is None or entry.registered.about.finds_intent for entry in understand):
         return
@@ -118,7 +118,7 @@ def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]
 
 
 def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """Where a channel returns passages, a rerank step makes one result of each memory (feature R4)."""
+    """If a channel returns passages, a rerank step collapses them into one result per memory (feature R4)."""
     rerank = _in("rerank", bound)
     if any(entry.registered is None or entry.registered.about.groups for entry in rerank):
         return
@@ -129,7 +129,7 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 
 def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """What components say about themselves they say without failing, and in the form that is asked for."""
+    """Declarations of components succeed, and have the required form."""
     context = context_of(bound)
     for entry in bound:
         for failed in (
@@ -143,7 +143,7 @@ def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 
 def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """What components know about their own parameters in this pipeline."""
+    """The objections of components to their own parameters in this pipeline."""
     context = context_of(bound)
     for entry in bound:
         for path, message in objections(entry, context)[0]:

@@ -1,4 +1,4 @@
-"""Rules about scores: two scales are never combined without a normaliser, and bounds bound something (feature P7)."""
+"""Rules about scores: scales are not mixed without a normaliser, and bounds of signals take effect (feature P7)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from speckit_memory.pipeline.roles.hooks import combine_of
 from speckit_memory.pipeline.roles.registry import Registered
 
 NORMALISERS = {Scale.UNIT: "min_max", Scale.Z_SCORE: "standardise"}
-"""The shipped rerank steps that take any scores and give them on a scale."""
+"""The shipped rerank steps that accept any scores and return them on a scale."""
 
 
 def scale_of(entry: Bound) -> Scale | None:
-    """The scale of what a bound step returns; None when it keeps the one it found."""
+    """The scale of a bound step's scores; None if it keeps its input's."""
     if entry.registered is None or entry.params is None:
         return None
     scale, failed = scale_by_parameters(entry)
@@ -26,16 +26,16 @@ def scale_of(entry: Bound) -> Scale | None:
 
 
 def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """A step gets scores on a scale it accepts, whichever optional steps ahead of it are skipped."""
+    """Every step gets scores on a scale it accepts, for every combination of skipped optional steps before it."""
     if len(of_role(Role.FUSER, bound)) > 1:
-        return  # refused by `one_fuser`; which of them is meant, and so the scale, is anybody's guess
+        return  # reported by `one_fuser`; the scale is unknown, since either fuser may be the intended one
     reached: dict[Scale, str] = {}
-    """Scales that scores may be on, and the last optional step that has to be skipped for it."""
+    """Possible scales of the scores, each with the last optional step that must be skipped to reach it."""
     for entry in bound:
         if entry.step.slot not in ("fusion", "rerank"):
             continue
         if entry.registered is None or entry.params is None:
-            reached = {}  # unknown from here on: say nothing that might be wrong
+            reached = {}  # unknown from here on: no message rather than a wrong one
             continue
         for scale, skipped in reached.items():
             if reason := _misfit(entry.registered, scale, f" when '{skipped}' is skipped" if skipped else ""):
@@ -45,6 +45,7 @@ def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             given = scale_of(entry)
             reached = {given: ""} if given else {}
             continue
+        # A skipped optional step leaves its input's scale possible after it as well.
         after = {_following(entry, scale): skipped for scale, skipped in reached.items()}
         if entry.step.optional:
             after |= {scale: skipped or entry.step.id for scale, skipped in reached.items() if scale not in after}
@@ -52,7 +53,7 @@ def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 
 def _misfit(registered: Registered, scale: Scale, condition: str) -> str:
-    """Why a component cannot work on scores of this scale; empty when it can."""
+    """Why a component cannot use scores of this scale; empty if it can."""
     accepted, combine = registered.about.needs, combine_of(registered.component)
     if accepted and scale not in accepted:
         here = f"here they are on the scale {scale}{condition}"
@@ -65,15 +66,15 @@ def _misfit(registered: Registered, scale: Scale, condition: str) -> str:
 
 
 def _remedy(accepted: Sequence[Scale]) -> str:
-    """What to do about a step that gets none of the accepted scales."""
+    """How to fix a step that gets none of its accepted scales."""
     named = next((NORMALISERS[scale] for scale in accepted if scale in NORMALISERS), "")
     if not named:
-        return "Put a step before it that gives such scores, or leave it out"
+        return "Put a step before it that returns such scores, or leave it out"
     return f"Put '{named}' before it, or write 'after: {named}' where it is added to inherited steps that have one"
 
 
 def _following(entry: Bound, scale: Scale) -> Scale:
-    """The scale after a step that found scores on this one."""
+    """The scale after a step whose input has this scale."""
     assert entry.registered is not None
     if entry.registered.role is Role.SIGNAL:
         return scale.widened
@@ -81,7 +82,7 @@ def _following(entry: Bound, scale: Scale) -> Scale:
 
 
 def bounds_of_signals(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """Bounds of a signal have an effect: only what is added has any, and the signals of a group have one cap."""
+    """Bounds of signals take effect: only additive signals have them, and the signals of a group have the same cap."""
     first: dict[str, tuple[Bound, float]] = {}
     for entry in of_role(Role.SIGNAL, bound):
         params = entry.params
@@ -90,10 +91,10 @@ def bounds_of_signals(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         written = [name for name in ("ceiling", "cap_group", "cap") if getattr(params, name)]
         where = locate(entry.step.params, (written[0],)) if written else entry.step.where
         if written and entry.registered and combine_of(entry.registered.component) == "multiply":
-            message = f"'{entry.step.id}' multiplies scores, and '{written[0]}' bounds what is added; leave it out"
+            message = f"'{entry.step.id}' multiplies scores, but '{written[0]}' bounds additions; leave it out"
             yield Problem("E119", message, where=where)
         elif params.cap_group and params.cap is None:
-            message = f"'{entry.step.id}' is of the cap group '{params.cap_group}' but names no 'cap' for it"
+            message = f"'{entry.step.id}' belongs to the cap group '{params.cap_group}' but sets no 'cap' for it"
             yield Problem("E119", message, where=where)
         elif params.cap_group and params.cap is not None:
             other, cap = first.setdefault(params.cap_group, (entry, params.cap))

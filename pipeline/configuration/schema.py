@@ -11,7 +11,7 @@ from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Role
 from speckit_memory.pipeline.roles.registry import Registered, Registry
 
 EDITED = "edited."
-"""How the definitions of steps begin that a file adds or changes; no component has such a name."""
+"""Prefix of the definitions of steps that a file adds or changes; no component has such a name."""
 PLACEMENT = {
     "before": {"type": "string", "description": "The id of the step before which this one goes."},
     "after": {"type": "string", "description": "The id of the step after which this one goes."},
@@ -20,7 +20,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
-    """Completion and inline errors for editors; `presets` are the names that `extends` may take."""
+    """The schema that gives editors completion and inline errors; `presets` are suggestions for `extends`."""
     definitions: dict[str, Any] = {}
     for entry in registry:
         definitions[entry.name] = _step_schema(entry, definitions)
@@ -37,7 +37,7 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
             "description": {"type": "string"},
             "extends": {
                 "type": "string",
-                "description": "Where what this file leaves out comes from: 'default' unless set, 'none' for nowhere.",
+                "description": "The pipeline to inherit omitted settings from: 'default' unless set, or 'none'.",
                 "examples": [*presets, NOTHING],
             },
             **{key: _beside(mode, presets) for key, mode in MODES.items()},
@@ -58,10 +58,10 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
 
 
 def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
-    """The pipelines that run beside this one."""
+    """The schema of the list of shadow or dark-run pipelines."""
     source = {"type": "string", "minLength": 1, "examples": presets}
     properties: dict[str, Any] = {
-        "use": source | {"description": "A preset or a file, whose path starts at this one."},
+        "use": source | {"description": "A preset, or the path of a file relative to this one."},
         "sample": {
             "type": "number",
             "exclusiveMinimum": 0,
@@ -82,7 +82,7 @@ def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
     }
     items = {"type": ["string", "object"], "minLength": 1, "examples": presets, **_by_type({"object": entry})}
     return {
-        "description": f"Pipelines that run beside this one, and whose {what[mode]}.",
+        "description": f"Pipelines that run in addition to this one, and whose {what[mode]}.",
         "type": ["array", "null"],
         "maxItems": MOST_BESIDE,
         "items": items,
@@ -90,7 +90,7 @@ def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
 
 
 def _slot(slot: str, registry: Registry) -> dict[str, Any]:
-    """A list of steps in the place of those inherited, or what is to be different with these."""
+    """A list of steps that replaces the inherited ones, or edits to them."""
     names = registry.names(*SLOT_ROLES[slot])
     step = _step_of(names, "", "use")
     whole: dict[str, Any] = {"type": "array", "items": step}
@@ -98,13 +98,14 @@ def _slot(slot: str, registry: Registry) -> dict[str, Any]:
         whole["minItems"] = 1
     if slot == "fusion":
         fuser = {"enum": registry.names(Role.FUSER)}
+        # The first step under 'fusion' must be a fuser.
         first = _by_type({"string": fuser, "object": {"properties": {"use": fuser}}})
         whole["prefixItems"] = [{"allOf": [first, step]}]
     added = {"type": ["array", "null"], "items": _step_of(names, EDITED, "use")}
     changed = {"type": ["array", "null"], "items": _step_of(names, EDITED, "id")}
     edits = {
-        "add": added | {"description": "Steps to add to the inherited ones, at the end unless they say where."},
-        "change": changed | {"description": "What is different with inherited steps, named by 'id'."},
+        "add": added | {"description": "Steps to add to the inherited ones, at the end unless they name a place."},
+        "change": changed | {"description": "Changes to inherited steps, named by 'id'."},
         "remove": {
             "type": ["array", "null"],
             "items": {"type": "string"},
@@ -115,11 +116,10 @@ def _slot(slot: str, registry: Registry) -> dict[str, Any]:
 
 
 def _step_of(names: list[str], kind: str, by: Literal["use", "id"]) -> dict[str, Any]:
-    """A step that has the key `by`; its `use` tells which of these components it is, else an `id` that is a component's
-    name. A step by `use` may be the bare name.
+    """A step that has the key `by`; the component follows from `use`, else from an `id` that is a component's name.
 
-    Every component is a condition of its own, so that what is wrong is told of the component that is meant, and not
-    that none of all of them fits.
+    With `by` "use" a step may be the bare name. Every component is a separate condition, so that validators report
+    problems of the intended component instead of saying that none matches.
     """
 
     def when(key: str, name: str) -> dict[str, Any]:
@@ -143,12 +143,12 @@ def _of_types(forms: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _by_type(forms: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The form of a value by its type, of which validators name what does not hold."""
+    """The form of a value by its type, so that validators name the violated condition."""
     return {"allOf": [{"if": {"type": kind}, "then": form} for kind, form in forms.items()]}
 
 
 def _told_apart(schema: Any) -> Any:
-    """A schema whose alternatives are told apart by their types, wherever these differ."""
+    """A schema whose alternatives are selected by type wherever their types differ."""
     if isinstance(schema, list):
         return [_told_apart(item) for item in schema]
     if not isinstance(schema, dict):
@@ -160,7 +160,7 @@ def _told_apart(schema: Any) -> Any:
 
 
 def _apart(options: list[dict[str, Any]]) -> dict[str, Any]:
-    """Alternatives, of which validators name what does not hold of the one with the type of the value."""
+    """Alternatives selected by type, so that validators report problems of the one that has the value's type."""
     forms = {"object" if "$ref" in option else str(option.get("type")): option for option in options}
     if len(forms) < len(options) or "None" in forms or {"integer", "number"} <= forms.keys():
         return {"anyOf": options}
@@ -187,11 +187,11 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
             "use": {"const": entry.name},
             "id": {"type": "string", "description": "The name of the step; the component's name unless set."},
             "flag": {
-                "description": "The step takes part when this flag of flags.yaml is enabled, or one of these flags.",
+                "description": "The step is active if this flag of flags.yaml, or one of these flags, is enabled.",
                 **_apart([name, {"type": "array", "minItems": 1, "items": name, "uniqueItems": True}]),
             },
             "optional": {"type": "boolean", "description": "The step may be skipped; the answer says so."},
-            "replaces": {**name, "description": "The id of the step whose place this one takes."},
+            "replaces": {**name, "description": "The id of the step that this one replaces."},
             **properties,
         },
     }

@@ -1,8 +1,8 @@
-"""One pipeline derived from another, and the pipelines that run beside one (features P4, P5). Nothing is built here.
+"""Pipelines derived from other pipelines, and shadow pipelines of a control (features P4, P5). Nothing is built here.
 
-The pipelines that stand side by side in a comparison are made so: a control, and the control with one thing changed, as
-functions from value to value; or a whole pipeline that the control's file names. What cannot be changed so joins the
-problems of the variant, as what is wrong with a file does.
+The pipelines of a comparison are values derived by functions: a control, and the control with one change; or a separate
+pipeline that the control's file names. An impossible change is added to the problems of the variant, like a problem of
+a file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ VariantMode = BesideMode
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A pipeline that is to run beside a control: for its cost alone (`dark_run`), or to be compared (`shadow`).
+    """A pipeline that runs in addition to a control: to measure its cost (`dark_run`), or to be compared (`shadow`).
 
-    `flag` is the one that makes it, "" for a pipeline of its own. `sample` is the share of queries it sees, (0, 1], and
-    `interleave` tells that its answers are mixed with those of the control in what is served. `where` is the place that
-    asks for it, None for a flag that the environment decides.
+    `flag` is the flag that produces it, "" for a separate pipeline. `sample` is the share of queries it sees, (0, 1],
+    and `interleave` means that its results are mixed into the served answers. `where` is the position that requests it,
+    None for a flag set by the environment.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Variant:
 
     @property
     def asked_for(self) -> str:
-        """Who asks for it, for people: "SPECKIT_RSF_FUSION in shadow (environment)", "shadow listed at FILE:2:3"."""
+        """The origin of the variant: "SPECKIT_RSF_FUSION in shadow (environment)" or "shadow listed at FILE:2:3"."""
         if not self.flag:
             return f"{self.mode} listed at {self.where}"
         return f"{self.flag} in {self.mode} ({self.where or BY_ENVIRONMENT})"
@@ -57,13 +57,14 @@ def with_values(whole: Effective, overrides: Mapping[str, str]) -> Effective:
 def without(whole: Effective, step: str, *, forgotten: bool = False) -> Effective:
     """The pipeline without the step of this id.
 
-    `forgotten`: also without the keys, list items and values by which others name it, such as the weight of a channel.
+    With `forgotten`, also without the keys, list items and values that name it in other steps, such as a channel
+    weight.
     """
     return replace(whole, changes=(*whole.changes, LeftOut(step, forgotten)))
 
 
 def with_flag(whole: Effective, name: str, *, on: bool = True) -> Effective:
-    """The pipeline with a flag open or closed, whatever the environment says."""
+    """The pipeline with a flag opened or closed, overriding the environment."""
     flag = whole.flags.get(name)
     if flag is None:
         problem = Problem("E120", f"the flag '{name}' is not declared; {nearest_flag(name, whole.flags)}")
@@ -75,7 +76,7 @@ def with_flag(whole: Effective, name: str, *, on: bool = True) -> Effective:
 
 
 def either_way(whole: Effective, name: str) -> tuple[Effective, Effective]:
-    """The pipeline with a declared flag closed, whatever its state, and with it open."""
+    """The pipeline with a declared flag closed and with it open, independent of its state."""
     return _decided(whole, name, on=False), _decided(whole, name, on=True)
 
 
@@ -91,13 +92,21 @@ def variants_of(
     offered: Offered = nothing_offered,
     unread: list[Problem] | None = None,
 ) -> tuple[Variant, ...]:
-    """The pipelines that run beside a control, whatever is wrong with each of them by itself.
+    """The pipelines that run in addition to a control, including those that have problems themselves.
 
-    One for each flag in `dark_run` or `shadow` that steps of the control wait for: the control with that flag open. And
-    one for each entry of `shadows` and `dark_runs`: a whole pipeline, which runs nothing beside itself. One that would
-    do the same as the control stays: what differs then is noise. Raises SpeckitError with all that is wrong with the
-    entries: what cannot be read, what stands beside itself, equal names, and more than `MOST_BESIDE`. With a list
-    `unread` what is wrong with files that cannot be read joins that instead, and the other variants remain.
+    There is one for each flag in `dark_run` or `shadow` that enables steps of the control: the control with that flag
+    open. And one for each entry of `shadows` and `dark_runs`: a separate pipeline, whose own shadows do not run. A
+    variant equal to the control is kept: its differences show the noise.
+
+    Args:
+        control: The pipeline that is served.
+        environ: Environment variables that set flags.
+        offered: Yields the flags of extensions, for flags that the product does not declare.
+        unread: If given, problems of unreadable files are appended to it, and the other variants are returned.
+
+    Raises:
+        SpeckitError: With all problems of the entries: unreadable files, the control itself, equal names, and more than
+            `MOST_BESIDE`.
     """
     problems: list[Problem] = []
     variants = [
@@ -117,26 +126,26 @@ def variants_of(
 
 
 def _too_many(control: Effective, variants: Sequence[Variant]) -> Iterator[Problem]:
-    """That more than `MOST_BESIDE` are asked for. Where flags ask for some, those that are to give way are named."""
+    """The problem of more than `MOST_BESIDE` variants. If flags request some, the message names flags to close."""
     flags = [control.flags[variant.flag] for variant in variants if variant.flag]
     listed = len(variants) - len(flags)
     if len(variants) > MOST_BESIDE and flags:
         many = surplus(flags, max(MOST_BESIDE - listed, 0))
-        message = f"{len(variants)} pipelines are to run beside '{control.name}', accepted: at most {MOST_BESIDE}; "
+        message = (
+            f"{len(variants)} pipelines would run in addition to '{control.name}', accepted: at most {MOST_BESIDE}; "
+        )
         message += f"{len(flags)} are of flags: {told(flags)}" + (f"; {listed} are listed in a file" if listed else "")
         where = next((flag.decided for flag in many if flag.decided), None)
-        hint = (
-            f"Flags in dark_run and in shadow run beside the pipeline; at most {MAX_ACTIVE} should be active at once."
-        )
+        hint = f"Flags in dark_run and in shadow each run another pipeline; at most {MAX_ACTIVE} should be active."
         yield Problem("E114", message, hint, ways_back(many), where)
     elif len(variants) > MOST_BESIDE:
         for variant in variants[MOST_BESIDE:]:
-            message = f"'{variant.name}' is one variant too many; at most {MOST_BESIDE} run beside a pipeline"
+            message = f"'{variant.name}' is one variant too many; at most {MOST_BESIDE} run in addition to a pipeline"
             yield Problem("E114", message, where=variant.where)
 
 
 def waiting_flags(whole: Effective) -> list[str]:
-    """The declared flags that steps of a pipeline wait for, whatever their states."""
+    """The declared flags that enable steps of a pipeline, in any state."""
     named = dict.fromkeys(name for steps in whole.listed.values() for step in steps for name in step.flags)
     return [name for name in named if name in whole.flags]
 
@@ -160,13 +169,14 @@ def _by_entries(
         except SpeckitError as error:
             unread += [replace(problem, where=entry.where) for problem in error.problems]
             continue
+        # Interleaving attributes each row to one of two teams, so only one variant can take part.
         if entry.interleave and mixing:
-            message = f"answers are mixed with those of '{mixing}' already; one pair at a time can be told apart"
+            message = f"answers are mixed with those of '{mixing}' already; only one pair can be interleaved at a time"
             problems.append(Problem("E114", message, where=entry.where))
             continue
         mixing = entry.use if entry.interleave else mixing
         if document.file == control.file:
-            message = f"'{entry.use}' stands beside itself; name another file or preset"
+            message = f"'{entry.use}' is the pipeline itself; name another file or preset"
             problems.append(Problem("E114", message, where=entry.where))
             continue
         yield _variant(entry, filled(document, environ, offered))

@@ -1,8 +1,8 @@
-"""Checks of what components return, before the runner uses it. Nothing that a component answers is taken on trust.
+"""Checks of component results, before the runner uses them. No result of a component is trusted.
 
-Each check takes any object and returns a plain copy of it as what it has to be (`pipeline.model.copying`), which nobody else
-holds; else it raises a ContractError (of an annotator: StageInvariantError) that says what was found and what is
-accepted. Plans and notes, which hold more than columns, have modules of their own.
+Each check takes any object and returns a plain copy of the expected type (`pipeline.model.copying`) that is shared with no
+other code; otherwise it raises a ContractError (for an annotator: StageInvariantError) with the violation and the
+accepted values. Plans and notes, which hold more than columns, are checked in separate modules.
 """
 
 from __future__ import annotations
@@ -41,19 +41,20 @@ __all__ = [
 ]
 
 NAMED = 3
-"""So many ids are named in a message; of the others only their number."""
+"""Maximum number of ids named in a message; the others are only counted."""
 ROUNDING = 1e-6
-"""How far a score may lie outside the bounds of its scale."""
+"""Tolerance for scores outside the bounds of their scale."""
 
 MOST_PARTS = 1000
-"""Addends of a score, one for each search of each variant."""
+"""Maximum number of addends of a score: one for each search of each variant."""
 MOST_FORMULAS = 8
-"""Ways in which one step makes the scores of different rows."""
+"""Maximum number of formulas by which one step computes scores."""
 
 
 def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
     """Raises unless there are at most `limit` hits, in total order."""
     try:
+        # `absent` returns None for an answer of the right type, which is then checked field by field.
         return absent(answer, Hits) or _hits(answer, limit)
     except Unfit as unfit:
         raise ContractError(step, unfit.violation) from None
@@ -64,7 +65,7 @@ def _hits(answer: object, limit: int) -> Hits:
     rows = ids.shape if type(ids) is np.ndarray and ids.ndim == 1 else (limit,)
     if rows[0] > limit:
         raise Unfit(f"returned {rows[0]} hits; its limit is {limit}")
-    hits = Hits(  # which checks that ids are unique, scores finite, and both in order
+    hits = Hits(  # its constructor checks that ids are unique, scores finite, and both in order
         array(ids, np.int64, rows, "ids"),
         array(scores, np.float64, rows, "finite scores"),
         _scale(scale),
@@ -102,9 +103,16 @@ def _rest(found: object) -> float:
 
 
 def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes: Attributes) -> Hits:
-    """Raises unless the hits are what the channel declares, and none of them is outside the scope of the query."""
+    """Raises ContractError unless the hits match the channel's declaration and the query's filter admits all of them.
+
+    Args:
+        hits: The checked hits of the channel.
+        step: The channel's step, with its declared scale and level.
+        scope: The memories that the query's filter admits.
+        attributes: Maps passages to their memories.
+    """
     level = getattr(step.params, "level", "memory")
-    level = level if type(level) is str and level in _LEVELS else "memory"  # an extension may call anything so
+    level = level if type(level) is str and level in _LEVELS else "memory"  # an extension may use `level` otherwise
     if (hits.scale, hits.level) != (step.gives, level):
         found = f"hits of level {hits.level} on the scale {hits.scale}"
         raise ContractError(step.id, f"returned {found}; it declares {level} on the scale {step.gives}")
@@ -125,12 +133,19 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
             step.id, f"returned passages ({_some(hits.ids[memories != hits.ids].tolist())}) as memories"
         )
     if (memories != sources).any():
-        raise ContractError(step.id, "returned passages of other memories than its hits")
+        raise ContractError(step.id, "returned passages of memories that are not the hits")
     return hits
 
 
 def check_memories(answer: object, scope: Scope, attributes: Attributes, step: str) -> Ids | Unavailable:
-    """Raises unless these are memories, each of which the scope admits, and so no more than there are in it."""
+    """Raises ContractError unless these are memories that the scope admits, at most as many as it holds.
+
+    Args:
+        answer: The ids returned by the component, or Unavailable.
+        scope: The memories that the query's filter admits.
+        attributes: Maps passages to their memories.
+        step: Id of the step, for the message.
+    """
     try:
         if type(answer) is Unavailable:
             return absence(answer)
@@ -140,13 +155,13 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
         raise ContractError(step, unfit.violation) from None
     outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
     if len(outside):
-        found = f"{len(outside)} ids that are no memories which the query's filter admits ({_some(outside.tolist())})"
+        found = f"{len(outside)} ids that are not memories admitted by the query's filter ({_some(outside.tolist())})"
         raise ContractError(step, f"returned {found}")
     return memories
 
 
 def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
-    """Raises unless the column is finite and has one number per row."""
+    """Raises ContractError unless the column is finite and has one number per row."""
     try:
         return absence(answer) if type(answer) is Unavailable else _numbers(answer, (rows,), "finite numbers")
     except Unfit as unfit:
@@ -154,7 +169,7 @@ def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
 
 
 def check_combine(found: object, step: str) -> Combine:
-    """Raises unless a signal says how its column is combined with the score."""
+    """Raises ContractError unless a signal declares a known way to combine its column with the score."""
     try:
         word = text(found, "combine")
     except Unfit as unfit:
@@ -167,14 +182,21 @@ def check_combine(found: object, step: str) -> Combine:
 
 
 def check_score(score: Column, step: str) -> Column:
-    """Raises unless a score that the frame has computed with what a step returned is still one to go on with."""
+    """Raises ContractError if a score that the frame computed from a step's result is too large to continue with."""
     if score.size and not np.abs(score).max() <= LARGEST:
-        raise ContractError(step, f"made scores of more than {LARGEST:g}; accepted: what keeps them below")
+        raise ContractError(step, f"led to scores above {LARGEST:g}; accepted: values that keep scores below that")
     return score
 
 
 def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | Unavailable:
-    """Raises unless there is a finite addend per candidate and name, and their sums lie on the declared scale."""
+    """Raises ContractError unless there is a finite addend per candidate and name, with sums on the declared scale.
+
+    Args:
+        answer: The result of the fuser, or Unavailable.
+        rows: Number of candidates.
+        scale: The scale that the fuser declares.
+        step: Id of the step, for the message.
+    """
     try:
         fused = absent(answer, Fused) or _fused(answer, rows)
     except Unfit as unfit:
@@ -192,14 +214,20 @@ def _fused(answer: object, rows: int) -> Fused:
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
-    """Raises unless the answer fits the rows of the pool, its scores the unit interval where that is the scale, and
-    its workings the scores."""
+    """Raises ContractError unless the answer fits the pool, its scores fit the scale, and its workings give the scores.
+
+    Args:
+        answer: The result of the reranker, or Unavailable.
+        pool: The pool that the reranker was given.
+        scale: The scale of the new scores; only the unit interval is checked.
+        step: Id of the step, for the message.
+    """
     try:
         reranking = absent(answer, Rescored, Selected, Grouped) or _reranking(answer, pool.ids.shape)
     except Unfit as unfit:
         raise ContractError(step, unfit.violation) from None
     if isinstance(reranking, Rescored | Grouped) and scale is Scale.UNIT and len(pool):
-        # the only bounds that a later step builds on
+        # the only bounds on which later steps rely
         _check_bounds(reranking.scores.min(), reranking.scores.max(), scale, step)
     if isinstance(reranking, Grouped):
         _check_groups(reranking, pool, step)
@@ -228,7 +256,7 @@ def _workings(found: object, rows: int) -> Workings | None:
     formulas, names, parts = values_of(found, Workings)
     plain = texts(names, "names of workings", MOST_PARTS)
     if len(set(plain)) < len(plain):
-        raise Unfit("returned workings with two parts of one name; accepted: a name for each")
+        raise Unfit("returned workings with two parts of the same name; accepted: distinct names")
     numbers = array(parts, np.float64, (rows, len(plain)), "parts of workings")
     if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
         raise Unfit(f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN")
@@ -236,12 +264,12 @@ def _workings(found: object, rows: int) -> Workings | None:
 
 
 def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
-    """What a step says about its scores must give these scores, to the last bit."""
+    """Checks that the workings of a step reproduce its scores to the last bit."""
     if answer.workings is None:
         return
     told = np.arange(len(pool))
     if isinstance(answer, Grouped):
-        told = np.unique(answer.groups, return_index=True)[1]  # the rows that are left
+        told = np.unique(answer.groups, return_index=True)[1]  # the rows that remain
     try:
         given = answer.workings.take(told).scores(pool.score[told])
     except ValueError as error:
@@ -253,13 +281,14 @@ def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
 
 
 def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:
-    """A group holds the passages of one memory, bears its id and has one score."""
+    """Checks that a group holds passages of one memory, has the id of that memory, and has one score."""
     invented = answer.groups[answer.groups != pool.candidates.parents]
     if len(invented):
         raise ContractError(
             step,
             f"put rows into groups ({_some(invented.tolist())}) that are not their memories",
         )
+    # Sorted by group, rows of a group are adjacent, so one difference compares their scores.
     order = np.argsort(answer.groups, kind="stable")
     same = np.diff(answer.groups[order]) == 0
     unequal = same & (np.diff(answer.scores[order]) != 0)

@@ -1,4 +1,4 @@
-"""The check of what an annotator returns: notes in plain JSON values, and a mask."""
+"""Checks of an annotator's answer: notes as plain JSON values, and a mask."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from speckit_memory.pipeline.model.errors import StageInvariantError, Unfit
 from speckit_memory.pipeline.ports import Unavailable
 
 DEEPEST = 16
-"""How many lists and mappings may lie in one another."""
+"""Maximum nesting of lists and mappings."""
 MOST_VALUES = 200_000
-"""Of one step's notes, about the whole and all rows together."""
+"""Maximum number of values in one step's notes, about the whole and all rows together."""
 MOST_TEXT = 50_000_000
-"""Characters, likewise: the sections of many long documents."""
+"""Maximum number of characters, likewise: enough for the sections of many long documents."""
 MOST_WARNINGS = 100
 MOST_WARNED = 10_000
-"""Characters of a warning."""
+"""Maximum number of characters of a warning."""
 MOST_OF_ROW, MOST_OF_WHOLE = (1_000, 20_000), (20_000, 100_000)
-"""Values, and characters of long texts, of the remarks about one row and about the whole: an answer of too many bytes
-is sent to nobody. Sections are the memory's own text, and are not counted here."""
+"""Maximum numbers of values and of characters in the remarks about one row and about the whole: larger answers could
+not be sent. Sections are the memory's own text, and are not counted here."""
 MOST_ALIKE, MOST_SAID = 8, 20_000
-"""Names, and values of all rows together, of notes that need not be counted one by one."""
+"""Maximum number of names, and of values of all rows together, of uniform notes, which are not counted one by one."""
 ACCEPTED = "accepted: None, True, False, whole numbers of 64 bits, finite numbers, texts, and lists and dicts of these"
 
 
 def check_notes(answer: object, pool: Pool, step: str) -> Notes | Unavailable:
-    """Raises unless the notes speak of ranked ids only, mention no score or position, and the mask fits."""
+    """Raises unless the notes are about ranked ids only, mention no score or position, and the mask fits."""
     try:
         return absent(answer, Notes) or _notes(answer, pool)
     except Unfit as unfit:
@@ -41,12 +41,12 @@ def check_notes(answer: object, pool: Pool, step: str) -> Notes | Unavailable:
 
 
 def check_sections(notes: Notes | Unavailable, anchors: tuple[str, ...], step: str) -> Notes | Unavailable:
-    """Raises when notes hand out sections that nobody asked for: they are shown in place of the memory's text."""
-    # remarks that are alike are put together one by one when they are asked for, and few of them have sections
+    """Raises if notes return sections that were not requested: they are shown in place of the memory's text."""
+    # uniform remarks are built one by one on access, and few of them have sections
     if isinstance(notes, Notes) and not (isinstance(notes.by_id, _Alike) and "sections" not in notes.by_id.names):
-        named = {section["anchor"] for note in notes.by_id.values() for section in note.get("sections", ())}  # type: ignore[union-attr, index]  # their form has been looked at
+        named = {section["anchor"] for note in notes.by_id.values() for section in note.get("sections", ())}  # type: ignore[union-attr, index]  # their form has been checked
         if not named <= set(anchors):
-            raise StageInvariantError(step, "returned sections that the query does not ask for")
+            raise StageInvariantError(step, "returned sections that the query does not request")
     return notes
 
 
@@ -77,22 +77,22 @@ def _rows(by_id: object, copier: _Copier, pool: Pool) -> Mapping[int, Mapping[st
 
 
 class _Alike(Mapping[int, Mapping[str, JSON]]):
-    """Remarks about rows that all have the same names, with a column of values for each.
+    """Remarks about rows that all have the same names, stored as one column of values per name.
 
-    What is said of a row is put together when somebody asks: few of the rows that were ranked are served.
+    The remarks of a row are built on access, since few of the ranked rows are served.
     """
 
     __slots__ = ("_columns", "_places", "_which")
 
     def __init__(self, which: dict[int, int], places: dict[int, int], columns: dict[str, _Column]) -> None:
-        """`which` remark stands for a row, by a number of which `places` knows where it stands in the columns."""
+        """`which` maps a row to the number of its remark, and `places` that number to its index in the columns."""
         self._which = which
         self._places = places
         self._columns = columns
 
     @property
     def names(self) -> Collection[str]:
-        """The names of all remarks."""
+        """The names that every remark has."""
         return self._columns.keys()
 
     def __getitem__(self, row: int) -> dict[str, JSON]:
@@ -110,12 +110,12 @@ class _Alike(Mapping[int, Mapping[str, JSON]]):
 
 
 class _Column:
-    """The values of one name: each one of these, or a list of those up to where it ends."""
+    """The values of one name: either one value per remark, or lists, concatenated in `said` with their `ends`."""
 
     __slots__ = ("ends", "said")
 
     def __init__(self, values: list[Any]) -> None:
-        """A copy of texts and numbers, or of lists of them."""
+        """Store texts and numbers, or a copy of lists of them."""
         self.said: list[Any] = values
         self.ends: list[int] | None = None
         if set(map(type, values)) == {list}:
@@ -134,11 +134,11 @@ class _Column:
         return self.said if self.ends is None else list(map(self.at, range(len(self.ends))))
 
     def most(self) -> int:
-        """How many values the longest has."""
+        """The maximum number of values of one remark."""
         return 1 if self.ends is None else max(map(sub, self.ends, [0, *self.ends]))
 
     def longest(self) -> int | None:
-        """Characters of the longest text; None where something is no text of ASCII and no number of 64 bits."""
+        """The length of the longest text; None if a value is neither ASCII text nor a 64-bit integer."""
         kinds = set(map(type, self.said))
         if kinds == {int}:
             return 20 if min(self.said) > -(2**63) and max(self.said) < 2**63 else None
@@ -146,14 +146,17 @@ class _Column:
 
 
 def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
-    """The remarks where every row has the same few names, and under them short texts, numbers, or lists of such: as a
-    step speaks that says the same of every row, or one of a few things, which are then looked at once. None for
-    whatever else there is."""
+    """The remarks if every row has the same few names with short texts, numbers, or lists of such; otherwise None.
+
+    This is the usual form of a step that says the same, or one of a few things, about every row. The distinct remarks
+    are then checked once instead of row by row.
+    """
     if type(by_id) is not dict or not by_id:
         return None
     ids, remarks = list(by_id), list(by_id.values())
     if set(map(type, ids)) != {int} or not ranked.issuperset(ids):
         return None
+    # Rows often share one remark object, so identity finds the distinct remarks without comparing their content.
     which = list(map(id, remarks))
     different = dict(zip(which, remarks, strict=True))
     said: list[dict[object, object]] = list(different.values())
@@ -169,11 +172,11 @@ def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
     for name in names:
         try:
             column = _Column(list(map(itemgetter(name), said)))
-        except KeyError:  # as many remarks, of other names
+        except KeyError:  # the same number of names, but different ones
             return None
         if (longest := column.longest()) is None:
             return None
-        columns[name] = column  # type: ignore[index]  # it has just been seen to be a text
+        columns[name] = column  # type: ignore[index]  # checked above to be a text
         values += column.most()
         characters += column.most() * longest
     if values > MOST_OF_ROW[0] // 2 or characters > MOST_OF_ROW[1] or values * len(ids) > MOST_SAID:
@@ -187,14 +190,14 @@ class _Copier:
     """Copies the values of one step's notes, and counts them."""
 
     def __init__(self, names: frozenset[str]) -> None:
-        """Channels may be called as they like: in the depth of a note their names are keys like others."""
+        """`names` are channel names, which may be any word: inside a note they are accepted as keys like others."""
         self._names = names
         self._values = MOST_VALUES
         self._text = MOST_TEXT
         self._sections = 0
 
     def rows(self, found: object, ranked: frozenset[int]) -> dict[int, dict[str, JSON]]:
-        """The remarks by row."""
+        """The remarks by row id."""
         rows: dict[int, dict[str, JSON]] = {}
         for memory, remark in pairs(found, "notes by id", MOST_VALUES):
             if type(memory) is not int:
@@ -206,7 +209,17 @@ class _Copier:
         return rows
 
     def mapping(self, found: object, where: str, most: int, longest: int) -> dict[str, JSON]:
-        """The remarks about a row or the whole: so many values, and so many characters besides those of sections."""
+        """The remarks about a row or the whole: at most `most` values and `longest` characters, not counting sections.
+
+        Args:
+            found: The mapping that the annotator returned.
+            where: The place, for the message.
+            most: Maximum number of values.
+            longest: Maximum number of characters outside sections.
+
+        Raises:
+            Unfit: If a value is not accepted or a limit is exceeded.
+        """
         values, characters = self._values, self._text + self._sections
         plain = self._entries(pairs(found, where, MOST_VALUES), where, 1)
         if values - self._values > most or characters - self._text - self._sections > longest:
@@ -237,11 +250,11 @@ class _Copier:
     def _value(self, found: object, where: str, depth: int) -> JSON:
         kind = type(found)
         if found is None or kind is bool:
-            return found  # type: ignore[return-value]  # one of the three
+            return found  # type: ignore[return-value]  # None, True or False
         if kind is str or issubclass(kind, str):
             return self._string(found, where)
         if issubclass(kind, int):
-            whole = int.__int__(found)  # type: ignore[arg-type]  # its class has just been looked at
+            whole = int.__int__(found)  # type: ignore[arg-type]  # its class has just been checked
             if whole.bit_length() > 63:
                 raise Unfit(f"returned a number of more than 64 bits in {where}; {ACCEPTED}")
             return whole

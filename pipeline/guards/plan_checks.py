@@ -1,4 +1,4 @@
-"""The check of a plan that a step of query understanding or recovery returns, field by field."""
+"""Checks, field by field, of a plan that an understanding or recovery step returns."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from speckit_memory.pipeline.model.errors import ContractError, Unfit
 from speckit_memory.pipeline.ports import Unavailable
 
 MOST_VARIANTS = 16
-"""Every channel searches every variant."""
+"""Maximum number of variants: every channel searches every variant."""
 MOST_NAMES = 1000
-"""Of channels, limits and folders in a plan."""
+"""Maximum number of channels, limits and folders in a plan."""
 MOST_REASONS = 200
 MOST_RESPELT = 100
 MOST_SPELT = 200
-"""Characters of a spelling: it may stand for each of thousands of words."""
+"""Maximum length of a spelling: it may replace each of thousands of words."""
 MOST_SEARCHED = 10_000
-"""Characters of a variant that is not the query itself, which has no more either."""
+"""Maximum length of a variant other than the query itself; the query has the same limit."""
 MOST_COUNTED = 2**63 - 1
 
 
@@ -71,7 +71,7 @@ def _span(found: object) -> tuple[float, float]:
 
 
 def _word(name: str, accepted: tuple[str, ...]) -> Callable[[object], str]:
-    """The copier of one of a few words, which are the frame's."""
+    """A copier that accepts one of a few words, and returns the frame's own object of it."""
 
     def copier(found: object) -> str:
         word = text(found, name)
@@ -112,11 +112,11 @@ _COPIERS: dict[str, Callable[[object], Any]] = {
     "asked_similarity": lambda found: number(found, "asked_similarity", -LARGEST, LARGEST),
     "attempt": lambda found: whole(found, "attempt", 0, MOST_COUNTED),
 }
-"""How each field is copied."""
+"""The copier of each field."""
 
 
 def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
-    """A copy of the plan. Raises unless the query itself is still the first variant and the frame can follow it."""
+    """A copy of the plan. Raises ContractError unless it is valid and its first variant is the query itself."""
     try:
         return _plan(answer, query)
     except Unfit as unfit:
@@ -133,7 +133,7 @@ def _plan(answer: object, query: Query) -> Plan | Unavailable:
     if plan.variants[:1] != (query.text,):
         raise Unfit("must keep the query itself as the first variant")
     if any(len(variant) > MOST_SEARCHED for variant in plan.variants[1:]):
-        raise Unfit(f"planned variants of more than {MOST_SEARCHED:,} characters; accepted: at most so many")
+        raise Unfit(f"planned variants of more than {MOST_SEARCHED:,} characters; accepted: at most {MOST_SEARCHED:,}")
     if any(limit < 1 for limit in plan.limits.values()):
         raise Unfit(f"planned the {said(f'limits {dict(plan.limits)}', 200)}; accepted: at least 1")
     return plan
@@ -143,13 +143,13 @@ _KNOWN = attrgetter(*Plan.__slots__)
 
 
 def _same(found: Any, known: Any) -> Any:
-    """What the frame has already, where a step returns an equal value: most leave most of a plan as it was."""
+    """The frame's own value if the step returns an equal one, since most steps leave most of a plan unchanged."""
     return known if found == known else found
 
 
 def check_asked(plan: Plan | Unavailable, channels: Sequence[str], step: str) -> Plan | Unavailable:
-    """Raises unless the plan leaves a declared channel to ask."""
+    """Raises ContractError unless the plan includes at least one declared channel."""
     if isinstance(plan, Plan) and plan.channels is not None and not set(plan.channels) & set(channels):
         found = ", ".join(plan.channels) or "no channel"
-        raise ContractError(step, f"planned to ask {found}; accepted: at least one of {', '.join(channels)}")
+        raise ContractError(step, f"planned to use {found}; accepted: at least one of {', '.join(channels)}")
     return plan

@@ -1,8 +1,8 @@
-"""Which names an annotator may give to its remarks.
+"""The names that an annotator may give to its remarks.
 
-A remark stands beside a row, or beside the whole answer. It may not be called as the facts that the frame says there,
-for a reader would take it for them: the score and the place of a row, in whatever spelling and however deep, and the
-fields of a row at its top. Some names the product reads itself, and what is said under them has one form each.
+A remark is shown next to a row, or next to the whole answer. It may not have the name of a fact that the frame reports
+there, since a reader would confuse the two: the score and position of a row, in any spelling and at any depth, and the
+fields of a row at the top level. Some names are read by the product itself; their values have a fixed form.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from speckit_memory.pipeline.model.errors import Unfit
 
 RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "ranking", "position", "positions", "order"})
-"""Names that no remark has: they would let stage 4 contradict the ranking."""
+"""Forbidden names of remarks: they would let stage 4 contradict the ranking."""
 ROW_FIELDS = frozenset(
     {
         "id",
@@ -36,15 +36,15 @@ ROW_FIELDS = frozenset(
         "memory_text",
     }
 )
-"""What an answer says of a row in fields of its own."""
+"""The fields of a row in an answer."""
 WHOLE_FIELDS = frozenset({"warnings", "degraded"})
-"""What an answer says of the whole in fields of its own."""
+"""The fields of a whole answer."""
 STATES = ("HOT", "WARM", "COLD", "DORMANT", "ARCHIVED", "UNKNOWN")
 
 
 @lru_cache(4096)
 def bare(name: str) -> str:
-    """The letters of a name alone, small and without width: "Ｓcore_1" and "s-c-o-r-e" read "score"."""
+    """The letters of a name only, case-folded and NFKC-normalised: "Ｓcore_1" and "s-c-o-r-e" give "score"."""
     return "".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).casefold()))
 
 
@@ -53,14 +53,14 @@ _ROW, _WHOLE = frozenset(map(bare, ROW_FIELDS)), frozenset(map(bare, WHOLE_FIELD
 
 
 def names_the_ranking(name: str) -> bool:
-    """Whether a name is that of a score or a place."""
+    """Whether a name denotes a score or a position."""
     return bare(name) in _RANKING
 
 
 def check_row_names(remarks: Mapping[str, Sequence[Any]]) -> None:
-    """Raises Unfit when remarks about rows stand under a name of the row's own, or in a form that is not their own.
+    """Raises Unfit if a remark about a row has the name of a row's field, or a reserved name but another form.
 
-    `remarks` holds what is said of all rows under each name.
+    `remarks` holds the values of all rows under each name.
     """
     for name, values in remarks.items():
         if bare(name) in _ROW:
@@ -73,7 +73,7 @@ def check_whole_names(remarks: dict[str, Any]) -> None:
     """The same for remarks about the whole answer."""
     for name, value in remarks.items():
         if bare(name) in _WHOLE:
-            raise Unfit(f"returned a note '{name}', which the answer says itself; accepted: another name")
+            raise Unfit(f"returned a note '{name}', which is a field of every answer; accepted: another name")
         if name in _OF_WHOLE:
             _check_form(name, [value], _OF_WHOLE[name])
     if "overflow" in remarks and "token_budget" not in remarks:
@@ -81,12 +81,12 @@ def check_whole_names(remarks: dict[str, Any]) -> None:
 
 
 Form = tuple[str, Callable[[Sequence[Any]], bool]]
-"""What a value is, in words, and whether all of several are that."""
+"""The form of a value in words, and a test whether all of several values have it."""
 
 
 def _check_form(name: str, values: Sequence[Any], form: Form) -> None:
     if not form[1](values):
-        raise Unfit(f"returned a note '{name}' in a form of its own; accepted: {form[0]}")
+        raise Unfit(f"returned a note '{name}' in another form; accepted: {form[0]}")
 
 
 def _all(kind: type, values: Iterable[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Sealing a pool into a ranking, and proving that it stayed as it was. Only the runner may import this module."""
+"""Seals a pool into a ranking, and verifies that it stays unchanged. Only the runner may import this module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from speckit_memory.pipeline.ports.immutable import immutable
 def seal(pool: Pool) -> Ranking:
     """A ranking of the pool's rows, in the pool's order."""
     c = pool.candidates
-    ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # past the constructor that refuses everybody else
+    ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # bypasses the constructor, which always raises
     for name, value in {
         "ids": immutable(c.ids),
         "scores": immutable(pool.score),
@@ -27,6 +27,7 @@ def seal(pool: Pool) -> Ranking:
         "rank": immutable(c.rank),
         "channels": c.channels,
     }.items():
+        # Ranking.__setattr__ always raises, so the fields are set through `object`.
         object.__setattr__(ranking, name, value)
     return ranking
 
@@ -38,10 +39,10 @@ def narrow(pool: Pool, keep: Mask) -> Pool:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Remembers what a ranking was, to tell afterwards whether it still is.
+    """The state of a ranking at sealing, to verify later that it is unchanged.
 
-    `columns` are the objects that the ranking was made of. Their values cannot change short of writing into foreign
-    memory, which the digest finds out for ids and scores.
+    `columns` are the objects that the ranking was made of. Their values cannot change except by writing into foreign
+    memory, which the digest detects for ids and scores.
     """
 
     ranking: Ranking
@@ -55,7 +56,7 @@ class Seal:
         return cls(ranking, _columns(ranking), _digest(ranking))
 
     def broken(self) -> bool:
-        """True when the class or any column is another object, or ids or scores have other values, than at sealing."""
+        """True if the class or any column is another object than at sealing, or ids or scores have other values."""
         same = type(self.ranking) is Ranking and all(map(is_, _columns(self.ranking), self.columns))
         return not same or _digest(self.ranking) != self.digest
 

@@ -1,9 +1,9 @@
-"""What components get to see: copies of what the frame works on, watched while they are out of its hands.
+"""Copies of the frame's objects that components are given, checked for modification after every call.
 
-Frozen dataclasses are frozen against mistakes only, and what a component has been shown it may keep. So the frame works
-on objects that no component ever holds, and shows copies of them: their columns lie in bytes of their own, their
-mappings are fresh dicts. After every call the copies are compared with what they were; a step that has changed one is
-named, and whoever comes next is shown new ones. What nobody has changed is shown again, so that copies are few.
+Frozen dataclasses only prevent mistakes, and a component may keep a reference to its arguments. So the frame works on
+objects that no component ever holds, and passes copies of them: their columns are in separate bytes, their mappings are
+new dicts. After every call the copies are compared with their original state; a step that has modified one is named,
+and the next step gets new copies. Unmodified copies are reused, so that few are made.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _VALUES: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {
     kind: attrgetter(*(field.name for field in fields(kind)))
     for kind in (Query, Filter, Plan, Respelling, Pool, Candidates, StepScore)
 }
-"""The fields of each kind of value that is shown, in the order of its constructor."""
+"""The fields of each kind of object that is copied, in the order of its constructor."""
 
 
 class _Display:
-    """A copy of one of the frame's own objects, and what it was made of.
+    """A copy of one of the frame's objects, with a record of its original state.
 
     `_objects` are the dataclass instances of the copy, each with its class and its fields; `_entries` its dicts, each
     with its keys and values; `_memories` the bytes behind its columns, each with a copy. Fields are compared by
-    identity: equality could be feigned. Nothing of numpy makes bytes writable, but there are ways around it.
+    identity, since a component could fake equality. numpy cannot make bytes writable, but other means can.
     """
 
     __slots__ = ("_entries", "_memories", "_objects", "own", "parts", "shown")
@@ -39,14 +39,14 @@ class _Display:
     def __init__(self, own: Any) -> None:
         self.own = own
         self.parts: dict[int, tuple[Any, Any]] = {}
-        """The candidates and scores of a pool with their copies, by id: each keeps its own object, and so the id."""
+        """The candidates and scores of a pool with their copies, by id; holding the original keeps its id unique."""
         self.shown: Any = None
         self._objects: list[tuple[Any, type[Any], tuple[Any, ...]]] = []
         self._entries: list[tuple[dict[Any, Any], tuple[Any, ...]]] = []
         self._memories: list[tuple[bytes, bytes]] = []
 
     def touched(self) -> bool:
-        """Whether anything of the copy is not as it was made."""
+        """Whether any part of the copy has been modified."""
         try:
             for shown, kind, values in self._objects:
                 if type(shown) is not kind or not all(map(is_, _VALUES[kind](shown), values)):
@@ -63,24 +63,24 @@ class _Display:
         return False
 
     def made(self, kind: type[Any], *values: Any) -> Any:
-        """An instance for the copy."""
+        """Creates an instance for the copy."""
         instance = kind(*values)
         self._objects.append((instance, kind, values))
         return instance
 
     def mapping(self, own: Any) -> dict[Any, Any]:
-        """A dict for the copy."""
+        """Creates a dict for the copy."""
         entries = dict(own)
         self._entries.append((entries, (*entries, *entries.values())))
         return entries
 
     def watch_too(self, other: _Display) -> None:
-        """Watches what another display does, whose parts this one shows."""
+        """Also watches the parts of another copy, which this one reuses."""
         self._objects += other._objects
         self._memories += other._memories
 
     def columns(self, *columns: NDArray[Any]) -> list[NDArray[Any]]:
-        """Columns for the copy in one piece of bytes; those of wider numbers come first."""
+        """Copies columns into one bytes object; columns of wider numbers must come first."""
         memory = b"".join([np.ascontiguousarray(column).data for column in columns])
         self._memories.append((memory, bytes(memoryview(memory))))
         copies, at = [], 0
@@ -91,14 +91,14 @@ class _Display:
 
 
 class Showing:
-    """The copies that the steps of one run are shown."""
+    """The copies that the steps of one run are given."""
 
     def __init__(self) -> None:
         self._question: _Display | None = None
         self._rows: _Display | None = None
 
     def query(self, own: Query) -> Query:
-        """A copy of a question with its filter and its plan."""
+        """A copy of a query with its filter and its plan."""
         if self._question is None or self._question.own is not own:
             self._question = _query(own)
         shown: Query = self._question.shown
@@ -118,11 +118,11 @@ class Showing:
         return shown
 
     def put_rows_away(self) -> None:
-        """From here on no step is shown candidates or a pool."""
+        """Ends the use of candidates and pools: later steps are given neither."""
         self._rows = None
 
     def touched(self) -> str:
-        """What of that a component has changed, in words; empty for nothing. None of it is shown again."""
+        """The parts that a component has modified, in words; empty for none. Modified copies are not reused."""
         query = self._question is not None and self._question.touched()
         rows = self._rows is not None and self._rows.touched()
         if query:
@@ -154,7 +154,7 @@ def _candidates(own: Candidates) -> _Display:
 
 
 def _pool(own: Pool, before: _Display | None) -> _Display:
-    """The copy of a pool. A signal adds a score and leaves the rest as it was: of that the copies are still good."""
+    """The copy of a pool. A signal adds a score and leaves the rest unchanged, so its copies are reused."""
     display = _Display(own)
     known = before.parts if before else {}
     parts: list[Candidates | StepScore] = [own.candidates, *own.steps]

@@ -1,1 +1,1 @@
-"""Components of extensions in a process of their own: see docs/extending.md and decision record 0028."""
+"""Runs components of extensions in a separate process: see docs/extending.md and decision record 0028."""

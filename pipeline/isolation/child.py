@@ -1,6 +1,6 @@
-"""The process of isolated extensions: loads them, describes them and runs their components, one request at a time.
+"""The process of isolated extensions: loads and describes them and runs their components, one request at a time.
 
-The server starts it with a socket and its own import path. It ends when the socket does.
+The server starts it with a socket and its own import path. It ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from speckit_memory.pipeline.isolation.wire import MEGABYTE, EndedError, Garbled
 
 
 def main(descriptor: int, memory_mb: int) -> None:
-    """Serves until the server is gone; does not return."""
+    """Serves requests until the server is gone; does not return."""
     bound_memory(memory_mb << 20, for_good=True)
     end = socket(fileno=descriptor)
     end.set_inheritable(False)
-    os.register_at_fork(after_in_child=end.detach)  # a process forked by a component has no say
+    os.register_at_fork(after_in_child=end.detach)  # a process forked by a component must not use the socket
     with suppress(EndedError, GarbledError):
         _serve(Wire(end, STORE_DOCUMENT, STORE_ARRAYS))
-    os._exit(LOST)  # threads of components must not hold the process
+    os._exit(LOST)  # threads of components must not keep the process alive
 
 
 def _serve(wire: Wire) -> None:
-    # below the limits: what is imported here counts
+    # imported after the memory limit is set: these modules count towards it
     from speckit_memory.pipeline.isolation.codec import UnsendableError, packed, unpacked
     from speckit_memory.pipeline.isolation.workshop import Workshop
 
@@ -45,7 +45,7 @@ def _serve(wire: Wire) -> None:
         return 1e6
 
     def asked(number: int, name: str, arguments: Sequence[Any], released: Sequence[int]) -> tuple[Any, ...]:
-        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)  # the server answers at its own pace
+        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)  # pause the timer: waiting for the store does not count
         wire.send(*packed(("store", number, name, tuple(arguments), tuple(released))), for_ever)
         found: tuple[Any, ...] = unpacked(*wire.receive(for_ever), writable=True)
         signal.setitimer(signal.ITIMER_REAL, left)
@@ -53,8 +53,9 @@ def _serve(wire: Wire) -> None:
 
     workshop = Workshop(asked)
     while True:
+        # One request at a time; the server gives each a time limit.
         seconds, what, *arguments = unpacked(*wire.receive(for_ever), writable=True)
-        expect_within(seconds + ORPHAN_SECONDS)  # the process ends though nobody is left to end it
+        expect_within(seconds + ORPHAN_SECONDS)  # the process ends by itself if the server is gone
         answer = workshop.answer(what, arguments)
         try:
             document, arrays = packed(answer)
@@ -63,8 +64,8 @@ def _serve(wire: Wire) -> None:
                 document, arrays = packed(("error", message))
         except (UnsendableError, MemoryError) as error:
             message = str(error) or type(error).__name__
-            document, arrays = packed(("error", f"its answer cannot leave its process: {message}"))
-        # before the answer: what a component has printed during a call is told as that call's
+            document, arrays = packed(("error", f"its answer cannot be sent between processes: {message}"))
+        # before the answer: output printed during a call must be attributed to that call
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # components replace and close them
                 stream.flush()

@@ -1,7 +1,8 @@
-"""What a pipeline hands to a component and gets back, as plain data: a JSON document and the bytes of arrays.
+"""Serialisation of component inputs and outputs as plain data: a JSON document and the bytes of arrays.
 
-Nothing that is read can run: there is no pickle, classes are those of `KINDS` alone, and arrays are numbers of the
-types in `DTYPES`. Every value that is no number, word or switch is a list that begins with a letter for its kind.
+Nothing that is read can run code: there is no pickle, only the classes in `KINDS` are created, and arrays hold numbers
+of the types in `DTYPES`. Every value except numbers, texts, booleans and null is a list that begins with a letter for
+its kind.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ from speckit_memory.pipeline.roles.contracts import PipelineContext
 
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 ALIGNED = 8
-"""Arrays begin at multiples of this."""
+"""Alignment of arrays in bytes."""
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """Stands for an object that stays in its process: the store, a scope, an index. `number` tells it from others."""
+    """Refers to an object that stays in its process: the store, a scope, an index. `number` identifies it."""
 
     kind: str
     number: int
 
 
 class UnsendableError(TypeError):
-    """A value is of a kind that is not handed to another process."""
+    """A value is of a kind that cannot be sent to another process."""
 
 
 class UnreadableError(ValueError):
-    """What came from the other process is no value."""
+    """The data from the other process is not a valid value."""
 
 
 KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
@@ -101,7 +102,7 @@ def packed(value: object) -> tuple[bytes, bytes]:
     try:
         document = _Packing(arrays).value(value)
     except RecursionError:
-        raise UnsendableError("a value that holds itself cannot leave its process") from None
+        raise UnsendableError("a value that contains itself cannot be sent between processes") from None
     return _ENCODER.encode(document).encode("ascii"), b"".join(arrays)
 
 
@@ -133,15 +134,18 @@ class _Packing:
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
             return ["t" if isinstance(value, tuple) else "l", *map(self.value, value)]
         if isinstance(value, Set):
-            return ["s", *sorted(map(self.value, value), key=repr)]  # equal sets are packed alike
-        raise UnsendableError(f"'{kind.__name__}' is no kind of value that leaves its process")
+            return ["s", *sorted(map(self.value, value), key=repr)]  # equal sets have equal encodings
+        raise UnsendableError(f"'{kind.__name__}' is not a kind of value that can be sent between processes")
 
     def _array(self, array: np.ndarray[Any, Any]) -> list[Any]:
+        # ["a", dtype, byte offset, *shape]; arrays of objects (texts) are listed item by item
         if array.dtype == np.object_:
             return ["n", *map(self.value, array.tolist())]
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if plain.dtype.str not in DTYPES:
-            raise UnsendableError(f"an array of {array.dtype} is no kind of value that leaves its process")
+            raise UnsendableError(
+                f"an array of {array.dtype} is not a kind of value that can be sent between processes"
+            )
         data = plain.tobytes()
         at = self._length
         padding = -len(data) % ALIGNED
@@ -151,15 +155,15 @@ class _Packing:
 
 
 def unpacked(document: bytes, arrays: bytes, *, writable: bool) -> Any:
-    """The value of a document. Arrays are copies that may be written into, or such that nobody can write into.
+    """The value of a document. Arrays are writable copies, or permanently read-only.
 
-    Raises UnreadableError for whatever is no such document.
+    Raises UnreadableError for anything that is not a valid document.
     """
     try:
         return _Unpacking(arrays, writable).value(json.loads(document))
     except UnreadableError:
         raise
-    except Exception as error:  # what was sent is not trusted, so any way to fail is a way to be unreadable
+    except Exception as error:  # the data is not trusted, so any failure means that it is unreadable
         raise UnreadableError(f"{type(error).__name__}: {error}") from None
 
 
@@ -188,7 +192,7 @@ class _Unpacking:
         count = 1
         for number in shape:
             count *= number
-        # a switch is any byte but 0: numpy would keep other bytes, which are neither true nor false
+        # A boolean is any byte but 0; numpy would keep other bytes, which are neither True nor False.
         dtype = np.dtype("|u1" if name == "|b1" else name)
         found = np.frombuffer(self._arrays, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype)
         if name == "|b1":
@@ -208,13 +212,13 @@ class _Unpacking:
         return kind(*self._all(values))
 
     def _ranking(self, items: list[Any]) -> Ranking:
-        ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # a copy of a sealed one is sealed too
+        ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # a copy of a sealed ranking is sealed too
         for name, column in zip(COLUMNS, self._all(items), strict=True):
             sealed = immutable(column) if isinstance(column, np.ndarray) else column
             object.__setattr__(ranking, name, sealed)
         return ranking
 
-    _readers: dict[Any, Callable[[_Unpacking, list[Any]], Any]] = {  # noqa: RUF012 -- nobody changes it
+    _readers: dict[Any, Callable[[_Unpacking, list[Any]], Any]] = {  # noqa: RUF012 -- never modified
         "a": _array,
         "n": _texts,
         "o": _object,

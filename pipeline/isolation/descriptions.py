@@ -1,4 +1,4 @@
-"""What the server knows of an extension's component: plain data that the extension's own process has made."""
+"""Descriptions of an extension's components as plain data, made in the extension's own process."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ParameterDescription(_Plain):
     @model_validator(mode="after")
     def _is_a_name(self) -> Self:
         if not self.name.isidentifier() or self.name.startswith("_"):
-            raise ValueError(f"{self.name!r} is no name of a parameter")
+            raise ValueError(f"{self.name!r} is not a valid parameter name")
         return self
 
 
 class Description(_Plain):
-    """One component, as `pipeline.roles.registry.Registered` would describe it if its class were here."""
+    """One component, described as by `pipeline.roles.registry.Registered` for components of this process."""
 
     name: str
     role: Role
@@ -52,7 +52,7 @@ class Description(_Plain):
     @model_validator(mode="after")
     def _signals_combine(self) -> Self:
         if self.role is Role.SIGNAL and self.combine is None:
-            raise ValueError(f"the signal '{self.name}' must say in 'combine' whether the frame adds or multiplies it")
+            raise ValueError(f"the signal '{self.name}' must declare 'combine': 'add' or 'multiply'")
         return self
 
     @model_validator(mode="after")
@@ -63,7 +63,7 @@ class Description(_Plain):
 
 
 class FlagDescription(_Plain):
-    """One flag that an extension declares: its name, what is said of it, and where."""
+    """One flag that an extension declares: its name, its facts, and its position."""
 
     name: str
     facts: dict[str, str]
@@ -71,7 +71,7 @@ class FlagDescription(_Plain):
     line: int
 
     def entry(self) -> Entry:
-        """The flag as a file would declare it."""
+        """The flag as an entry of a flag file."""
         return said_in_code(self.name, self.facts, Where(self.file, self.line, 1))
 
 
@@ -86,12 +86,12 @@ def described_flags(files: Sequence[FlagFile]) -> list[FlagDescription]:
         )
         for file in files
         for entry in file.entries
-        if isinstance(facts := plain(entry.value), dict)  # as `said_in_code` makes them
+        if isinstance(facts := plain(entry.value), dict)  # always true for entries made by `said_in_code`
     ]
 
 
 def described(entry: Registered) -> Description:
-    """The description of a component of this process. Raises ValueError where it cannot be described."""
+    """The description of a component of this process. Raises ValueError if it cannot be described."""
     component: Any = entry.component
     return Description(
         name=entry.name,

@@ -1,4 +1,4 @@
-"""The installed extensions, isolated: which there are, what they offer, and why some cannot be used."""
+"""The installed extensions, isolated: their components and flags, and why some cannot be used."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from speckit_memory.pipeline.roles.registry import Extension, Registered, instal
 
 
 class IsolatedExtensions:
-    """Loads every installed extension in the process of `host`, when somebody first asks for what is none of ours.
+    """Loads every installed extension in the process of `host`, on the first request for an unknown component or flag.
 
-    An extension that cannot be loaded keeps no other from being used, and ours work without any.
+    An extension that fails to load does not affect the others, and built-in components work without any.
     """
 
     def __init__(self, host: Host) -> None:
@@ -28,9 +28,9 @@ class IsolatedExtensions:
         self._flags: list[FlagFile] = []
 
     def load(self, taken: Collection[str]) -> list[Registered]:
-        """The components of the extensions that have not been loaded yet; `taken` are names that are in use.
+        """The components of the extensions that have not been loaded yet; `taken` are names already in use.
 
-        What fails has failed for good, unless there was no process to ask. Called by one thread at a time.
+        An extension that fails is not tried again, unless the process could not be started. Not thread-safe.
         """
         names = set(taken)
         found: list[Registered] = []
@@ -39,10 +39,10 @@ class IsolatedExtensions:
             name = Extension.name_of(entry_point)
             try:
                 added, declared = self._of(entry_point, name, names)
-            except Exception as error:  # whatever is wrong with an extension stays its own affair
+            except Exception as error:  # a defect of one extension must not affect the others
                 if isinstance(error, NotStartedError):
                     self._waiting.append(entry_point)
-                why = str(error) if isinstance(error, IsolatedFailureError) else "what it says of itself is not valid"
+                why = str(error) if isinstance(error, IsolatedFailureError) else "its description is not valid"
                 self._extensions[name, entry_point.name] = Extension(name, (), why)
                 continue
             self._flags.append(declared)
@@ -55,7 +55,7 @@ class IsolatedExtensions:
         described, declared = self.host.load(entry_point.name, entry_point.value)
         descriptions = [Description.model_validate_json(text) for text in described]
         if clash := next((one.name for one in descriptions if one.name in taken), None):
-            raise IsolatedFailureError(f"it offers a component '{clash}', and there is one of that name")
+            raise IsolatedFailureError(f"it offers a component '{clash}', but that name is already in use")
         flags = tuple(FlagDescription.model_validate_json(text).entry() for text in declared)
         file = FlagFile(extension, flags, extension=extension)
         if problems := refused(self._flags, file):
@@ -64,10 +64,10 @@ class IsolatedExtensions:
 
     @property
     def flags(self) -> Sequence[FlagFile]:
-        """The flags of those that have been loaded so far."""
+        """The flags of the extensions loaded so far."""
         return self._flags
 
     @property
     def extensions(self) -> tuple[Extension, ...]:
-        """What has been loaded so far, or could not be."""
+        """The extensions that have been loaded so far, or failed to load."""
         return tuple(self._extensions.values())

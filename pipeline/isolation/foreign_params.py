@@ -1,5 +1,4 @@
-"""The parameters of an isolated component: validated by its own class in its own process, and held here as JSON has
-them."""
+"""Parameters of an isolated component: validated by its own class in its process, and held here as JSON values."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ _BASES: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: Si
 
 
 class ForeignParams(Params):
-    """Base of the classes that `params_class` makes. `recipe` tells the process how to make the parameters."""
+    """Base of the classes created by `params_class`. `recipe` lets the process recreate the parameters."""
 
     host: ClassVar[Host]
     description: ClassVar[Description]
     own: ClassVar[type[Params]]
-    """What the frame reads of them has to be what the frame knows."""
+    """The base class of the fields that the frame reads; these are validated here as well."""
 
     _recipe: str = PrivateAttr("")
     _given: Any = PrivateAttr(None)
@@ -34,22 +33,23 @@ class ForeignParams(Params):
 
     @property
     def recipe(self) -> str:
-        """The parameters as they were written, and what they were settled among."""
+        """The parameters as written, and the pipeline context in which they were settled, as JSON."""
         return self._recipe
 
     @classmethod
     def model_validate(cls, obj: Any, *args: Any, **kwargs: Any) -> Self:  # noqa: ARG003 -- pydantic's signature
-        """The parameters that these values make. Raises ValidationError, also when the process cannot be asked."""
+        """The validated parameters. Raises ValidationError, also if the process cannot be reached."""
         return cls._made(obj, None)
 
     def settled(self, context: PipelineContext) -> Self:
-        """The same parameters with what they leave to the rest of the pipeline filled in."""
+        """The same parameters, with open ones filled in from the rest of the pipeline."""
         return self._made(self._given, context)
 
     @classmethod
     def _made(cls, given: Any, context: PipelineContext | None) -> Self:
         recipe = packed((given, context))[0].decode()
         try:
+            # Validators are code of the extension, so they run in its process.
             state, found = cls.host.ask("validate", cls.description.name, recipe)
         except IsolatedFailureError as error:
             state, found = "error", str(error)
@@ -67,16 +67,16 @@ class ForeignParams(Params):
         return made
 
     def model_dump(self, *args: Any, by_alias: bool | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
-        """The parameters as JSON has them, as their own class writes them."""
+        """The parameters as JSON values, as their own class dumps them."""
         return deepcopy(self._by_key if by_alias else self._by_name)
 
     def model_dump_json(self, *args: Any, **kwargs: Any) -> str:  # noqa: ARG002
-        """A text that tells these parameters from others."""
+        """A text that identifies these parameters; two equal texts mean equal parameters."""
         return self._recipe
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG003
-        """The schema that their own class has."""
+        """The JSON Schema of the parameters' own class."""
         return deepcopy(dict(cls.description.json_schema))
 
 
@@ -86,7 +86,7 @@ def _detail(path: tuple[str | int, ...], kind: str, message: str, found: Any) ->
 
 
 def params_class(description: Description, host: Host) -> type[ForeignParams]:
-    """The class of a component's parameters, with the fields that its own class has."""
+    """The class of a component's parameters, with the same fields as its class in the process."""
     own = _BASES.get(description.role, Params)
     extra: dict[str, Any] = {
         one.name: (Any, Field(... if one.required else one.default, alias=one.key if one.key != one.name else None))
@@ -94,7 +94,7 @@ def params_class(description: Description, host: Host) -> type[ForeignParams]:
         if one.name not in own.model_fields
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that pydantic has too: their own class has been warned of them
+        warnings.simplefilter("ignore")  # about names that shadow pydantic's: the own class has already warned
         base = type("Base", (ForeignParams, own), {}) if own is not Params else ForeignParams
         return _asking(host, description, own, create_model(f"{description.name}_params", __base__=base, **extra))
 

@@ -1,5 +1,4 @@
-"""The server's end of isolated extensions: one process for all of them, started when it is needed and again when it
-has ended, asked by one thread at a time."""
+"""The server's end of isolated extensions: one process for all, restarted on demand, used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ from speckit_memory.pipeline.process.clock import opening, query_ns
 
 
 class Host:
-    """Shared by all threads and all pipelines of a server. Raises IsolatedFailureError when there is no answer."""
+    """Shared by all threads and pipelines of a server. Raises IsolatedFailureError if there is no answer."""
 
     def __init__(self, memory_mb: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """`memory_mb` bounds the process's address space, 0 for no bound; `clock` (seconds) bounds its starts."""
+        """`memory_mb` limits the address space of the process, 0: no limit; `clock` (seconds) limits its restarts."""
         self._memory_mb = memory_mb
         self._clock = clock
         self._starting = Lock()
@@ -43,16 +42,16 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The process that runs at the moment, None when there is none."""
+        """The id of the running process, None if there is none."""
         process = self._process
         return None if process is None or process.ended else process.pid
 
     def number(self) -> int:
-        """A number for one more component, which it keeps however often the process is started."""
+        """The number of a new component; it stays valid when the process is restarted."""
         return next(self._numbers)
 
     def load(self, name: str, value: str) -> tuple[list[str], list[str]]:
-        """Imports an entry point and lets it add its components and flags; the description of each, as JSON text."""
+        """Imports an entry point and lets it add its components and flags; returns their descriptions as JSON texts."""
         found: tuple[list[str], list[str]] = _value(
             self._asked(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS))
         )
@@ -62,9 +61,21 @@ class Host:
     def call(
         self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any], store: Store | None
     ) -> Any:
-        """What a component answers, as plain data that nobody else holds.
+        """The answer of a component, as plain data that is shared with no other code.
 
-        Waits until the deadline of the query among the arguments, within `LEAST_SECONDS` and `LONGEST_SECONDS`.
+        Waits until the deadline of the query among the arguments, but at least `LEAST_SECONDS` and at most
+        `LONGEST_SECONDS`.
+
+        Args:
+            use: Name of the component.
+            recipe: Its parameters, see `ForeignParams.recipe`.
+            number: Number of the component, from `number()`.
+            method: The method of its role to call.
+            arguments: Arguments of the method without the store; one of them is the query.
+            store: The store that is passed as the last argument; None if the method takes none.
+
+        Raises:
+            IsolatedFailureError: If the component or its process fails or does not answer in time.
         """
         query = next(argument for argument in arguments if isinstance(argument, Query))
         left = None if query.deadline_ns is None else query.deadline_ns - query_ns()
@@ -72,16 +83,17 @@ class Host:
         sent = [replace(argument, deadline_ns=left) if argument is query else argument for argument in arguments]
         if store is not None:
             sent.append(Handle("Store", 0))
-        # by the query's clock, which stands still while the store opens something for the component
+        # the query's clock stops while the store loads something for the component
         remaining = _left(seconds, query_ns)
         return _value(self._asked(("call", use, recipe, number, method, tuple(sent)), seconds, remaining, store))
 
     def ask(self, what: str, *arguments: Any) -> Message:
-        """What the process says to a question that needs no store."""
+        """The answer of the process to a request that does not need a store."""
         return self._asked((what, *arguments), LONGEST_SECONDS, _left(LONGEST_SECONDS))
 
     def _asked(self, request: Message, seconds: float, remaining: Remaining, store: Store | None = None) -> Message:
         while (left := remaining()) > 0:
+            # The process may have ended while this thread waited for its turn: then start another one.
             process = self._ready()
             if not process.turn.acquire(timeout=left):
                 break
@@ -93,7 +105,7 @@ class Host:
         raise IsolatedFailureError(f"its process was busy with other searches for {seconds * 1000:.0f} ms")
 
     def _ready(self) -> Process:
-        """The process that runs, or a new one with all extensions loaded. Starting is no time of the query."""
+        """The running process, or a new one with all extensions loaded. Starting does not count as query time."""
         with opening(), self._starting:
             if self._process is None or not self._process.alive:
                 self._process = self._started()
@@ -105,7 +117,7 @@ class Host:
             wait = STARTS_WITHIN_SECONDS - (now - self._begun[0])
             raise NotStartedError(
                 f"its process ended {STARTS} times within {STARTS_WITHIN_SECONDS:.0f} seconds "
-                f"and is not started again for another {max(wait, 1):.0f}"
+                f"and will not be restarted for another {max(wait, 1):.0f}"
             )
         self._begun.append(now)
         process = Process(self._memory_mb)
@@ -117,7 +129,7 @@ class Host:
         return process
 
     def end(self) -> None:
-        """Ends the process, if there is one; the next question starts another."""
+        """Ends the process, if there is one; the next request starts another."""
         if self._process is not None:
             self._process.end()
 
@@ -130,6 +142,6 @@ def _value(answer: Message) -> Any:
 
 
 def _left(seconds: float, clock: Callable[[], int] = time.monotonic_ns) -> Remaining:
-    """The seconds that are left from now on, by this clock."""
+    """A function that returns the seconds left, counted from now by this clock."""
     began = clock()
     return lambda: seconds - (clock() - began) / 1e9

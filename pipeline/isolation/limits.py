@@ -1,4 +1,4 @@
-"""What the process of isolated extensions may take and send, and how long it may think."""
+"""Limits on messages, time and restarts of the process of isolated extensions."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from speckit_memory.pipeline.isolation.wire import MEGABYTE
 
 ANSWER_DOCUMENT = 8 * MEGABYTE
 ANSWER_ARRAYS = 64 * MEGABYTE
-"""What the server accepts of an answer: an honest one has some kilobytes, and reading takes memory of the server's."""
+"""Maximum size of an answer that the server accepts, usually some kilobytes; reading uses the server's memory."""
 STORE_DOCUMENT = 256 * MEGABYTE
 STORE_ARRAYS = 1024 * MEGABYTE
-"""What the store may tell a component: all words or all vectors of a large store, but not without end."""
+"""Maximum size of an answer of the store: enough for all words or all vectors of a large store."""
 
 LONGEST_SECONDS = 10.0
-"""How long one answer may take when the query has no deadline, or a later one."""
+"""Maximum time for one answer if the query has no deadline, or a later one."""
 LEAST_SECONDS = 0.5
-"""How long one answer may take whatever the deadline: steps that do not give way to it run after it too."""
+"""Minimum time granted for one answer, even near the deadline: steps that ignore the deadline run after it too."""
 LOAD_SECONDS = 60.0
-"""How long an extension may take to be imported: some load models."""
+"""Maximum time to import an extension: some load models."""
 ORPHAN_SECONDS = 1.0
-"""So long after the server has given an answer up the process ends by itself, should the server be gone."""
+"""The process ends by itself this long after the time limit of an answer, in case the server is gone."""
 
 STARTS = 5
 STARTS_WITHIN_SECONDS = 60.0
-"""A process that ends at every question is started again so often within that time; then its steps are left out."""
+"""A process that keeps ending is restarted this many times within that period; then its steps are skipped."""
 
 KEPT_COMPONENTS = 256
-"""Components that the process keeps for the next question, the ones used last."""
+"""Maximum number of components kept in the process, least recently used first out."""
 KEPT_PARAMETERS = 1024
-"""Validated parameters that it keeps: tuning tries many."""
+"""Maximum number of validated parameter sets kept: tuning tries many."""
 
 SHOWN_LINES = 100
 LONGEST_LINE = 500
-"""Lines that an extension has written to its standard output or error and that reach the log, for each process."""
+"""Maximum number and length of output lines per process that are passed on to the log."""
 
 LOST = 70
-"""The exit status of a process that can no longer hear or reach the server, as in sysexits.h."""
+"""Exit status of a process that lost the connection to the server, from sysexits.h."""

@@ -1,4 +1,4 @@
-"""What extensions write to standard output and error: it goes to the log, and not without end."""
+"""Passes the standard output and error of extensions to the log, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from speckit_memory.pipeline.isolation.limits import LONGEST_LINE, SHOWN_LINES
 
 LOGGER = logging.getLogger("speckit_memory.extensions")
 _CHUNK = 65_536
-"""Bytes; no less than a pipe holds."""
+"""In bytes; at least the capacity of a pipe."""
 
 
 class Output:
-    """Reads the pipe of one process until everybody has closed it, so that who writes never waits.
+    """Reads the pipe of one process until all writers have closed it, so that writers never block.
 
-    A thread of its own does, which serves no call. So lines are logged in the context of the call during which they
-    began: what a log is told there, such as the id of a query, stands in them too.
+    It reads in a separate thread that serves no call. Lines are therefore logged in the context of the call during
+    which they began, so that log fields such as the id of the query appear in them too.
     """
 
     def __init__(self, descriptor: int, pid: int) -> None:
@@ -38,7 +38,7 @@ class Output:
 
     @contextmanager
     def of_one_call(self) -> Iterator[None]:
-        """What is written until the end of the block belongs to the caller's call, also if it has not been read yet."""
+        """Attributes output written until the end of the block to the caller's call, even if it is read later."""
         with self._reading:
             self._context = copy_context()
         try:
@@ -60,11 +60,13 @@ class Output:
                     os.close(self._descriptor)
 
     def _read(self) -> bool:
-        """Logs what is in the pipe; False when nobody is left who could write."""
+        """Logs the content of the pipe; False if no writer is left."""
         try:
             chunk = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
             return True
+        # `_begun` is the last line as far as it has arrived; the end of the pipe ends it as well
+        # An unfinished last line is kept until the rest of it arrives.
         *lines, rest = (self._begun + chunk).split(b"\n")
         if not chunk and rest:
             lines.append(rest)

@@ -1,4 +1,4 @@
-"""What a component may ask of the store, read off the protocols of `pipeline.ports`: nothing else is answered."""
+"""The requests that a component may make to the store, derived from `pipeline.ports`; all others are rejected."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.isolation.codec import Handle
 
 DEADLINE = "deadline_ns"
-"""The parameter that is a reading of a clock, which each process has of its own."""
+"""The parameter that holds a clock reading, which is only valid in its own process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One method or property of a port. `returns` names the port that it answers with, "" when that is a value."""
+    """One method or property of a port. `returns` names the port of the result, "" if the result is a value."""
 
     name: str
     is_property: bool
@@ -25,7 +25,7 @@ class Member:
 
     @property
     def deadline(self) -> int | None:
-        """Which argument is the deadline, None when there is none."""
+        """The index of the argument that is the deadline, None if there is none."""
         names = list(self.signature.parameters)[1:] if self.signature else []
         return names.index(DEADLINE) if DEADLINE in names else None
 
@@ -46,9 +46,9 @@ _PROTOCOLS = frozenset(
     getattr(ports, name) for name in ports.__all__ if getattr(getattr(ports, name), "_is_protocol", False)
 )
 PORTS: Mapping[str, Mapping[str, Member]] = {protocol.__name__: _members(protocol) for protocol in _PROTOCOLS}
-"""By port and name."""
+"""Members by port and name."""
 PARTS: Mapping[str, Handle] = {
     name: Handle(member.returns, number)
     for number, (name, member) in enumerate(sorted(PORTS["Store"].items()), start=1)
 }
-"""The parts of every store, under numbers that nobody has to ask for."""
+"""The parts of every store, with fixed numbers that need no request."""

@@ -1,4 +1,4 @@
-"""One process of isolated extensions, from its start to its end."""
+"""One process of isolated extensions, from start to end."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "SPECKIT_", "LD_LIBRARY_PATH", "XDG_", "TOKENIZERS_")
 _KEPT_ENDINGS = ("_NUM_THREADS",)
 _LAST_SECONDS = 0.5
-"""How long a process whose connection has closed may take to end, so that its status is known."""
+"""Time for a process to end after its connection has closed, so that its exit status is known."""
 
 Message = tuple[Any, ...]
 _living: WeakSet[Process] = WeakSet()
 
 
 def environment() -> dict[str, str]:
-    """What extensions see of the environment: where things are and how text is read, but no key of any service."""
+    """The environment variables passed to extensions: paths and locale, but no keys of services."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -45,9 +45,9 @@ def environment() -> dict[str, str]:
 
 
 class Process:
-    """Started by its constructor, in a session of its own; not forked, since a server has threads.
+    """A process started by the constructor in a new session; not forked, since a server has threads.
 
-    One thread at a time holds `turn` and asks. Every failure ends the process, its children too; raises
+    One thread at a time holds `turn` and sends requests. Every failure ends the process and its children, and raises
     IsolatedFailureError.
     """
 
@@ -56,6 +56,7 @@ class Process:
         self.ended = False
         if not hasattr(signal, "setitimer"):
             raise NotStartedError("extensions can be isolated on POSIX systems only")
+        # Requests and answers go over the socket; the pipe only carries printed output.
         here, there = socketpair()
         out, into = os.pipe()
         path = [entry or str(Path.cwd()) for entry in sys.path]
@@ -89,15 +90,22 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked; cleared away when it has ended by itself."""
+        """Whether it accepts requests; cleans up if it has ended by itself."""
         if not self.ended and self._process.poll() is not None:
             self.end()
         return not self.ended
 
     def ask(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
-        """What the process answers to a request; until then its questions to the store are answered.
+        """The answer of the process to a request; meanwhile its requests to the store are answered.
 
-        `seconds` is how long it may take, told to the process; `remaining` what is left of that.
+        Args:
+            request: The request and its arguments.
+            seconds: Time limit, also sent to the process.
+            remaining: Returns the seconds left of that limit.
+            store: Answers requests of the component to the store.
+
+        Raises:
+            IsolatedFailureError: If there is no valid answer in time; the process is then ended.
         """
         with self._output.of_one_call():
             return self._answer(request, seconds, remaining, store)
@@ -106,6 +114,7 @@ class Process:
         try:
             self._wire.send(*packed((seconds, *request)), remaining)
             while True:
+                # The component may query the store any number of times before it answers.
                 message = unpacked(*self._wire.receive(remaining), writable=False)
                 match message:
                     case ("store", number, name, arguments, released):
@@ -113,15 +122,15 @@ class Process:
                     case ("value" | "error", _) | ("invalid", list()):
                         return tuple(message)
                     case _:
-                        raise GarbledError("what it sent is no answer")
+                        raise GarbledError("its message is not an answer")
         except TimeoutError:
             raise self._failure(f"it did not answer within {seconds * 1000:.0f} ms; its process was ended") from None
         except (GarbledError, UnreadableError) as error:
-            why = str(error) if isinstance(error, GarbledError) else "what it sent is no answer"
+            why = str(error) if isinstance(error, GarbledError) else "its message is not an answer"
             raise self._failure(f"{why}; its process was ended") from error
         except EndedError:
             raise self._failure(self._how_it_ended()) from None
-        except BaseException:  # an interrupt, or a defect here: what is on the wire belongs to nobody now
+        except BaseException:  # an interrupt, or a defect here: pending data on the wire has no receiver any more
             self.end()
             raise
 
@@ -143,12 +152,12 @@ class Process:
         return f"its process was ended by the signal {-status}"
 
     def end(self) -> None:
-        """Ends the process and those that it has started in its session. May be called by any thread, and twice."""
+        """Ends the process and its children in the same session. Thread-safe and idempotent."""
         with self._ending:
             if self.ended:
                 return
             self.ended = True
-            # the group outlives its leader, so it is told even when that has gone
+            # the process group may outlive its leader, so it is killed even if the leader has ended
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -166,7 +175,7 @@ def _reply(answer: tuple[Any, ...]) -> tuple[bytes, bytes]:
 
 
 def end_all() -> None:
-    """Ends the processes that are left, at the end of this one."""
+    """Ends all remaining processes when this one exits."""
     for process in list(_living):
         process.end()
 

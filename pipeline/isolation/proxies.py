@@ -1,4 +1,4 @@
-"""What stands in a pipeline for an isolated component: a class for each role that passes its one method on."""
+"""Proxies for isolated components in a pipeline: one class per role, which forwards the method of the role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from speckit_memory.pipeline.roles.registry import Registered
 
 
 class _Proxy:
-    """The component lives in the process, under a number. What it answers is checked by the frame as any answer is."""
+    """The component lives in the process, under a number. Its answers are checked by the frame like any others."""
 
     host: ClassVar[Host]
     use: ClassVar[str]
@@ -82,7 +82,7 @@ _CLASSES: dict[Role, type[_Proxy]] = {
 
 
 def registered(description: Description, host: Host, extension: str) -> Registered:
-    """The component of this description, as the registry holds it."""
+    """The registry entry of a described component; its class forwards calls to the process of `host`."""
     base = _JudgingChannel if "about_concept" in description.offers else _CLASSES[description.role]
     members: dict[str, Any] = {
         "__doc__": description.doc,
@@ -106,7 +106,7 @@ def _offered(offer: str, params: ForeignParams, context: PipelineContext | None 
 
 
 def _check(params: ForeignParams, context: PipelineContext) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The component's own objections, and the failure of its process as one."""
+    """The objections of the component; a failure of its process is reported as an objection."""
     try:
         found = _offered("check", params, context)
     except IsolatedFailureError as error:

@@ -1,4 +1,4 @@
-"""The store as an isolated component sees it: the ports of `pipeline.ports`, each question asked over the wire."""
+"""The store as an isolated component sees it: the ports of `pipeline.ports`, each request sent over the wire."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS, Member
 from speckit_memory.pipeline.process.clock import query_ns
 
 Ask = Callable[[int, str, Sequence[Any], Sequence[int]], tuple[Any, ...]]
-"""Sends a question (number of the object, name, arguments, numbers let go) and waits for what `StoreServer` answers."""
+"""Sends a request (object number, name, arguments, released numbers) and returns the answer of `StoreServer`."""
 
 
 class Line:
-    """The way to the store during one call: afterwards nobody answers. Threads of a component take turns."""
+    """The connection to the store during one call; closed afterwards. Threads of a component take turns."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask: Ask | None = ask
@@ -27,14 +27,14 @@ class Line:
         self._released: list[int] = []
 
     def let_go(self, number: int) -> None:
-        """Nobody holds this object any more; the next question says so. May be called at any moment."""
+        """Marks an object as released; the next request reports it. May be called at any time, from any thread."""
         self._released.append(number)
 
     def asked(self, number: int, name: str, arguments: Sequence[Any]) -> Any:
-        """The answer. Raises what the question raised at the store, and RuntimeError after the call."""
+        """The answer. Raises the exception that the request raised at the store, and RuntimeError after the call."""
         with self._turn:
             if self._ask is None:
-                raise RuntimeError("the store may be asked only during the call that brought it")
+                raise RuntimeError("the store may only be used during the call that passed it")
             released, self._released = self._released, []
             state, *answer = self._ask(number, name, arguments, released)
         if state == "value":
@@ -47,17 +47,17 @@ class Line:
         raise (known if isinstance(known, type) and issubclass(known, Exception) else RuntimeError)(message)
 
     def close(self) -> None:
-        """The call is over."""
+        """Ends the connection when the call is over."""
         with self._turn:
             self._ask = None
 
 
 _KEPT = ("TermIndex",)
-"""What is asked for again and again, and of which there are few."""
+"""Ports whose objects are cached: they are requested repeatedly, and there are few of them."""
 
 
 class _Port:
-    """An object that stays in the server's process. Properties are asked once: the store does not change."""
+    """An object that stays in the server's process. Properties are read once: the store does not change."""
 
     def __init__(self, line: Line, number: int) -> None:
         self._line, self._number = line, number
@@ -67,6 +67,7 @@ class _Port:
 
 def _method(member: Member) -> Callable[..., Any]:
     assert member.signature is not None
+    # The signature of the port checks and completes the arguments here, not in the server.
     form, deadline = member.signature, member.deadline
 
     def ask(self: _Port, *positional: Any, **named: Any) -> Any:
@@ -104,5 +105,5 @@ _CLASSES = {
 
 
 def made(line: Line, handle: Handle) -> Any:
-    """What stands in this process for an object of the server's."""
+    """The proxy in this process of an object in the server's process."""
     return _CLASSES[handle.kind](line, handle.number)

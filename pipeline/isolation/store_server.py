@@ -1,4 +1,4 @@
-"""The store's side of an isolated component's questions: it answers those of the ports, and hands out no object."""
+"""The store's side of an isolated component's requests: answers those of the ports; objects stay here."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.process.clock import query_ns
 
 MOST_HANDLES = 256
-"""Scopes, indexes and bags of words that a component may hold at once: each is as large as the store has memories."""
+"""Maximum number of scopes, indexes and bags of words held at once; each is as large as the store."""
 
 
 class StoreServer:
-    """Answers the questions of one call. A component gets numbers instead of scopes, indexes and bags of words."""
+    """Answers the requests of one call. A component receives numbers instead of scopes, indexes and bags of words."""
 
     def __init__(self, store: Store | None) -> None:
         parts = {} if store is None else PARTS
@@ -25,7 +25,17 @@ class StoreServer:
         self._last = len(PARTS)
 
     def answer(self, holder: Any, name: Any, arguments: Any, released: Any) -> tuple[Any, ...]:
-        """("value", value) or ("error", class, code, message): what failed for the store fails for the component."""
+        """Answers one request of the component; errors of the store are passed on to it.
+
+        Args:
+            holder: Number of the object that is asked.
+            name: Name of its method or property.
+            arguments: Arguments of the method.
+            released: Numbers of objects that the component no longer uses.
+
+        Returns:
+            ("value", value) or ("error", class, code, message).
+        """
         try:
             for number in released:
                 if number > len(PARTS):  # the parts of the store stay
@@ -33,7 +43,7 @@ class StoreServer:
             return "value", self._asked(holder, name, arguments)
         except SpeckitError as error:
             return "error", "SpeckitError", error.code, error.problems[0].message
-        except Exception as error:  # the component is told, as it would be in this process
+        except Exception as error:  # passed on to the component, as if the store were in its process
             return "error", type(error).__name__, "", str(error)
 
     def _asked(self, number: Any, name: Any, arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Messages over a pair of sockets: a head with two lengths, a document, the bytes of its arrays."""
+"""Messages over a socket pair: a header with two lengths, a document, and the bytes of its arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK = b"smx1"
 MEGABYTE = 1 << 20
 _CHUNK = 1 << 16
 Remaining = Callable[[], float]
-"""The seconds that are left to wait; zero or less when there are none."""
+"""Returns the seconds left to wait; zero or less if none are left."""
 
 
 class EndedError(Exception):
@@ -20,11 +20,11 @@ class EndedError(Exception):
 
 
 class GarbledError(Exception):
-    """What came is no message, or a longer one than is accepted."""
+    """The received data is not a message, or is longer than accepted."""
 
 
 class Wire:
-    """One end. `document` and `arrays` are the most bytes of each that it accepts to receive."""
+    """One end of the connection. `document` and `arrays` are the maximum sizes in bytes that it receives."""
 
     def __init__(self, end: socket, document: int, arrays: int) -> None:
         self._end = end
@@ -32,13 +32,14 @@ class Wire:
         self._read = bytearray()
 
     def send(self, document: bytes, arrays: bytes, remaining: Remaining) -> None:
-        """Sends one message. Raises EndedError, and TimeoutError when nobody takes it in time."""
+        """Sends one message. Raises EndedError, and TimeoutError if it is not received in time."""
         try:
             self._wait(remaining)
+            # Header: 4 bytes mark, uint32 length of the document, uint64 length of the arrays.
             head = _HEAD.pack(_MARK, len(document), len(arrays)) + document
             if len(arrays) <= _CHUNK:
                 self._end.sendall(head + arrays)
-            else:  # two calls of the system cost less than another copy
+            else:  # two system calls cost less than another copy
                 self._end.sendall(head)
                 self._wait(remaining)
                 self._end.sendall(arrays)
@@ -48,12 +49,12 @@ class Wire:
             raise EndedError from error
 
     def receive(self, remaining: Remaining) -> tuple[bytes, bytes]:
-        """The next message. Raises EndedError, GarbledError, and TimeoutError when it does not come in time."""
+        """The next message. Raises EndedError, GarbledError, and TimeoutError if it does not arrive in time."""
         mark, *lengths = _HEAD.unpack(self._taken(_HEAD.size, remaining))
         if mark != _MARK:
-            raise GarbledError("what it sent is no answer")
+            raise GarbledError("its message is not an answer")
         if any(length > most for length, most in zip(lengths, self._most, strict=True)):
-            raise GarbledError(f"what it sent is longer than {sum(self._most) // MEGABYTE} MB")
+            raise GarbledError(f"its message is longer than {sum(self._most) // MEGABYTE} MB")
         return self._taken(lengths[0], remaining), self._taken(lengths[1], remaining)
 
     def _taken(self, size: int, remaining: Remaining) -> bytes:
@@ -79,7 +80,7 @@ class Wire:
         self._end.settimeout(seconds)
 
     def close(self) -> None:
-        """Ends the talk, also for copies of this end that another process holds."""
+        """Closes the connection, including copies of this end in other processes."""
         with suppress(OSError):  # the other end may be gone already
             self._end.shutdown(SHUT_RDWR)
         self._end.close()

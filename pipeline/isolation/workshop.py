@@ -1,4 +1,4 @@
-"""What the process of isolated extensions does with a request: load, check parameters, call a component."""
+"""Handles requests in the process of isolated extensions: load, validate parameters, call a component."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from speckit_memory.pipeline.roles.registry import ENTRY_POINTS, Registered, Reg
 
 
 class Workshop:
-    """The extensions that were loaded, and the components that were asked for."""
+    """The loaded extensions and the components created so far."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -31,18 +31,18 @@ class Workshop:
         self._components: dict[int, Any] = {}
 
     def answer(self, what: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """("value", value), ("invalid", mistakes) or ("error", why). Nothing that a component raises comes out."""
+        """("value", value), ("invalid", mistakes) or ("error", reason). No exception of a component gets out."""
         try:
             return "value", getattr(self, f"_{what}")(*arguments)
         except ValidationError as error:
             if what != "validate":
                 return "error", describe(error)
             return "invalid", [_mistake(dict(detail)) for detail in error.errors(include_url=False)]
-        except BaseException as error:  # SystemExit too: a component does not end what others use
+        except BaseException as error:  # including SystemExit: a component must not end a shared process
             return "error", describe(error)
 
     def _load(self, name: str, value: str) -> tuple[list[str], list[str]]:
-        """Lets an entry point add its components and flags; the description of each. Either all are known or none."""
+        """Lets an entry point add its components and flags, all or none; returns their descriptions."""
         registry = Registry()
         for known in self._known.values():
             registry.admit(known.role, known.component, known.name)
@@ -54,12 +54,12 @@ class Workshop:
         return descriptions, flags
 
     def _validate(self, use: str, recipe: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The parameters that a recipe makes, by name and by key, as JSON has them."""
+        """The validated parameters of a recipe, by name and by key, as JSON values."""
         params = self._made(use, recipe)
         return params.model_dump(mode="json"), params.model_dump(mode="json", by_alias=True)
 
     def _offered(self, use: str, offer: str, recipe: str, context: PipelineContext | None) -> Any:
-        """What a hook of the class says of parameters: `check` yields paths and messages, the others one value."""
+        """The answer of a hook of the class for parameters: `check` yields paths and messages, the others one value."""
         component, params = self._known[use].component, self._made(use, recipe)
         if offer == CHECK.name and context is not None and (checking := CHECK.of(component)):
             return [(tuple(path), str(message)) for path, message in checking.check(params, context)]
@@ -70,11 +70,11 @@ class Workshop:
         raise ValueError(f"'{use}' offers no '{offer}'")
 
     def _call(self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any]) -> Any:
-        """What a component answers. The store can be asked until then; times are told by this process's clock."""
+        """The answer of a component, which may use the store. Deadlines are converted to this process's clock."""
         component = self._components.pop(number, None)
         if component is None:
             component = self._known[use].component(self._made(use, recipe))
-        self._components[number] = component  # used last, forgotten last
+        self._components[number] = component  # most recently used is last
         for forgotten in list(self._components)[:-KEPT_COMPONENTS]:
             del self._components[forgotten]
         line = Line(self._ask)
@@ -84,7 +84,7 @@ class Workshop:
             line.close()
 
     def _made(self, use: str, recipe: str) -> Params:
-        """The parameters of a recipe: what a file says, and in which pipeline they were settled."""
+        """The parameters of a recipe: the values in the file, and the pipeline context in which they were settled."""
         if (use, recipe) not in self._params:
             given, context = unpacked(recipe.encode(), b"", writable=True)
             entry = self._known[use]
@@ -107,5 +107,5 @@ def _here(argument: Any, line: Line) -> Any:
 
 def _mistake(detail: dict[str, Any]) -> tuple[Any, ...]:
     found = detail.get("input")
-    shown = found if found is None or type(found) in (bool, int, float, str) else ()  # messages show single values
+    shown = found if found is None or type(found) in (bool, int, float, str) else ()  # messages show only scalars
     return tuple(detail["loc"]), str(detail["type"]), str(detail["msg"]), shown

@@ -1,8 +1,8 @@
-"""What flows between the stages: frozen columns. One page in docs/datamodel.md explains them.
+"""The data that flows between the stages: frozen columns. One page in docs/datamodel.md explains them.
 
 Row objects exist only at the edge. Every array is aligned with `ids`. The total order everywhere is score descending,
-then id ascending; NaN is no score. The rank of a hit is 1 + the number of strictly better hits of its search: equal
-scores share a rank (1, 1, 3). Ids order rows that are equal; they never enter a score.
+then id ascending; NaN means no score. The rank of a hit is 1 + the number of strictly better hits of its search: equal
+scores share a rank (1, 1, 3). Ids order rows with equal scores; they never enter a score.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 NO_RANK = -1
 INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
-"""What a question may be asked for (feature C8). Of two that as much speaks for, it is the one that comes first."""
+"""The intents of queries (feature C8). If two have equal evidence, the first in this list applies."""
 
 
 def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:
@@ -40,10 +40,10 @@ def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class Respelling:
-    """What is searched in place of a word that no memory holds.
+    """A replacement for a word that no memory holds.
 
-    `word` is as it was typed and `term` its token; `instead` maps the terms that stand for it to the weight of each,
-    (0, 1], likeliest first, and `reading` is the word that was probably meant.
+    `word` is the typed word and `term` its token; `instead` maps the replacement terms to their weights, (0, 1],
+    likeliest first, and `reading` is the word that was probably intended.
     """
 
     word: str
@@ -54,25 +54,25 @@ class Respelling:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What query understanding made of a query; steps return changed copies of it.
+    """The result of query understanding; steps return changed copies of it.
 
-    `channels` limits the declared channels (None: all of them); `limits` overrides channel limits; `variants` holds
-    the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
+    `channels` limits the declared channels (None: all of them); `limits` overrides channel limits; `variants` holds the
+    texts to search, the query itself first; `reasons` explains the plan, one line per reason.
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
-    `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None (C1), and `warnings` says
-    which words could not be honoured or were left out; the frame alone sets these two. `respelt` replaces words that
-    no memory holds. When no channel found anything, the frame says in `asked_similarity` the highest similarity that
-    one of them asked for, 0 where none did. A recoverer may relax that by `min_similarity`, which binds channels that
-    ask for more, and raise `limit_factor`; `attempt` counts how often (C14).
+    `folders` restricts the scope to these folders (C13), `memories` to these, unless it is None (C1), and `warnings`
+    names the words that could not be honoured or were left out; only the frame sets these two. `respelt` replaces words
+    that no memory holds. If no channel found anything, the frame sets `asked_similarity` to the highest
+    `min_similarity` of the channels, 0 if there is none. A recoverer may relax it by `min_similarity`, which replaces
+    higher thresholds, and raise `limit_factor`; `attempt` counts the recoveries (C14).
 
-    `times` are the spans that the question names, from a moment up to another in seconds since 1970, `order` says
-    whether it asks for what is newest, and `topic` holds the terms that are left of it without all that; None where it
-    names no time. `counted_from` is the moment from which times such as "last week" are counted where it is not now.
+    `times` are the time spans that the query names, each from one moment up to another in seconds since 1970; `order`
+    is set if the query asks for the newest or oldest; `topic` holds the remaining terms, None if the query names no
+    time. `counted_from` is the moment from which times such as "last week" are counted, if it is not now.
 
-    `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
-    failed (C9). `connected` counts the memories that the causal graph connects with the question, None when nobody has
-    looked; `graph_gap` says that they are too few (C15).
+    `complexity_confidence` is "fallback" until a step has judged the complexity; the step may be missing, off or failed
+    (C9). `connected` counts the memories that the causal graph connects with the query, None if that is unknown;
+    `graph_gap` is set if they are too few (C15).
     """
 
     intent: str = "understand"
@@ -101,21 +101,21 @@ class Plan:
     attempt: int = 0
 
     def because(self, reason: str) -> tuple[str, ...]:
-        """The reasons with one more."""
+        """The reasons with another one appended."""
         return (*self.reasons, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question. Time, limit, deadline and session travel here: no component reads a clock or a random source.
+    """One query. Time, limit, deadline and session are part of it: no component reads a clock or a random source.
 
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
-    analysed tokens of the text, in order, with what the plan searches in place of misspelt ones; `concepts` are texts
-    that must all match (feature C1), none for a plain query; `anchors` are the only sections wanted of each memory,
-    none for all (feature A7). `required` are the quoted words and phrases that a memory must hold, `excluded` those
-    that it must not. `token_usage` is the share of the caller's context window already in use, [0, 1], None when
-    unknown (feature C17); `dedup` is false for who wants to see again what the session was sent (feature A2).
-    `intent` is the one that the caller says, "" for none; None has the words tell (feature C8).
+    analysed tokens of the text, in order, with misspelt ones replaced by the plan; `concepts` are texts that must all
+    match (feature C1), none for a plain query; `anchors` are the only sections returned of each memory, none for all
+    (feature A7). `required` are the quoted words and phrases that a memory must hold, `excluded` those that it must
+    not. `token_usage` is the share of the caller's context window already in use, [0, 1], None if unknown (feature
+    C17); `dedup` is false to return memories again that the session was already sent (feature A2). `intent` is set by
+    the caller, "" for none; None derives it from the words (feature C8).
     """
 
     text: str
@@ -137,7 +137,7 @@ class Query:
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
-        """The question with another plan: its folders and memories narrow the scope, its spellings replace terms."""
+        """The query with another plan: its folders and memories restrict the scope, its respellings replace terms."""
         instead = {found.term: tuple(found.instead) for found in plan.respelt}
         terms = tuple(chain.from_iterable(instead.get(term, (term,)) for term in self.terms)) if instead else self.terms
         wanted = replace(self.wanted, folders=plan.folders, memories=plan.memories)
@@ -145,39 +145,38 @@ class Query:
 
     @property
     def reading(self) -> str:
-        """The text as it was probably meant: for those that read it and do not look up its terms."""
+        """The text with misspelt words corrected, for components that read the text instead of the terms."""
         if not self.plan.respelt:
             return self.text
-        # all words at once: a reading that holds one of the words is not read again, and so cannot grow without end
+        # all words in one pass: a replacement may contain another word, and must not be replaced again
         readings = {found.word: found.reading for found in reversed(self.plan.respelt)}
         words = "|".join(map(re.escape, sorted(readings, key=len, reverse=True)))
         return re.sub(rf"\b(?:{words})\b", lambda found: readings[found[0]], self.text)
 
     def weight(self, term: str) -> float:
-        """How much a term counts, (0, 1]: less than 1 for one that stands for a misspelt word."""
+        """The weight of a term, (0, 1]: less than 1 for the replacement of a misspelt word."""
         return max((found.instead[term] for found in self.plan.respelt if term in found.instead), default=1.0)
 
     def whatever_is_asked(self, most: int) -> int:
-        """How many rows may stand above all others whatever the question: `most`, but no more than half of the limit.
+        """The maximum number of rows pinned above all others independent of the query: `most`, at most half the limit.
 
-        At least 1, so that a rule of the house is seen even in an answer of one row (feature C6).
+        At least 1, so that a constitutional memory is visible even in an answer of one row (feature C6).
         """
         return min(most, max(1, self.limit // 2))
 
     @property
     def running_mode(self) -> Mode:
-        """The mode this question runs in: the plan's, else the one asked for."""
+        """The effective mode: the plan's, else the requested one."""
         return self.plan.mode or self.mode
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What one channel found, in total order.
+    """The hits of one channel, in total order.
 
     `ids` int64[n], unique, memories or chunks as `level` says; `scores` float64[n], finite, on `scale`; `passages`
-    int64[n] is the chunk that matched best, -1 where the channel cannot tell. `rest` is what the channel gives to all
-    that it leaves out though its limit had room for more: 0 where it has nothing in common with the query, NaN where
-    the channel cannot tell.
+    int64[n] is the best matching chunk, -1 if the channel does not know. `rest` is the score of all other rows if the
+    limit was not reached: 0 if they have nothing in common with the query, NaN if the channel does not know.
     """
 
     ids: Ids
@@ -203,13 +202,23 @@ class Hits:
         passages: Ids | None = None,
         rest: float = 0.0,
     ) -> Hits:
-        """The best `limit` of these rows, put into total order."""
+        """The best `limit` of these rows, sorted into total order.
+
+        Args:
+            ids: Unique memories or chunks, int64[n].
+            scores: Finite scores, float64[n].
+            scale: The scale of the scores.
+            limit: Maximum number of hits.
+            level: Whether the ids are memories or chunks.
+            passages: The best matching chunk of each row, -1 if unknown; None if all are unknown.
+            rest: The score of all other rows; NaN if unknown.
+        """
         rows = total_order(scores, ids)[:limit]
         return cls(ids[rows], scores[rows], scale, level, None if passages is None else passages[rows], rest)
 
     @property
     def matched(self) -> Ids:
-        """int64[n]: the passage that matched best, the hit itself where the channel cannot tell."""
+        """int64[n]: the best matching passage, the hit itself if the channel does not know."""
         return matched_passages(self.ids, self.passages)
 
     def __len__(self) -> int:
@@ -226,7 +235,7 @@ def check_columns(ids: Ids, *, scores: Column, passages: Ids | None = None) -> N
         raise ValueError(f"passages must be int64{list(ids.shape)}; found {passages.dtype}{list(passages.shape)}")
     if not len(ids):
         return
-    ordered = np.sort(ids)  # a fifth of the time of np.unique for the few rows there are
+    ordered = np.sort(ids)  # takes a fifth of the time of np.unique for few rows
     if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be unique")
     if not np.isfinite(scores).all():
@@ -234,7 +243,7 @@ def check_columns(ids: Ids, *, scores: Column, passages: Ids | None = None) -> N
 
 
 def check_order(ids: Ids, scores: Column) -> None:
-    """Raises ValueError unless rows are in total order."""
+    """Raises ValueError unless the rows are in total order."""
     ordered = scores[:-1] > scores[1:]
     if len(ids) > 1 and not ordered.all():
         tied = (scores[:-1] == scores[1:]) & (ids[:-1] < ids[1:])
@@ -248,10 +257,10 @@ class Candidates:
 
     `ids` ascending; `parents` the memory of each row; `passages` the matched chunk (-1 unknown). The columns are the
     searches that answered: `channels` names the channel of each, `variants` the query variant it searched (0 is the
-    query itself). `raw` float64[n, columns], NaN where a search did not return the row; `rank` int32[n, columns] from
-    1, equal where `raw` is equal among the hits, -1 likewise. `rest` float64[columns] is the score of the rows that a
-    search did not return, NaN where its limit cut it off: of those one knows only that they are not above its last hit.
-    `updated_at` is in epoch seconds, NaN where unknown.
+    query itself). `raw` float64[n, columns], NaN if a search did not return the row; `rank` int32[n, columns] from 1,
+    equal if `raw` is equal among the hits, -1 if a search did not return the row. `rest` float64[columns] is the score
+    of rows that a search did not return, NaN if its limit cut them off: these are only known to be not above its last
+    hit. `updated_at` is in epoch seconds, NaN if unknown.
     """
 
     ids: Ids
@@ -267,7 +276,7 @@ class Candidates:
 
     @property
     def matched(self) -> Ids:
-        """int64[n]: the passage that matched best, the row itself where no channel can tell."""
+        """int64[n]: the best matching passage, the row itself if no channel knows."""
         return matched_passages(self.ids, self.passages)
 
     def __len__(self) -> int:
@@ -291,11 +300,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """The score of every row after one step, and what the step added or multiplied.
+    """The score of every row after one step, and the parts that the step added or multiplied.
 
-    `kind` tells how the score is made of the parts: "sum" (`parts` are the addends), "add", "multiply" (`parts` has the
-    one column), "formula" (`parts` are those of the step's `formulas`, as in `Workings`), "replace" (the step does not
-    say how; `parts` has the score itself).
+    `kind` says how the score is computed from the parts: "sum" (`parts` are the addends), "add", "multiply" (`parts`
+    has one column), "formula" (`parts` belong to the step's `formulas`, as in `Workings`), "replace" (the step gives no
+    formula; `parts` has the score itself).
     """
 
     step: str
@@ -360,16 +369,17 @@ class Fused:
 
 
 class Reranking:
-    """What a reranker may answer: `Rescored`, `Selected` or `Grouped`."""
+    """The possible answers of a reranker: `Rescored`, `Selected` or `Grouped`."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rescored(Reranking):
-    """A reranker's answer: a new score for every row of the pool, float64[n], finite, and how it was made.
+    """A reranker's answer: a new score for every row of the pool, float64[n], finite, and its derivation.
 
-    `workings` give exactly these scores, or the answer is refused; without them explain can only name the result.
+    `workings` must give exactly these scores, otherwise the answer is rejected; without them explain only shows the
+    result.
     """
 
     scores: Column
@@ -377,14 +387,14 @@ class Rescored(Reranking):
 
     @classmethod
     def by(cls, before: Column, *formulas: str, **parts: Column | float) -> Rescored:
-        """The scores that formulas give, the first that holds in each row (see `Workings`)."""
+        """The scores computed by formulas; in each row the first formula whose parts are all known (see `Workings`)."""
         workings = Workings.of(len(before), formulas, parts)
         return cls(workings.scores(before), workings)
 
 
 @dataclass(frozen=True, slots=True)
 class Selected(Reranking):
-    """A reranker's answer: which rows stay, bool[n]."""
+    """A reranker's answer: the rows that remain, bool[n]."""
 
     keep: Mask
 
@@ -393,8 +403,8 @@ class Selected(Reranking):
 class Grouped(Reranking):
     """A reranker's answer: rows with equal `groups` (int64[n], memory ids) become one row with that id.
 
-    `scores` float64[n] is the score of the group, equal within a group. `workings` speak of the best row of each group,
-    which is the first: they give its score, and `before` in them is the one it had.
+    `scores` float64[n] is the score of the group, equal within a group. `workings` describe the first and best row of
+    each group: they give its score, and `before` in them is its previous score.
     """
 
     groups: Ids
@@ -406,14 +416,14 @@ JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
 GAP_WARNING = "Evidence gap:"
-"""How the warning of an evidence gap begins; a door may say it in words of its own."""
+"""The beginning of the evidence gap warning; servers may replace the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """An annotator's answer: remarks by id and about the whole answer, and optionally which rows stay.
+    """An annotator's answer: remarks by id and about the whole answer, and optionally the rows that remain.
 
-    A remark has no way to name a score or a position: those keys are refused.
+    A remark cannot name a score or a position: those keys are rejected.
     """
 
     by_id: Mapping[int, Mapping[str, JSON]] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Plain copies of what components return, made before anything is checked or used.
+"""Plain copies of component results, made before they are checked or used.
 
-A value that a component holds as well, or whose class it wrote, can say one thing to a check and another to whoever
-uses it, now or later. So nothing of an answer but plain values gets past this module: numbers, texts, tuples, dicts
-and arrays of exactly these types. Subclasses of int, float, str and dict are read as what they are beneath, others
-refused. What cannot be copied raises `Unfit`, which says what was found and what is accepted.
+A value that a component still references, or whose class it wrote, could pass a check and then change. So only plain
+values pass this module: numbers, texts, tuples, dicts and arrays of exactly these types. Subclasses of int, float, str
+and dict are read as their base type, other classes are rejected. A value that cannot be copied raises `Unfit`, which
+names the value and the accepted ones.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ T = TypeVar("T")
 D = TypeVar("D", bound=np.generic)
 
 MOST_CHARACTERS = 100_000
-"""Of one text that a component returns; a query has 10,000 at most."""
+"""Maximum length of one text that a component returns; a query has at most 10,000."""
 LARGEST = 1e30
-"""No number that a component returns is larger, so that sums and squares of several stay finite."""
+"""Maximum absolute value of a number that a component returns, so that sums and squares of several stay finite."""
 
 
 def absent(answer: object, *accepted: type[Any]) -> Unavailable | None:
-    """The plain reason of an absence; None for an answer that is exactly of one of these types."""
+    """The absence with a plain reason; None for an answer that is exactly of one of these types."""
     if type(answer) in accepted:
         return None
     if type(answer) is Unavailable:
@@ -41,7 +41,7 @@ def absent(answer: object, *accepted: type[Any]) -> Unavailable | None:
 
 
 def absence(answer: Unavailable) -> Unavailable:
-    """An absence with its reason as a plain text, which is cut where it is long."""
+    """An absence with its reason as plain text, truncated if it is long."""
     (reason,) = values_of(answer, Unavailable)
     if not issubclass(type(reason), str):
         raise Unfit(f"returned Unavailable with {shape_of(reason)} as its reason; accepted: a text")
@@ -49,7 +49,7 @@ def absence(answer: Unavailable) -> Unavailable:
 
 
 def values_of(answer: object, kind: type[Any]) -> tuple[Any, ...]:
-    """The fields of a dataclass instance that is exactly of this kind, as they are."""
+    """The field values of an instance of exactly this dataclass, not yet checked."""
     try:
         return _getter(kind.__slots__)(answer)
     except AttributeError:
@@ -62,14 +62,24 @@ def _getter(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
 
 
 def array(found: object, dtype: type[D], shape: tuple[int, ...], what: str) -> NDArray[D]:
-    """A copy that nobody else holds of a plain array of exactly this type and shape."""
+    """A private copy of a plain array of exactly this type and shape.
+
+    Args:
+        found: The value that the component returned.
+        dtype: The required element type.
+        shape: The required shape.
+        what: What the array is, for the message.
+
+    Raises:
+        Unfit: For any other value.
+    """
     if type(found) is not np.ndarray or found.dtype != dtype or found.shape != shape:
         raise Unfit(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
     return np.array(found, dtype, order="C")
 
 
 def text(found: object, what: str, most: int = MOST_CHARACTERS) -> str:
-    """A text that any encoding can hold."""
+    """A text that can be encoded as UTF-8, of at most `most` characters."""
     if type(found) is not str:
         if not issubclass(type(found), str):
             raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a text")
@@ -87,26 +97,46 @@ def text(found: object, what: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def flag(found: object, what: str) -> bool:
-    """True or false, and nothing that only passes for it."""
+    """Exactly True or False; values that are merely truthy are rejected."""
     if found is True or found is False:
         return found
     raise Unfit(f"returned {shape_of(found)} as {what}; accepted: True or False")
 
 
 def whole(found: object, what: str, low: int, high: int) -> int:
-    """A whole number of a range."""
+    """An integer within a range, both ends included.
+
+    Args:
+        found: The value that the component returned.
+        what: What the value is, for the message.
+        low: Smallest accepted value.
+        high: Largest accepted value.
+
+    Raises:
+        Unfit: For any other value.
+    """
     kind = type(found)
     if kind is not int:
         if kind is bool or not issubclass(kind, int):
             raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a whole number from {low} to {high}")
-        found = int.__int__(found)  # type: ignore[arg-type]  # its class has just been looked at
+        found = int.__int__(found)  # type: ignore[arg-type]  # its class has just been checked
     if not low <= found <= high:  # type: ignore[operator]  # an int by now
         raise Unfit(f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}")  # type: ignore[arg-type]
     return found  # type: ignore[return-value]
 
 
 def number(found: object, what: str, low: float, high: float) -> float:
-    """A finite number of a range."""
+    """A finite number within a range, both ends included.
+
+    Args:
+        found: The value that the component returned.
+        what: What the value is, for the message.
+        low: Smallest accepted value.
+        high: Largest accepted value.
+
+    Raises:
+        Unfit: For any other value.
+    """
     kind = type(found)
     if kind is int or (kind is not bool and issubclass(kind, int)):
         plain = whole(found, what, -(2**63), 2**63 - 1) + 0.0
@@ -120,7 +150,17 @@ def number(found: object, what: str, low: float, high: float) -> float:
 
 
 def row_of(found: object, item: Callable[[object], T], what: str, most: int) -> tuple[T, ...]:
-    """A tuple of so many plain values at most."""
+    """A tuple of plain values.
+
+    Args:
+        found: The value that the component returned.
+        item: Makes the plain copy of one entry.
+        what: What the tuple is, for the message.
+        most: Maximum number of entries.
+
+    Raises:
+        Unfit: For any other value.
+    """
     if type(found) is not tuple:
         raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a tuple")
     if len(found) > most:
@@ -129,21 +169,21 @@ def row_of(found: object, item: Callable[[object], T], what: str, most: int) -> 
 
 
 def texts(found: object, what: str, most: int) -> tuple[str, ...]:
-    """A tuple of so many texts at most."""
+    """A tuple of at most `most` texts."""
     return row_of(found, lambda value: text(value, f"one of the {what}"), what, most)
 
 
 def pairs(found: object, what: str, most: int) -> list[tuple[object, object]]:
-    """The entries of a mapping, read once; of a subclass of dict those that it really holds."""
+    """The entries of a mapping, read once; for a subclass of dict the entries that it really holds."""
     if issubclass(type(found), dict):
-        view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # its class was looked at
+        view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # its class has been checked
     elif isinstance(found, Mapping):
         view = found.items()
     else:
         raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a dict")
     entries = [(key, value) for key, value in islice(view, most + 1)]
     if len(entries) > most:
-        raise Unfit(f"returned more than {most:,} entries as {what}; accepted: at most so many")
+        raise Unfit(f"returned more than {most:,} entries as {what}; accepted: at most {most:,}")
     return entries
 
 

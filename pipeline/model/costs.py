@@ -1,4 +1,4 @@
-"""What a step would read for a query, counted before it is paid."""
+"""Estimates of what a step would read for a query, made before it runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Counts of what a step reads for one query. What depends on what is found is an upper bound.
+    """Counts of what a step reads for one query. Counts that depend on the hits are upper bounds.
 
-    `postings` counts one for each memory or passage that holds a word, in every index that is read, as often as it is
-    read; `vectors` are rows that the query is compared with, `edges` those of the causal graph that a walk or a degree
-    looks at, `feedback_words` further words that are taken from first hits and searched as well. `compared_passages`
-    are compared token by token, `read_pairs` read together with the query by a cross-encoder, should there be one.
+    `postings` counts one per memory or passage that holds a word, in every index, once per read;
+    `vectors` are the rows compared with the query, `edges` the edges of the causal graph that a walk or a degree reads,
+    `feedback_words` words taken from first hits for a second search. `compared_passages` are compared token by token,
+    `read_pairs` are read together with the query by a cross-encoder, if there is one.
     """
 
     postings: int = 0
@@ -23,5 +23,5 @@ class Cost:
     read_pairs: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Both together."""
+        """The sum of both costs."""
         return Cost(*(one + another for one, another in zip(astuple(self), astuple(other), strict=True)))

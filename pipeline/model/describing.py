@@ -1,4 +1,4 @@
-"""What components are and say, in words. Nothing here runs code of a component: it might lie, raise or never end."""
+"""Descriptions of components and their errors. Nothing here runs code of a component: it might lie, raise or hang."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from speckit_memory.pipeline.model.errors import (
 )
 
 MOST_SAID = 1000
-"""Characters of a reason or a message that are shown."""
+"""Maximum number of characters shown of a reason or a message."""
 
 _PLAIN = (str, int, float, bool, type(None))
 _NAME, _MRO = type.__dict__["__name__"], type.__dict__["__mro__"]
 _ARGS = BaseException.__dict__["args"]
 _OF_THE_PRODUCT = (*CLASSES.values(), IsolatedFailureError, NotStartedError)
-"""Whose text says all there is to say, without the name of the class."""
+"""Errors whose text is complete without the name of the class."""
 _FILES = [OSError.__dict__["filename"], OSError.__dict__["filename2"]]
 _OWN_TEXT = [kind.__dict__["__str__"] for kind in (BaseException, KeyError, OSError)]
-"""What makes the text of exceptions out of their arguments alone, or almost."""
+"""The `__str__` methods that build the text of an exception from its plain arguments."""
 
 
 def said(text: str, most: int = MOST_SAID) -> str:
-    """A plain text as it may be shown: cut, and with "?" for lone surrogates, which no encoding holds."""
+    """A plain text ready to be shown: truncated, and with "?" for lone surrogates, which no encoding can hold."""
     shown = text if len(text) <= most else text[: most - 1] + "…"
     return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
 
 
 def name_of(found: object) -> str:
-    """What a value is, for a message: "None", "int", "Sly, a subclass of Notes", whatever its class says."""
+    """The type of a value, for a message: "None", "int", "Sly, a subclass of Notes"; ignores what its class claims."""
     if found is None:
         return "None"
     kinds: tuple[type, ...] = _MRO.__get__(type(found))
@@ -44,7 +44,7 @@ def name_of(found: object) -> str:
 
 
 def shape_of(found: object) -> str:
-    """The same, and of an array its type and shape: "float64[3]"."""
+    """The same; for an array its element type and shape: "float64[3]"."""
     if type(found) is np.ndarray:
         return f"{found.dtype}{list(found.shape)}"
     return name_of(found)
@@ -56,23 +56,23 @@ def kind_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words, without a traceback; the step is named beside it.
+    """An exception in words, without a traceback and without the name of the step.
 
-    Of an exception whose class brings its own `__str__`, only plain arguments are shown.
+    If the class of the exception defines its own `__str__`, only plain arguments are shown.
     """
     kind = type(error)
     if kind in (Unfit, ContractError, StageInvariantError) and type(violation := vars(error).get("violation")) is str:
         return said(f"it {violation}")
     try:
         message = said(_text(error))
-    except Exception:  # it has no text, such as a number of too many digits
+    except Exception:  # it has no text, for example because a number has too many digits
         message = ""
     name = kind_of(error)
     return message if message and kind in _OF_THE_PRODUCT else f"{name}: {message}" if message else name
 
 
 def _text(error: BaseException) -> str:
-    """The text of an exception as far as it can be had without running foreign code."""
+    """The text of an exception, if available without running foreign code."""
     args = _ARGS.__get__(error)
     files = [file.__get__(error) for file in _FILES] if issubclass(type(error), OSError) else []
     plain = all(type(value) in _PLAIN for value in (*args, *files))

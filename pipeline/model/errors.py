@@ -5,8 +5,8 @@ from __future__ import annotations
 from speckit_memory.errors import InternalError
 
 
-class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks make the error of it, which names the step
-    """A value that a component returned cannot be taken: what was found, where, and what is accepted."""
+class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks turn it into an error that names the step
+    """An invalid value that a component returned: the value, its place, and the accepted values."""
 
     def __init__(self, violation: str) -> None:
         super().__init__(violation)
@@ -32,8 +32,7 @@ class ContractError(InternalError):
 
 
 class IsolatedFailureError(InternalError):
-    """An isolated component failed, or its process did. It reads as the failure of a component of this process would:
-    what happened, without a code."""
+    """An isolated component or its process failed. The text has no code, like that of a component in this process."""
 
     def __init__(self, message: str) -> None:
         super().__init__("E132", message)
@@ -41,4 +40,4 @@ class IsolatedFailureError(InternalError):
 
 
 class NotStartedError(IsolatedFailureError):
-    """There is no process to ask, which says nothing about the component."""
+    """The process could not be started, which says nothing about the component."""

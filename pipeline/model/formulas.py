@@ -1,8 +1,8 @@
-"""Formulas over named numbers, as a step writes them to say how it made a score: "before + gain * better".
+"""Formulas over named numbers, by which a step states how it computed a score: "before + gain * better".
 
-A formula is text, so that it can be shown, sent to another process and read by anybody who wants to check a score. It
-has names, numbers, parentheses and + - * /, with the meaning and the precedence that Python gives them; nothing else
-is read, and nothing of it can run.
+A formula is text, so that it can be shown, sent to another process and checked by a reader. It has names, numbers,
+parentheses and + - * /, with the meaning and precedence of Python; nothing else is accepted, and nothing in it can run
+code.
 """
 
 from __future__ import annotations
@@ -19,33 +19,34 @@ import numpy as np
 from speckit_memory.pipeline.ports import Column
 
 BEFORE = "before"
-"""Stands in every formula for the score that a row had before the step."""
+"""The name of the score before the step, in every formula."""
 MOST_CHARACTERS = 120
 _TOKENS = re.compile(r"(?:\s|[-+*/()]|[^\W\d]\w*+|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?+(?![\w.]))*+")
-"""All that a formula is written of. Of some other texts Python's parser warns before it refuses them."""
+"""All tokens of a formula. For some other texts Python's parser emits a warning before it rejects them."""
 _OPERATORS = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula that has been read. `names` are its parts in the order of their first appearance, without `BEFORE`."""
+    """A parsed formula. `names` are its parts in the order of their first appearance, without `BEFORE`."""
 
     names: tuple[str, ...]
     _tree: ast.expr
 
     def value(self, numbers: Mapping[str, Column]) -> Column:
-        """The formula's value in each row; infinite or NaN where it divides by zero."""
+        """The formula's value in each row; infinite or NaN for a division by zero."""
         with np.errstate(all="ignore"):
             return np.asarray(_value(self._tree, numbers), np.float64)
 
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> Formula:
-    """Reads a formula. Raises ValueError, which says what is accepted."""
+    """Parses a formula. Raises ValueError, which says what is accepted."""
     refused = ValueError(
         f"the formula '{text[:MOST_CHARACTERS]}'; accepted: names, numbers, parentheses and + - * /, "
         f"{MOST_CHARACTERS} characters at most"
     )
+    # Possessive quantifiers (*+, ++) rule out exponential backtracking on hostile texts.
     if len(text) > MOST_CHARACTERS or not _TOKENS.fullmatch(text):
         raise refused
     try:
@@ -65,7 +66,7 @@ def parsed(text: str) -> Formula:
 
 
 def _operands(tree: ast.expr) -> list[ast.expr]:
-    """What the operators of a formula stand between, from left to right."""
+    """The operands of a formula, from left to right."""
     if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATORS:
         return [*_operands(tree.left), *_operands(tree.right)]
     return [tree]
@@ -80,4 +81,4 @@ def _value(tree: ast.expr, numbers: Mapping[str, Column]) -> Column | float:
             return numbers[name]
         case ast.Constant(value=int() | float() as number):
             return float(number)
-    raise TypeError(type(tree).__name__)  # `parsed` lets nothing else through
+    raise TypeError(type(tree).__name__)  # `parsed` rejects everything else

@@ -1,4 +1,4 @@
-"""The sealed ranking, as annotators see it: final, no public constructor, backed by immutable bytes (feature P3)."""
+"""The sealed ranking that annotators see: final, no public constructor, backed by immutable bytes (feature P3)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Ranking:
     """Rows in total order that no holder can change.
 
     `ids`, `parents`, `passages` int64[n]; `scores` float64[n]; `chunk_hits` int32[n]; `raw` float64[n, c] and `rank`
-    int32[n, c] per search; `channels` names of the searches. The arrays lie in `bytes`, so that numpy refuses to make
-    them writable again.
+    int32[n, c] per search; `channels` names of the searches. The arrays are backed by `bytes`, so that numpy refuses to
+    make them writable again.
     """
 
     __slots__ = COLUMNS
@@ -34,7 +34,7 @@ class Ranking:
     rank: Ranks
     channels: tuple[str, ...]
 
-    def __new__(cls) -> NoReturn:  # noqa: D102 - the class docstring says it
+    def __new__(cls) -> NoReturn:  # noqa: D102 - see the class docstring
         raise TypeError("Ranking has no public constructor; the runner seals one")
 
     def __init_subclass__(cls) -> NoReturn:
@@ -48,7 +48,7 @@ class Ranking:
 
     @property
     def matched(self) -> Ids:
-        """int64[n]: the passage that matched best, the row itself where no channel can tell."""
+        """int64[n]: the best matching passage, the row itself if no channel knows."""
         return matched_passages(self.ids, self.passages)
 
     def __len__(self) -> int:

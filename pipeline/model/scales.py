@@ -1,4 +1,4 @@
-"""The scales of scores. Two columns may be combined only when their scales agree or a normaliser stands between."""
+"""The scales of scores. Columns may only be combined if their scales agree or are normalised first."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 
 class Scale(StrEnum):
-    """What a number of a score column means."""
+    """The meaning of the numbers of a score column."""
 
     BM25 = "bm25"
     """Unbounded sums of term weights; comparable within one query and channel only."""
     COSINE = "cosine"
-    """Similarity of directions, [-1, 1] as channels give it; what a step adds to it keeps the name."""
+    """Cosine similarity, [-1, 1] as channels return it; sums with other values keep the name."""
     UNIT = "unit"
     """[0, 1], 1 best. The frame clips to the interval, so that rounding never leaves it."""
     RANK_TERM = "rank_term"
@@ -26,7 +26,7 @@ class Scale(StrEnum):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest score that a component may give on this scale."""
+        """The lowest and the highest score that a component may return on this scale."""
         match self:
             case Scale.UNIT:
                 return 0.0, 1.0
@@ -38,15 +38,15 @@ class Scale(StrEnum):
 
     @property
     def additive(self) -> bool:
-        """True when an additive boost on the unit scale may be added without a normaliser."""
+        """True if an additive boost on the unit scale may be added without a normaliser."""
         return self in (Scale.UNIT, Scale.BOOST)
 
     @property
     def multipliable(self) -> bool:
-        """True when a factor above 1 raises every score: there are no negative ones."""
+        """True if a factor above 1 raises every score, since none is negative."""
         return self not in (Scale.COSINE, Scale.Z_SCORE, Scale.MARGINAL)
 
     @property
     def widened(self) -> Scale:
-        """The scale after boosts: the unit interval may be left, every other scale keeps its name."""
+        """The scale after boosts: scores may leave the unit interval; every other scale keeps its name."""
         return Scale.BOOST if self is Scale.UNIT else self

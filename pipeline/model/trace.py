@@ -1,4 +1,4 @@
-"""What happened to a query, as values: step records, losses and degradations (features P8, P9)."""
+"""The trace of a query, as values: step records, losses and degradations (features P8, P9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Stage = Literal["candidates", "fusion", "rerank", "annotate"]
 STAGES: tuple[Stage, ...] = ("candidates", "fusion", "rerank", "annotate")
 State = Literal["ran", "unavailable", "failed", "skipped"]
 DEADLINE = "deadline"
-"""The part that is missing when the time was over, whichever steps that were."""
+"""The name of the degraded part if the deadline passed, for any steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class StepRecord:
     state: State
     reason: str = ""
     shared: bool = False
-    """Whether the answer is that of another run of the same step, whose time `ns` tells."""
+    """Whether the answer was reused from another run of the same step; `ns` is the time of that run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Memories or chunks that a step took out."""
+    """Memories or chunks that a step removed."""
 
     step: str
     ids: Ids
@@ -40,9 +40,9 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """A part that did not do its work: what failed, why, what served instead, how much confidence that costs.
+    """A part that did not work: what failed, why, what was used instead, and the effect on confidence.
 
-    `steps` names all steps for which the deadline left no time; they are one part, `DEADLINE`.
+    `steps` names all steps for which the deadline left no time; they count as one part, `DEADLINE`.
     """
 
     part: str
@@ -64,7 +64,7 @@ class Degradation:
 
 
 def too_late(records: Sequence[StepRecord]) -> list[Degradation]:
-    """All steps that gave way to the deadline as one loss; none when none did."""
+    """One degradation for all steps that were skipped because of the deadline; empty if there are none."""
     skipped = [record for record in records if record.state == "skipped"]
     if not skipped:
         return []
@@ -72,8 +72,10 @@ def too_late(records: Sequence[StepRecord]) -> list[Degradation]:
     steps = tuple(dict.fromkeys(record.step for record in skipped))
     reason = f"the deadline passed before {_listed(steps)} could run"
     if searches:
-        return [Degradation(DEADLINE, reason, "the other steps; what only these find is missing", "medium", steps)]
-    return [Degradation(DEADLINE, reason, "the order without them; nothing that was found is missing", "low", steps)]
+        return [
+            Degradation(DEADLINE, reason, "the other steps; results that only these find are missing", "medium", steps)
+        ]
+    return [Degradation(DEADLINE, reason, "the order without them; no result is missing", "low", steps)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -82,7 +84,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that happened, without the text of queries or memories."""
+    """The record of a run, without the text of queries or memories."""
 
     pipeline: str
     config_hash: str
@@ -92,7 +94,7 @@ class Trace:
     total_ns: int = 0
     stage_ns: dict[Stage, int] = field(default_factory=dict)
     budget_ms: float = 0.0
-    """The budget of the query's complexity (feature P10). Overrunning it degrades nothing, but is said."""
+    """The budget for the query's complexity (feature P10). Exceeding it degrades nothing, but is reported."""
 
     @property
     def over_budget(self) -> bool:

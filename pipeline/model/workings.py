@@ -1,4 +1,4 @@
-"""How a step made its scores: formulas, and the numbers that stand in them for each row."""
+"""The derivation of a step's scores: formulas, and the numbers for their names in each row."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Workings:
     """The arithmetic behind a column of scores.
 
     `parts` float64[n, names] holds a number for each row and name, NaN where the row has no such number. A row's score
-    is the value of the first of the `formulas` whose names the row all has; `before` in it is the score that the row
-    had before the step. On the unit scale what rounding puts beyond 0 or 1 is 0 or 1.
+    is the value of the first of the `formulas` whose names all have a number in the row; `before` in it is the row's
+    score before the step. On the unit scale, scores that rounding moves beyond 0 or 1 become 0 or 1.
     """
 
     formulas: tuple[str, ...]
@@ -27,14 +27,14 @@ class Workings:
 
     @classmethod
     def of(cls, rows: int, formulas: Sequence[str], parts: Mapping[str, Column | float]) -> Workings:
-        """The workings of so many rows; a number that is the same for all may be given once."""
+        """The workings of `rows` rows; a number that is the same for all rows may be given as a scalar."""
         columns = np.full((rows, len(parts)), np.nan)
         for place, part in enumerate(parts.values()):
             columns[:, place] = part
         return cls(tuple(formulas), tuple(parts), columns)
 
     def scores(self, before: Column) -> Column:
-        """The score of every row, float64[n]; NaN where no formula holds. Raises ValueError for what is none."""
+        """The score of every row, float64[n]; NaN if no formula applies. Raises ValueError for an invalid formula."""
         scores = np.full(len(before), np.nan)
         left = np.ones(len(before), np.bool_)
         formulas = list(map(parsed, self.formulas))
@@ -42,7 +42,7 @@ class Workings:
             self._require_parts(formula)
         for formula in formulas:
             complete = self._complete(formula)
-            if formula is formulas[0] and complete.all():  # of most steps the first formula holds everywhere
+            if formula is formulas[0] and complete.all():  # the usual case: the first formula applies to every row
                 columns = {name: self.parts[:, self.names.index(name)] for name in formula.names}
                 scores[:] = formula.value(columns | {BEFORE: before})
                 return scores
@@ -57,7 +57,7 @@ class Workings:
             raise ValueError(f"no part is called '{min(unknown)}'; there are {', '.join(self.names) or 'none'}")
 
     def _complete(self, formula: Formula) -> NDArray[np.bool_]:
-        """Which rows have all the numbers of a formula."""
+        """Which rows have all the numbers of a formula, bool[n]."""
         columns = [self.names.index(name) for name in formula.names]
         return np.asarray(~np.isnan(self.parts[:, columns]).any(axis=1))
 
@@ -66,10 +66,10 @@ class Workings:
         return Workings(self.formulas, self.names, self.parts[rows])
 
     def of_row(self, row: int) -> tuple[str, dict[str, float]]:
-        """The formula of a row, and the numbers that stand in it."""
+        """The formula that applies to a row, and its numbers."""
         numbers = dict(zip(self.names, self.parts[row].tolist(), strict=True))
         for text in self.formulas:
             own = {name: numbers[name] for name in parsed(text).names}
             if not any(np.isnan(list(own.values()))):
                 return text, own
-        raise ValueError(f"no formula holds for row {row}")  # the checks let no such workings through
+        raise ValueError(f"no formula holds for row {row}")  # the checks reject such workings

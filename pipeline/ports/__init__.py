@@ -1,4 +1,4 @@
-"""What the pipeline asks of a store, and the values that go between the two."""
+"""The ports: protocols by which the pipeline accesses a store, and the values that both exchange."""
 
 from speckit_memory.pipeline.ports.protocols import (
     AUTHORED,

@@ -1,4 +1,4 @@
-"""What nobody can change, however they come by it."""
+"""Immutable copies of arrays and texts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ T = TypeVar("T", bound=np.generic)
 def immutable(array: NDArray[T]) -> NDArray[T]:
     """A plain copy whose memory is a `bytes` object: numpy refuses to make it, or any view of it, writable again.
 
-    An array that only has `writeable` unset is no such thing: its holder sets it again. Of any dtype but object.
+    Merely clearing `writeable` is not enough: the holder of the array can set it again. For any dtype but object.
     """
     plain: NDArray[T] = np.array(array, order="C", copy=None, subok=False)
     return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
 
 
 def own(text: str) -> str:
-    """The characters of a text as a string of Python's own, to remember something by.
+    """The characters of a text as an exact `str`, suitable as a key.
 
-    An object of a class derived from `str` may say that it equals another text.
+    An instance of a subclass of `str` may claim to equal another text.
     """
     return str.__str__(text)

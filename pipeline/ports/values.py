@@ -1,7 +1,7 @@
-"""The values that a store and a pipeline hand to each other.
+"""The values that a store and a pipeline exchange.
 
-Neither side may import the other, so what both must name lies below both. Ids are memory ids and chunk ids, drawn from
-one sequence, so that no number means two things.
+Neither side may import the other, so shared types are defined below both. Ids are memory ids and chunk ids, drawn from
+one sequence, so that every number is unique.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Vectors = NDArray[np.float32]
 Tokens = NDArray[np.unsignedinteger[Any]]
 """Token numbers of an embedding model, in the narrower of uint16 and uint32 that holds its vocabulary."""
 Level = Literal["memory", "chunk"]
-"""What a channel's hits are: whole memories, or single passages."""
+"""The kind of a channel's hits: whole memories, or single passages."""
 
 Field = Literal["title", "triggers", "path", "body"]
 FIELDS: tuple[Field, ...] = ("title", "triggers", "path", "body")
@@ -33,11 +33,11 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories a query may see. Empty means no restriction.
+    """The memories that a query may see. Empty means no restriction.
 
-    `folder` also admits its sub-folders; `folders`, when not empty, admits any of these and their sub-folders on top of
-    that condition (feature C13). `memories`, when not None, admits these alone, as a question of several concepts does
-    (feature C1) or one with quoted words. Deprecated and expired memories are never admitted (features C6, F7).
+    `folder` also admits its sub-folders; `folders`, if not empty, further restricts to any of these and their
+    sub-folders (feature C13). `memories`, if not None, restricts to these ids, for example for a query with several
+    concepts (feature C1) or quoted words. Deprecated and expired memories are never admitted (features C6, F7).
     """
 
     folder: str = ""
@@ -48,17 +48,18 @@ class Filter:
 
     @property
     def of_the_tier(self) -> Filter:
-        """What of this filter binds memories that every answer has to show: the tier alone (feature C6).
+        """The part of the filter that applies to memories in every answer: only the tier (feature C6).
 
-        Who asks for one tier wants to see that tier; who asks in a folder is still to see the rules of the house.
+        A query for one tier must return only that tier; a query within a folder must still return constitutional
+        memories.
         """
         return Filter(tier=self.tier)
 
 
 class FolderDescription(NamedTuple):
-    """What a folder is about (feature C13): one sentence of at most 150 characters, and its analysed key words.
+    """The topic of a folder (feature C13): one sentence of at most 150 characters, and its analysed key words.
 
-    A tuple, because the store keeps it and hands it out again and again: not even `object.__setattr__` changes it.
+    A tuple, because the store shares one instance with many callers: not even `object.__setattr__` can change it.
     """
 
     folder: str
@@ -81,7 +82,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryName:
-    """What a memory is called. `declared` is the JSON object of the front matter that nothing interprets."""
+    """The names of a memory. `declared` is the uninterpreted part of its front matter, as a JSON object."""
 
     memory: int
     key: str
@@ -91,7 +92,7 @@ class MemoryName:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where a term occurs: row numbers of the index (ascending) and how often in each."""
+    """The occurrences of a term: row numbers of the index (ascending) and the frequency in each."""
 
     rows: NDArray[np.int32]
     frequency: NDArray[np.float32]
@@ -99,10 +100,10 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Walks over the causal graph from seeds: aligned columns, one row per reached (seed, memory) pair.
+    """Paths in the causal graph from seeds: aligned columns, one row per reached (seed, memory) pair.
 
     `hops` is the shortest distance (1, 2, …), `product` the product of strength × relation weight along the best
-    shortest walk.
+    shortest path.
     """
 
     seeds: Ids

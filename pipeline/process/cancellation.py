@@ -1,7 +1,8 @@
-"""Questions that their asker has taken back: what is done for them ends before its next step.
+"""Withdrawal of queries: a withdrawn query ends before its next step.
 
-Python ends no thread from outside. So who asks for another, as the server does for a client, makes a `Withdrawal`, asks
-within it, and takes the question back from any other thread; the frame looks before each step whether it still counts.
+Python cannot end a thread from outside. So a caller on behalf of another, as the server is for a client, creates a
+`Withdrawal`, runs the query within it, and withdraws the query from any other thread; the frame checks before each step
+whether the query has been withdrawn.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from contextvars import ContextVar
 
 
 class WithdrawnError(BaseException):
-    """Nobody waits for the answer any more. No `Exception`: it is no failure, and nothing is to be done instead."""
+    """The query was withdrawn. Not an `Exception`: it is no failure, and there is nothing to handle."""
 
 
 class Withdrawal:
-    """Whether the question that is asked within it was taken back. `withdraw` may be called by any thread."""
+    """Whether the query that runs within it has been withdrawn. `withdraw` is thread-safe."""
 
     __slots__ = ("_withdrawn",)
 
@@ -24,17 +25,17 @@ class Withdrawal:
         self._withdrawn = False
 
     def withdraw(self) -> None:
-        """Takes the question back; it may be repeated, and come when the answer is there already."""
+        """Withdraws the query; may be repeated, and may come after the answer."""
         self._withdrawn = True
 
     @property
     def withdrawn(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the query has been withdrawn."""
         return self._withdrawn
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """What is asked inside, by this thread, is the question."""
+        """Associates the query that this thread runs inside the block with this withdrawal."""
         token = _asking.set(self)
         try:
             yield
@@ -46,7 +47,7 @@ _asking: ContextVar[Withdrawal | None] = ContextVar("asking", default=None)
 
 
 def require_wanted() -> None:
-    """Raises `WithdrawnError` when what this thread is asked was taken back."""
+    """Raises `WithdrawnError` if this thread's query has been withdrawn."""
     withdrawal = _asking.get()
     if withdrawal is not None and withdrawal.withdrawn:
         raise WithdrawnError

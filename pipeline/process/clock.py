@@ -1,8 +1,8 @@
-"""The clock of queries: it stands still while its thread opens what later queries find in memory.
+"""The clock of queries: it stops while its thread loads resources that later queries find in memory.
 
-Opening is reading parts of the store and loading models. It is done once, and how long it takes says nothing about the
-question, so deadlines, budgets and timings of searches are told by this clock. To wait until another thread has opened
-something is opening too. A search runs in one thread from its first step to its last; each thread has its own clock.
+Loading reads parts of the store and of models. It happens once, and its time says nothing about the query, so
+deadlines, budgets and timings of searches use this clock. Waiting for another thread that is loading counts as loading.
+A search runs in one thread from its first step to its last; each thread has its own clock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from time import perf_counter_ns
 
 
 class _Openings(threading.local):
-    """What one thread has spent on opening, and since when it does so now; `depth` counts openings inside others."""
+    """The time one thread has spent on loading, and when the current loading began; `depth` counts nested calls."""
 
     depth = 0
     began_ns = 0
@@ -25,19 +25,19 @@ _openings = _Openings()
 
 
 def query_ns() -> int:
-    """A monotonic reading in nanoseconds, without what this thread has spent on opening."""
+    """A monotonic reading in nanoseconds, without the time this thread has spent on loading."""
     now = _openings.began_ns if _openings.depth else perf_counter_ns()
     return now - _openings.spent_ns
 
 
 def opening_ns() -> int:
-    """The nanoseconds that this thread has spent on opening so far."""
+    """The nanoseconds that this thread has spent on loading so far."""
     return _openings.spent_ns + (perf_counter_ns() - _openings.began_ns if _openings.depth else 0)
 
 
 @contextmanager
 def opening() -> Iterator[None]:
-    """What happens inside, waiting for locks included, is not the query's own time."""
+    """Excludes the block, including waits for locks, from the time of the query."""
     if not _openings.depth:
         _openings.began_ns = perf_counter_ns()
     _openings.depth += 1

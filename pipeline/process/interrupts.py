@@ -1,4 +1,4 @@
-"""Tells the interrupt of a user from one that a component has raised."""
+"""Distinguishes an interrupt by the user from a KeyboardInterrupt raised by a component."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Knows, from `watch` to `release`, whether Ctrl-C was pressed.
+    """Detects whether Ctrl-C was pressed between `watch` and `release`.
 
-    An interrupt arrives as a signal, in the main thread and nowhere else. Where Python's own handler would turn it
-    into a KeyboardInterrupt, this one does, and remembers that it did. A process that ignores the signal, as one that a
-    shell has put into the background does, is never interrupted. A program with a handler of its own keeps it; as
-    nothing is known there, every KeyboardInterrupt of the main thread counts as the user's.
+    An interrupt arrives as a signal, only in the main thread. If Python's default handler is installed, it is replaced
+    by one that also raises KeyboardInterrupt, but records it. A process that ignores the signal, such as a background
+    job of a shell, is never interrupted. A program's own handler stays in place; the origin is then unknown, so every
+    KeyboardInterrupt in the main thread counts as the user's.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Interrupts:
         self._replaced = False
 
     def watch(self) -> None:
-        """From here on."""
+        """Starts watching."""
         if threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             self._replaced = handler is signal.default_int_handler
@@ -35,7 +35,7 @@ class Interrupts:
                 signal.signal(signal.SIGINT, self._interrupted)
 
     def release(self) -> None:
-        """As it was before."""
+        """Stops watching and restores the default handler."""
         if self._replaced:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -44,12 +44,12 @@ class Interrupts:
         signal.default_int_handler(number, frame)
 
     def users(self, raised: BaseException | None) -> bool:
-        """Whether the user has interrupted a step that raised this, or nothing: it may have kept it to itself."""
+        """Whether the user has interrupted a step that raised this, or None: it may have swallowed the interrupt."""
         return self._pressed or (self._unknown and isinstance(raised, KeyboardInterrupt))
 
 
 def guarded(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-    """What a piece of work of a component answers, or what it raised, unless that was the user's interrupt."""
+    """The result of a component's work, or its exception; an interrupt by the user is raised again."""
     answer, raised = None, None
     interrupts = Interrupts()
     interrupts.watch()

@@ -1,4 +1,4 @@
-"""What belongs to the whole process and a component may have left changed: what is cheap to put back is put back."""
+"""Process-wide state that a component may have changed: restores the parts that are cheap to restore."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
-    """How the process was before the steps of a run.
+    """The state of the process before the steps of a run.
 
-    docs/datamodel.md says what is not put back. Context variables, numpy's handling of errors among them, need not be:
-    each step has a context of its own.
+    docs/datamodel.md lists the parts that are not restored. Context variables, including numpy's error handling, need
+    no restoring: each step runs in its own context.
     """
 
     stdout: Any
@@ -27,11 +27,12 @@ class ProcessState:
 
     @classmethod
     def before_the_runs(cls) -> ProcessState:
-        """How it was before the first of the runs that are under way, of which this is one until `after_the_run`.
+        """The state before the first of the concurrent runs; this run counts as one of them until `after_the_run`.
 
-        What a step of another run has changed for the moment would be put back for good if it were taken for that.
+        The current state would not do: it may include a temporary change by a step of another run, which would become
+        permanent.
         """
-        global _before, _under_way  # noqa: PLW0603 - it belongs to the process, as what it describes
+        global _before, _under_way  # noqa: PLW0603 - process-wide, like the state it describes
         with _lock:
             if _before is None or not _under_way:
                 _before = cls.now()
@@ -40,12 +41,12 @@ class ProcessState:
 
     @classmethod
     def now(cls) -> ProcessState:
-        """How it is now."""
+        """The current state."""
         return cls(_stream("stdout"), _stream("stderr"), sys.getrecursionlimit(), gc.isenabled(), _folder())
 
     def after_a_step(self) -> None:
-        """Puts back what the next step, or the answer, would feel."""
-        # by identity: what stands there may be an object of a component, which would be asked whether it is equal
+        """Restores the parts that affect the next step or the answer."""
+        # compared by identity: the current stream may be an object of a component, whose __eq__ must not run
         if _stream("stdout") is not self.stdout or _stream("stderr") is not self.stderr:
             sys.stdout, sys.stderr = self.stdout, self.stderr
         if sys.getrecursionlimit() < self.recursion_limit:
@@ -54,7 +55,7 @@ class ProcessState:
             gc.enable()
 
     def after_the_run(self) -> None:
-        """Puts back what only relative paths feel."""
+        """Restores the working directory, which only affects relative paths."""
         global _under_way  # noqa: PLW0603 - likewise
         with _lock:
             _under_way -= 1

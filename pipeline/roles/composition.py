@@ -25,8 +25,8 @@ T_co = TypeVar("T_co", covariant=True)
 class BoundStep(Generic[T_co]):
     """A component with its parameters, ready to run.
 
-    `gives` is the scale of the scores it returns, None when it keeps the scale it found. An `optional` step may be
-    skipped when it fails; the answer says so.
+    `gives` is the scale of the scores it returns, None if it keeps the previous scale. An `optional` step may be
+    skipped when it fails; the answer then says so.
     """
 
     id: str
@@ -39,13 +39,13 @@ class BoundStep(Generic[T_co]):
 
     @property
     def gives_way(self) -> bool:
-        """Whether the step is skipped once the deadline has passed: it is costly, or the file calls it optional."""
+        """Whether the step is skipped once the deadline has passed: it is costly, or optional in the file."""
         return self.optional or self.about.costly
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateStage:
-    """Stage 1: query understanding, then the channels, then what to do when they are silent."""
+    """Stage 1: query understanding, then the channels, then recovery if they find nothing."""
 
     understand: tuple[BoundStep[Understander], ...]
     channels: tuple[BoundStep[Channel], ...]

@@ -1,8 +1,8 @@
 """The roles. Each is one method that returns only the delta it is entitled to; the runner applies it.
 
 A component is a class with a nested parameter model `Params`, a description `about` and a constructor that takes the
-validated parameters. Heavy work belongs into the store or into the method, never into the constructor. What a component
-may offer beside the method of its role stands in `pipeline/roles/hooks.py`.
+validated parameters. Heavy work belongs in the store or in the method, never in the constructor. Optional methods are
+declared in `pipeline/roles/hooks.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from speckit_memory.pipeline.ports import Column, Store, Unavailable
 
 
 class Role(StrEnum):
-    """What a component is, and so where it may stand."""
+    """The kind of a component, which determines the slots it may be used in."""
 
     UNDERSTANDER = "understander"
     CHANNEL = "channel"
@@ -49,49 +49,53 @@ class Params(BaseModel):
 
 
 class NoParams(Params):
-    """For components without parameters."""
+    """The parameters of a component that has none."""
 
 
 class ChannelParams(Params):
-    """What every channel takes."""
+    """Parameters common to all channels."""
 
     limit: int = Field(
         50,
         ge=1,
         le=1000,
-        description="How many hits the channel returns at most.",
+        description="Maximum number of hits.",
         json_schema_extra={"tunable": [20, 200]},
     )
 
 
 class SignalParams(Params):
-    """What every signal takes: the bounds that the frame applies to its column."""
+    """Parameters common to all signals: bounds that the frame applies to the column."""
 
-    ceiling: float | None = Field(None, gt=0, description="A score at which additions of this signal stop.")
-    cap_group: str = Field("", description="Signals of one group together add at most the group's cap.")
-    cap: float | None = Field(None, gt=0, description="The cap of the group.")
+    ceiling: float | None = Field(None, gt=0, description="Score above which this signal adds nothing.")
+    cap_group: str = Field("", description="Group of signals that together add at most the group's cap.")
+    cap: float | None = Field(None, gt=0, description="Upper bound of the sum of the group's signals.")
 
 
 IntentWeighing = Literal["channels", "attributes"]
 Combine = Literal["add", "multiply"]
-"""What the frame does with the column of a signal and the score."""
+"""How the frame combines the column of a signal with the score."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the frame must know about a component to check a composition without running it (feature P7).
+    """The description of a component, by which the frame checks a composition without running it (feature P7).
 
-    `features` are ids of the product's feature map, which components of others have none of. `needs` are the scales
-    that the component accepts as input score, empty for any; `gives` is the scale of what it returns, None when it
-    keeps the one it found. `before` names components that must not stand earlier in the same pipeline. `weighs_intent`
-    says which of the two intent weightings it applies (feature P6). `conflicts` names components that do the same thing
-    and must not be combined with it. `groups` is true for a reranker that collapses the passages of a memory into one
-    row (feature R4); `widens` for one that keeps the scale but may leave the unit interval; `unconditional` for a
-    channel whose hits do not depend on the question, and so are no answer to it (feature C14); of the query's filter
-    the tier alone binds them. `costly` is true for one whose time grows with the store, or that leads to more searches:
-    it gives way when the deadline has passed, and all others run, whatever the hour (feature P9). `finds_intent` is
-    true for an understander that determines the query's intent, which steps that weigh by intent go by (feature C8).
-    `looks_back` is true for an annotator that asks what a session was sent before, so that it must be noted (A2).
+    Attributes:
+        features: Ids of the product's feature map; empty for extensions.
+        needs: Scales that the component accepts as input score; empty for any.
+        gives: Scale of the returned scores; None if it keeps the input's.
+        before: Components that must not come earlier in the same pipeline.
+        weighs_intent: Which of the two intent weightings it applies (feature P6).
+        conflicts: Components that do the same thing and must not be combined with it.
+        groups: A reranker that collapses the passages of a memory into one row (feature R4).
+        widens: A reranker that keeps the scale but may leave the unit interval.
+        unconditional: A channel whose hits do not depend on the query, and so do not answer it (feature C14); only the
+            tier of the query's filter restricts them.
+        costly: Its time grows with the store, or it leads to more searches: it is skipped once the deadline has passed,
+            while all other steps always run (feature P9).
+        finds_intent: An understander that determines the query's intent, used by intent weighting (feature C8).
+        looks_back: An annotator that reads what a session was sent before, so that it must be recorded (A2).
     """
 
     features: tuple[str, ...] = ()
@@ -110,11 +114,11 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class PipelineContext:
-    """What else a pipeline holds: what a component may check its own parameters against.
+    """The rest of a pipeline, against which a component may check its own parameters.
 
     `channels` and `steps` are ids, `scales` those of the channels (None: unknown), `uses` the component of each step.
 
-    A component gets it by offering the hooks `check` or `settled` of `pipeline/roles/hooks.py`.
+    A component receives it by offering the hooks `check` or `settled` of `pipeline/roles/hooks.py`.
     """
 
     channels: tuple[str, ...]
@@ -125,7 +129,7 @@ class PipelineContext:
     def undeclared(
         self, named: Iterable[tuple[tuple[str | int, ...], str]]
     ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """What is wrong with channels that parameters name, each with the path of its parameter."""
+        """Objections to named channels that are not declared, each with the path of its parameter."""
         declared = ", ".join(self.channels) or "none"
         for path, channel in named:
             if channel not in self.channels:
@@ -133,10 +137,10 @@ class PipelineContext:
 
 
 class Understander(Protocol):
-    """Looks at the question ahead of the channels and refines the plan."""
+    """Analyses the query before the channels run, and refines the plan."""
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
-        """The plan with this step's findings; everything else as it was."""
+        """The plan with this step's findings and everything else unchanged."""
 
 
 class Channel(Protocol):
@@ -150,7 +154,7 @@ class Recoverer(Protocol):
     """Called only when no channel found anything (feature C14)."""
 
     def recover(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
-        """A more generous plan to try, or the plan as it is to give up."""
+        """A more generous plan to try, or the unchanged plan to give up."""
 
 
 class Fuser(Protocol):
@@ -180,7 +184,7 @@ class Reranker(Protocol):
 
 
 class Annotator(Protocol):
-    """Remarks on a sealed ranking and may hide rows. It has no way to change a score or the order."""
+    """Adds notes to a sealed ranking and may hide rows. It has no way to change a score or the order."""
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Notes by id, notes about the whole, and optionally a mask of the rows to keep."""
+        """Notes by id, notes about the whole result, and optionally a mask of the rows to keep."""

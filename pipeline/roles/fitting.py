@@ -1,4 +1,4 @@
-"""Whether a class is a component of a role, and what it says of itself: asked once, when it is registered."""
+"""Checks at registration that a class is a component of its role, and copies its description."""
 
 from __future__ import annotations
 
@@ -24,17 +24,24 @@ from speckit_memory.pipeline.roles.hooks import SCALE, combine_of
 from speckit_memory.pipeline.roles.signatures import misfits
 
 MOST_NAMED = 1000
-"""Of features, scales and components in a description."""
+"""Maximum number of features, scales and components in a description."""
 _SCORES = (Role.CHANNEL, Role.FUSER)
-"""Whose scores come from nothing that has a scale already."""
+"""Roles whose scores do not derive from scores that already have a scale."""
 _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 
 
 def examined(role: Role, component: type, name: str, *, proven: bool = False) -> tuple[type[Params], About]:
-    """The parameters of a component and a copy of its description. Raises SpeckitError for a class that doesn't fit.
+    """The parameters of a component and a copy of its description.
 
-    Where it is `proven` that its methods are those of the role, as tests do for the components of the product, they are
-    not looked at again: that takes each process as long as a search.
+    Args:
+        role: The role that the class claims.
+        component: The class.
+        name: Its name in pipeline files.
+        proven: Skip the check of the method signatures, which takes each process as long as a search; tests prove them
+            for the components of the product.
+
+    Raises:
+        SpeckitError: E133 for a class that does not fit the role.
     """
     if not proven and (found := "; ".join(misfits(role, component))):
         raise SpeckitError("E133", f"'{name}' does not fit the role {role}: {found}")
@@ -45,13 +52,14 @@ def examined(role: Role, component: type, name: str, *, proven: bool = False) ->
     about = getattr(component, "about", None)
     if type(about) is not About:
         raise SpeckitError("E133", f"'{name}' must describe itself in a class attribute 'about', an About")
-    # the frame goes by a copy: the class may change its own, or have it changed, while it is in use
+    # the frame uses a copy: the class may change its own description while it is in use
     try:
         about = _copied(about)
     except Unfit as unfit:
         raise SpeckitError("E133", f"the 'about' of '{name}' {unfit.violation}") from None
     if role in _SCORES and about.gives is None and SCALE.of(component) is None:
         raise SpeckitError("E133", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
+    # `combine` is read statically: a property of the class must not run here.
     if role is Role.SIGNAL and combine_of(component) is None:
         found = shape_of(getattr_static(component, "combine", None))
         raise SpeckitError("E133", f"the signal '{name}' has {found} as 'combine'; accepted: 'add', 'multiply'")
@@ -59,7 +67,7 @@ def examined(role: Role, component: type, name: str, *, proven: bool = False) ->
 
 
 def _copied(about: About) -> About:
-    """A copy of what a component says of itself. Raises Unfit unless each field is what it is declared to be."""
+    """A copy of a component's description. Raises Unfit unless each field has its declared type."""
     values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
     for name in ("features", "before", "conflicts"):
         values[name] = texts(values[name], name, MOST_NAMED)

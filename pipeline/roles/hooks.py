@@ -1,7 +1,7 @@
-"""The methods by which the frame calls components: the one of each role, and hooks that a component may offer.
+"""The methods that the frame calls on components: one per role, and optional hooks.
 
-A method is found here, by what declares it, and nowhere by its name: the type checker sees what a hook takes and gives,
-and finding one runs nothing of the component, neither a property nor `__getattr__`.
+Methods are looked up here by the protocol that declares them, never by name elsewhere: the type checker sees the
+arguments and results of a hook, and the look-up runs no code of the component, neither a property nor `__getattr__`.
 """
 
 from __future__ import annotations
@@ -32,63 +32,63 @@ from speckit_memory.pipeline.roles.contracts import (
 P_co = TypeVar("P_co", covariant=True)
 
 Path = tuple[str | int, ...]
-"""Where in the parameters something stands: keys, and positions in lists."""
+"""A place in the parameters: keys, and indices of lists."""
 
 
 class ParameterCheck(Protocol):
-    """Knows what is wrong with parameters that are valid one by one."""
+    """Finds problems of parameters that are individually valid."""
 
     def check(self, params: Any, context: PipelineContext) -> Iterable[tuple[Path, str]]:
-        """A problem for the parameter at each path."""
+        """The problems, each with the path of its parameter."""
 
 
 class ParameterSettling(Protocol):
-    """Fills in what parameters leave to the rest of the pipeline, as weights leave channels that nobody names."""
+    """Fills in open parameters from the rest of the pipeline, for example weights of channels that are not named."""
 
     def settled(self, params: Any, context: PipelineContext) -> Any:
-        """The parameters, of the same class, with nothing left open."""
+        """The parameters, of the same class, with all open values filled in."""
 
 
 class ScaleByParameters(Protocol):
-    """Gives scores on a scale that hangs on parameters; it comes before `gives` of the description."""
+    """Derives the scale of the scores from parameters; takes precedence over `gives` of the description."""
 
     def scale(self, params: Any) -> Scale:
         """The scale of the scores."""
 
 
 class WeighingByParameters(Protocol):
-    """Weighs by intent if parameters say so; it comes before `weighs_intent` of the description."""
+    """Derives the intent weighting from parameters; takes precedence over `weighs_intent` of the description."""
 
     def weighs_intent(self, params: Any) -> IntentWeighing | None:
-        """Which of the two weightings it applies, None for neither."""
+        """The intent weighting that it applies, None for neither."""
 
 
 class ConceptJudge(Protocol):
-    """A channel that can tell by its own evidence what is about a concept (feature C1)."""
+    """A channel that can judge by its own evidence which memories are about a concept (feature C1)."""
 
     def about_concept(self, concept: str, query: Query, store: Store) -> Ids | Unavailable:
-        """The memories that the query's filter admits and the channel takes to be about the concept, in any order."""
+        """The memories, in any order, that the query's filter admits and the channel judges to be about the concept."""
 
 
 class CostEstimate(Protocol):
-    """A channel or a reranker that can tell what it would read for a query."""
+    """A channel or a reranker that can estimate what it would read for a query."""
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:
-        """What one search reads with a limit of so many hits, or one rerank step with at most so many rows."""
+        """The cost of one search with a limit of `rows` hits, or of one rerank step with at most `rows` rows."""
 
 
 class StateTelling(Protocol):
-    """An annotator that says in the note `state` how fresh each memory is in mind."""
+    """An annotator that reports each memory's retention state in the note `state`."""
 
     def states(self, memories: Ids, now: float, store: Store) -> list[str]:
-        """The state of each memory at a time (epoch seconds), as the note would say it."""
+        """The state of each memory at a time (epoch seconds), as in the note."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRule:
-    """When an annotator warns of weak evidence: none of the best `top` rows holds so much of the question as `limit`.
+    """When an annotator warns of weak evidence: none of the best `top` rows holds as much of the query as `limit`.
 
-    Rows of `ignore_tiers` don't count. The limit is None for one that goes by something else.
+    Rows of `ignore_tiers` do not count. `limit` is None for an annotator that uses another criterion.
     """
 
     top: int
@@ -100,15 +100,15 @@ class Calibrated(Protocol):
     """An annotator that warns of weak evidence by a limit, which can be fitted to judged queries (feature A4)."""
 
     def evidence_rule(self, params: Any) -> EvidenceRule:
-        """The rule that parameters make."""
+        """The rule that results from the parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method(Generic[P_co]):
-    """A method of components, as the protocol `P_co` declares it.
+    """A method of components, declared by the protocol `P_co`.
 
-    `roles` are those of the components that may have it. One that is `of_class` is asked of the class while a pipeline
-    is built, the others of the component that runs in it.
+    `roles` are the roles of components that may have it. If `of_class`, it is called on the class while a pipeline is
+    built, otherwise on the running component.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Method(Generic[P_co]):
     of_class: bool = False
 
     def of(self, component: object) -> P_co | None:
-        """The component, or its class, as what has this method; None where it has none."""
+        """The component or class, typed as having this method; None if it does not have it."""
         try:
             found = getattr_static(component, self.name)
         except AttributeError:
@@ -136,7 +136,7 @@ ANNOTATE: Method[Annotator] = Method("annotate", Annotator, (Role.ANNOTATOR,))
 ROLE_METHODS: dict[Role, Method[object]] = {
     method.roles[0]: method for method in (UNDERSTAND, SEARCH, RECOVER, FUSE, EVIDENCE, RERANK, ANNOTATE)
 }
-"""What a component of each role must have."""
+"""The method that a component of each role must have."""
 
 CHECK: Method[ParameterCheck] = Method("check", ParameterCheck, of_class=True)
 SETTLED: Method[ParameterSettling] = Method("settled", ParameterSettling, of_class=True)
@@ -157,10 +157,10 @@ HOOKS: tuple[Method[object], ...] = (
     STATES,
     EVIDENCE_RULE,
 )
-"""What a component may have beside the method of its role."""
+"""The optional methods of a component."""
 
 
 def combine_of(signal: object) -> Combine | None:
-    """How the frame combines the column of a signal or its class with the score; None where that is not declared."""
+    """How the frame combines the column of a signal or its class with the score; None if it is not declared."""
     found = getattr_static(signal, "combine", None)
     return next((known for known in get_args(Combine) if type(found) is str and found == known), None)

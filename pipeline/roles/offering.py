@@ -1,7 +1,7 @@
-"""Whether any installed distribution may have entry points of a group: asked before the search that takes long.
+"""Quick test whether any installed distribution may have entry points of a group, before the slow full search.
 
 `importlib.metadata` reads and sorts the entry points of everything that is installed. Most environments have no
-extension, and to see that a look at the files is enough, where they lie in plain folders.
+extension, which a look at the files of plain folders is enough to see.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import sys
 from importlib.machinery import PathFinder
 
 INFORMATION = (".dist-info", ".egg-info")
-"""How the names of folders end in which a distribution says what it offers."""
+"""Suffixes of the metadata folders of distributions."""
 FILE = "entry_points.txt"
 
 
 def may_be_offered(group: str) -> bool:
-    """False only where no distribution can have such entry points; nothing is imported."""
+    """False only if no distribution can have such entry points; imports nothing."""
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return True
-    if not all(isinstance(folder, str) for folder in sys.path):  # imports pass it over, the search does not
+    if not all(isinstance(folder, str) for folder in sys.path):  # imports ignore such entries, the full search does not
         return True
     wanted = group.encode()
     return any(_holds(folder or ".", wanted) for folder in dict.fromkeys(sys.path))
@@ -34,14 +34,14 @@ def _holds(folder: str, wanted: bytes) -> bool:
         return any(wanted in _said(information) for information in found)
     except (FileNotFoundError, ValueError):
         return False
-    except OSError:  # an archive among others, which may hold distributions
+    except OSError:  # for example an archive, which may hold distributions
         return True
 
 
 def _said(information: str) -> bytes:
-    # most have no such file: of a hundred of them paths took longer than looking
+    # most have no such file: for a hundred of them, creating path objects took longer than the reads
     try:
         with open(f"{information}/{FILE}", "rb", buffering=0) as file:  # noqa: PTH123
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
-        return b""  # it offers nothing
+        return b""  # no entry points

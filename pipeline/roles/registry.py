@@ -36,12 +36,12 @@ from speckit_memory.pipeline.roles.fitting import examined
 from speckit_memory.pipeline.roles.offering import may_be_offered
 
 ENTRY_POINTS = "speckit_memory.components"
-"""Third parties offer a function that takes the registry under this entry-point group."""
+"""The entry-point group under which extensions offer a function that takes the registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One component: its name, its role, its class and the extension that offers it, "" for one of the product."""
+    """One component: its name, role, class and the extension that offers it, "" for a built-in one."""
 
     name: str
     role: Role
@@ -57,13 +57,13 @@ class Registered:
 
     @property
     def origin(self) -> str:
-        """The module that defines it."""
+        """The module that defines the class."""
         return self.component.__module__
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An installed extension: its name, the components that it offers, and why these cannot be used, "" if they can."""
+    """An installed extension: its name, its components, and the reason if they cannot be used, else ""."""
 
     name: str
     components: tuple[str, ...]
@@ -71,27 +71,27 @@ class Extension:
 
     @staticmethod
     def name_of(entry_point: EntryPoint) -> str:
-        """The distribution, as people install it; the entry point where nobody knows the distribution."""
+        """The name of the distribution, as for pip; the entry point's if the distribution is unknown."""
         return entry_point.dist.name if entry_point.dist is not None else entry_point.name
 
 
 class Extensions(Protocol):
-    """Extensions whose components are not in this process."""
+    """Extensions whose components run in another process."""
 
     def load(self, taken: Collection[str]) -> Sequence[Registered]:
-        """What they offer and nobody has asked for yet; `taken` are names that are in use."""
+        """The components of extensions that are not loaded yet; `taken` are names already in use."""
 
     @property
     def extensions(self) -> tuple[Extension, ...]:
-        """What has been loaded so far, or could not be."""
+        """The extensions that have been loaded so far, or failed to load."""
 
     @property
     def flags(self) -> Sequence[FlagFile]:
-        """The flags of those that have been loaded so far."""
+        """The flags of the extensions loaded so far."""
 
 
 def installed() -> Sequence[EntryPoint]:
-    """The entry points of installed extensions. Nothing of them is imported."""
+    """The entry points of installed extensions. Imports none of them."""
     return entry_points(group=ENTRY_POINTS) if may_be_offered(ENTRY_POINTS) else ()
 
 
@@ -132,14 +132,24 @@ class Registry:
     def add(self, role: Literal[Role.ANNOTATOR], component: Callable[[Any], Annotator], name: str = "") -> None: ...
 
     def add(self, role: Role, component: Callable[[Any], object], name: str = "") -> None:
-        """Registers a class under the name of its file; the type checker refuses it where it is not of the role.
+        """Registers a class under the name of its file; the type checker rejects it if it does not have the role.
 
         Raises SpeckitError for duplicates and for classes that do not fit the role.
         """
         self.admit(role, component, name)
 
     def admit(self, role: Role, component: Callable[[Any], object], name: str = "", *, proven: bool = False) -> None:
-        """The same for a role that is known at run time only. The methods of one that is `proven` are not looked at."""
+        """Registers a class whose role is only known at run time.
+
+        Args:
+            role: The role of the class.
+            component: The class.
+            name: Its name in pipeline files, by default that of its module.
+            proven: Skip the check of its method signatures.
+
+        Raises:
+            SpeckitError: E133 for duplicates and for classes that do not fit the role.
+        """
         role = _role(role)
         if not isinstance(component, type):
             raise SpeckitError("E133", f"{shape_of(component)} was registered as {role}; accepted: a class")
@@ -164,11 +174,23 @@ class Registry:
         state: str = "off",
         group: str = "",
     ) -> None:
-        """Declares a flag of an extension, by which steps of pipeline files may wait.
+        """Declares a flag of an extension, by which steps of pipeline files may be enabled.
 
-        It has the facts of a flag of `flags.yaml`: who answers for it, its dates (YYYY-MM-DD), what must be measured
-        before its state may advance, as YAML text (`{metric: nDCG@10, direction: not_worse, margin: 0.005}`), and what
-        its state rests on; groups are the extension's own. Raises SpeckitError for a name that is taken.
+        The facts are those of a flag in `flags.yaml`.
+
+        Args:
+            name: The name of the flag.
+            owner: The responsible person or team.
+            since: Date of the declaration, YYYY-MM-DD.
+            expires: Date by which it must be removed or promoted, YYYY-MM-DD.
+            evidence: The measurements that justify its state.
+            criterion: What must be measured before its state may advance, as YAML text
+                (`{metric: nDCG@10, direction: not_worse, margin: 0.005}`).
+            state: The state it is declared with.
+            group: A group of flags, private to the extension.
+
+        Raises:
+            SpeckitError: For a name that is already in use or invalid facts.
         """
         if self._frozen:
             raise SpeckitError("E199", f"the registry is frozen; the flag '{name}' came too late")
@@ -189,13 +211,13 @@ class Registry:
     def add_entry_points(self) -> None:
         """Lets every installed distribution of the entry-point group add its components.
 
-        One that fails adds none, and keeps no other from being used.
+        A failing extension adds none, and does not affect the others.
         """
         for entry_point in installed():
             known, declared = dict(self._by_name), list(self._flags)
             self._extension = Extension.name_of(entry_point)
             _, error = guarded(partial(self._let, entry_point))
-            self._frozen = False  # which is not for an extension to say
+            self._frozen = False  # an extension must not freeze the registry
             if error:
                 self._by_name, self._flags = known, declared
                 self._failed.append(Extension(self._extension, (), describe(error)))
@@ -205,31 +227,31 @@ class Registry:
         entry_point.load()(self)
 
     def add_elsewhere(self, extensions: Extensions) -> None:
-        """Offers the components of extensions that another process runs: loaded when a name is none of ours."""
+        """Offers components of extensions that another process runs: loaded on the first unknown name."""
         self._elsewhere = extensions
 
     def leave_out(self) -> None:
-        """Offers nothing of the installed extensions, and says so to who asks for something of them."""
+        """Offers nothing of the installed extensions; messages about unknown names mention them."""
         self._left_out = tuple(dict.fromkeys(map(Extension.name_of, installed())))
 
     def freeze(self) -> Registry:
-        """No more components after this."""
+        """Prevents further registrations."""
         self._frozen = True
         return self
 
     def find(self, name: str) -> Registered | None:
-        """The component of this name, None when there is none."""
+        """The component with this name, None if there is none."""
         if name not in self._by_name:
             self._load()
         return self._by_name.get(name)
 
     def names(self, *roles: Role) -> list[str]:
-        """All names of these roles, sorted; of all roles when none is given."""
+        """All names of these roles, sorted; of all roles if none is given."""
         self._load()
         return sorted(name for name, entry in self._by_name.items() if not roles or entry.role in roles)
 
     def extensions(self) -> tuple[Extension, ...]:
-        """The installed extensions whose components are offered, or would be."""
+        """The installed extensions, including those that failed to load or are left out."""
         self._load()
         if self._elsewhere is not None:
             return self._elsewhere.extensions
@@ -242,7 +264,7 @@ class Registry:
 
     @property
     def remark(self) -> str:
-        """Which extensions an unknown name may belong to, as the end of a sentence; empty when all are loaded."""
+        """The extensions that an unknown name may belong to, as the end of a sentence; empty if all are loaded."""
         if self._left_out:
             return f"; not loaded: the components of {', '.join(self._left_out)}"
         failed = [one for one in self.extensions() if one.failure]
@@ -260,7 +282,7 @@ class Registry:
 
 
 def _place(frame: FrameType) -> Where:
-    """Where code runs, by its path as it is imported: the same on every machine."""
+    """The position of running code, with the path of its import: the same on every machine."""
     depth = str(frame.f_globals.get("__name__", "")).count(".")
     depth += Path(frame.f_code.co_filename).name == "__init__.py"
     return Where("/".join(Path(frame.f_code.co_filename).parts[-depth - 1 :]), frame.f_lineno, 1)

@@ -1,7 +1,7 @@
-"""Compares the methods of a component's class with those that its role and the hooks declare.
+"""Compares the methods of a component's class with the declarations of its role and hooks.
 
-The frame hands its arguments over by position, so a method that takes them in another order would be misled in silence,
-and a misspelt hook would never be called. Nothing of the component is run, and no default value is shown.
+The frame passes arguments by position, so a method with another order of parameters would silently get wrong ones, and
+a misspelt hook would never be called. No code of the component runs, and no default value is shown.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.roles.hooks import HOOKS, ROLE_METHODS, Method
 
 CLOSE = 0.8
-"""The similarity of names, from 0 to 1, from which on one may be a slip of the other."""
+"""The similarity of names, from 0 to 1, above which one may be a misspelling of the other."""
 _MRO, _NAMESPACE = type.__dict__["__mro__"], type.__dict__["__dict__"]
 
 
 def misfits(role: Role, component: type) -> Iterator[str]:
-    """What keeps the methods of a class from being called as its role's: what was found, where, what is accepted."""
+    """The mismatches between a class's methods and its role: the method, its place, and the accepted form."""
     members = _members(component)
     required, hooks = ROLE_METHODS[role], [hook for hook in HOOKS if role in hook.roles]
     missing = [hook.name for hook in hooks if members.get(hook.name) is None]
     own = {name: made for name, found in members.items() if not name.startswith("_") and (made := _function(found))}
     if members.get(required.name) is None:
         slip = closest(required.name, own)
-        found = f"; did you mean that by '{slip}' at {_place(own[slip])}?" if slip else ""
+        found = f"; did you mean '{slip}' at {_place(own[slip])}?" if slip else ""
         yield f"it has no method '{required.name}'{found}"
     for method in (required, *hooks):
         if members.get(method.name) is not None:
@@ -39,11 +39,11 @@ def misfits(role: Role, component: type) -> Iterator[str]:
     for name in sorted(own):
         if name != required.name and (meant := _slip_of(name, missing)):
             found, accepted = f"it has a method '{name}' at {_place(own[name])}", f"'{meant}', or '_{name}'"
-            yield f"{found}; did you mean '{meant}'? Accepted: {accepted} for what is no hook"
+            yield f"{found}; did you mean '{meant}'? Accepted: {accepted} for a method that is not a hook"
 
 
 def _members(component: type) -> dict[str, object]:
-    """What a class has and inherits, by name, without what every object has."""
+    """The attributes of a class, own and inherited, by name, without those of `object`."""
     members: dict[str, object] = {}
     for kind in reversed(_MRO.__get__(component)[:-1]):
         members |= _NAMESPACE.__get__(kind)
@@ -51,19 +51,19 @@ def _members(component: type) -> dict[str, object]:
 
 
 def _slip_of(name: str, hooks: Sequence[str]) -> str:
-    """The hook that a name most likely means, "" for a name of its own: "chek" is a slip, "checksum" is not."""
+    """The hook that a name is probably a misspelling of, "" for none: "chek" is one, "checksum" is not."""
     near = [hook for hook in hooks if name != hook and abs(len(name) - len(hook)) <= max(1, len(hook) // 4)]
     return next(iter(get_close_matches(name, near, n=1, cutoff=CLOSE)), "")
 
 
 def _function(found: object) -> FunctionType | None:
-    """What is run when a method is called, None where that is no Python function."""
+    """The function behind a method, None if it is not a Python function."""
     found = found.__func__ if isinstance(found, classmethod | staticmethod) else found
     return found if type(found) is FunctionType else None
 
 
 def _place(function: FunctionType) -> str:
-    """Where a function stands: "my_package.channels:12"."""
+    """The position of a function: "my_package.channels:12"."""
     return f"{said(str(function.__module__), 100)}:{function.__code__.co_firstlineno}"
 
 
@@ -73,12 +73,12 @@ def _misfit(method: Method[object], found: object) -> Iterator[str]:
         return
     function = _function(found)
     if function is None:
-        return  # compiled, or an object to be called: it says nothing about what it takes
+        return  # compiled, or a callable object: its signature is not available
     its = f"its '{method.name}' at {_place(function)}"
     if iscoroutinefunction(function) or isasyncgenfunction(function):
-        yield f"{its} is 'async'; accepted: a plain method, as nobody awaits its answer"
+        yield f"{its} is 'async'; accepted: a plain method, since its answer is not awaited"
     if method.of_class and isinstance(found, FunctionType):
-        yield f"{its} is a method of objects; accepted: a class method"
+        yield f"{its} is an instance method; accepted: a class method"
         return
     taken = _Taken.by(function, bound=not isinstance(found, staticmethod))
     if not taken.fits(_declared(method)):
@@ -86,18 +86,18 @@ def _misfit(method: Method[object], found: object) -> Iterator[str]:
 
 
 class _Taken(NamedTuple):
-    """What a function takes beside its object or class, read from its code: nothing of it can lie or be run."""
+    """The parameters of a function without its object or class, read from its code, which can neither lie nor run."""
 
     positional: tuple[str, ...]
     optional: int
-    """How many of these, at the end, have defaults."""
+    """How many of the positional ones, at the end, have defaults."""
     by_name: tuple[str, ...]
-    """Those that can be given by name only, and must be."""
+    """The required keyword-only parameters."""
     any_more: bool
 
     @classmethod
     def by(cls, function: FunctionType, *, bound: bool) -> Self:
-        """The object or class of a `bound` function is its first argument."""
+        """The parameters of a function; if `bound`, its first one is the object or class."""
         code = function.__code__
         names, end = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
         given = function.__kwdefaults__ or {}
@@ -109,9 +109,9 @@ class _Taken(NamedTuple):
         )
 
     def fits(self, wanted: Sequence[str]) -> bool:
-        """Whether it takes these arguments, which the frame hands over by position, and needs no others.
+        """Whether it accepts exactly these arguments, passed by position.
 
-        An argument that is not used may be called `_something`.
+        An unused parameter may be called `_something`.
         """
         if any(own != name and not own.startswith("_") for own, name in zip(self.positional, wanted, strict=False)):
             return False
@@ -120,7 +120,7 @@ class _Taken(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As in the source, without the values of defaults."""
+        """The parameters as in the source, without the values of defaults."""
         at = len(self.positional) - self.optional
         names = [*self.positional[:at], *(f"{name}=…" for name in self.positional[at:])]
         names += ["*…"] * (self.any_more or bool(self.by_name))
@@ -128,8 +128,9 @@ class _Taken(NamedTuple):
 
 
 @cache
+# cached: the same few protocols are compared with every component
 def _declared(method: Method[object]) -> tuple[str, ...]:
-    """The names of what a method takes after its component."""
+    """The names of a declared method's parameters after its component."""
     declared: FunctionType = vars(method.protocol)[method.name]
     return _Taken.by(declared, bound=True).positional
 

@@ -1,4 +1,4 @@
-"""Applies what components return. The only place where a score is computed from a component's delta."""
+"""Applies the results of components. The only place where a score is computed from a component's delta."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from speckit_memory.pipeline.roles.contracts import Combine, SignalParams
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The hits of one channel for one query variant, of which it was asked for at most `limit`."""
+    """The hits of one channel for one query variant; the channel was asked for at most `limit`."""
 
     channel: str
     variant: int
@@ -38,7 +38,7 @@ class Search:
 
     @property
     def rest(self) -> float:
-        """The score of all that is not among the hits, never above theirs; NaN when the limit cut them off."""
+        """The score of rows that are not hits, never above the hits' scores; NaN if the limit cut such rows off."""
         if len(self.hits) >= self.limit:
             return np.nan
         return float(np.min(self.hits.scores, initial=self.hits.rest))
@@ -47,18 +47,20 @@ class Search:
 def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
     """The union of all hits as one table.
 
-    Evidence about a memory is evidence about each of its found passages: where some channel returned chunks of a
-    memory, another channel's hit on the whole memory counts for those chunks, and the memory itself is no row.
+    Evidence about a memory is evidence about each of its matching passages: if some channel returned chunks of a
+    memory, another channel's hit on the whole memory counts for those chunks, and the memory itself is not a row.
 
-    Hits of one score share a rank, so that fusion by rank does not hang on ids, which is to say on insertion order.
+    Hits with equal scores share a rank, so that fusion by rank does not depend on ids, which reflect insertion order.
     """
     ids = distinct(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
     parents = attributes.parents(ids)
     memories_only = np.array_equal(parents, ids)
+    # Memories with passages among the hits are represented by those passages alone.
     if not memories_only:
         has_chunks = np.isin(ids, parents[parents != ids])
         ids, parents = ids[~has_chunks], parents[~has_chunks]
     shape = (len(ids), len(searches))
+    # raw: (rows, searches) float64, NaN = not returned; rank: the same shape, NO_RANK = not returned
     raw, rank = np.full(shape, np.nan), np.full(shape, NO_RANK, np.int32)
     passages = np.full(len(ids), -1, np.int64)
     for column, search in enumerate(searches):
@@ -66,11 +68,13 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         if not len(hits):
             continue
         if memories_only:
+            # `ids` is sorted and holds every hit, so searchsorted finds the exact row.
             rows, places = np.searchsorted(ids, hits.ids), np.arange(len(hits))
         else:
             rows, places = _inherited(hits.ids, ids, parents)
         raw[rows, column] = hits.scores[places]
         rank[rows, column] = _ranks(hits.scores)[places]
+        # The first channel that names a passage determines it.
         if hits.passages is not None:
             unknown = passages[rows] < 0
             passages[rows[unknown]] = hits.passages[places[unknown]]
@@ -96,7 +100,8 @@ def _ranks(scores: Column) -> NDArray[np.intp]:
 
 
 def _inherited(hit_ids: Ids, ids: Ids, parents: Ids) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows that hits speak of, by their own id or that of their memory, and the place of the hit of each."""
+    """The rows that inherit from a hit, by their own id or that of their memory, and the index of that hit for each."""
+    # A hit on the chunk itself takes precedence over a hit on its memory.
     of_hit = _rows_of(hit_ids, ids)
     source = np.where(of_hit >= 0, of_hit, _rows_of(hit_ids, parents))
     rows = np.flatnonzero(source >= 0)
@@ -104,7 +109,7 @@ def _inherited(hit_ids: Ids, ids: Ids, parents: Ids) -> tuple[NDArray[np.intp], 
 
 
 def _rows_of(hit_ids: Ids, wanted: Ids) -> Ids:
-    """The position of each wanted id among the hits, -1 where it is not a hit."""
+    """The index of each wanted id among the hits, -1 if it is not a hit."""
     order = np.argsort(hit_ids)
     at = np.minimum(np.searchsorted(hit_ids, wanted, sorter=order), len(hit_ids) - 1)
     position = order[at]
@@ -116,7 +121,14 @@ def _clip(scores: Column, scale: Scale) -> Column:
 
 
 def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Pool:
-    """The first pool: candidates with the fused score."""
+    """The first pool: candidates with the fused score.
+
+    Args:
+        step: Id of the fusion step.
+        scale: The scale that the fuser declares; unit scores are clipped to [0, 1].
+        candidates: The union of all hits.
+        answer: The fuser's addends, one column per name.
+    """
     after = _clip(row_sums(answer.parts), scale)
     score = StepScore(step, "sum", scale, answer.names, answer.parts, after)
     return _sorted(Pool(candidates, (score,), np.ones(len(candidates), np.int32)))
@@ -125,13 +137,20 @@ def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Poo
 def signalled(
     step: str, combine: Combine, params: SignalParams, pool: Pool, column: Column, used: Column
 ) -> tuple[Pool, Column]:
-    """The pool with one more signal, and what the signal added.
+    """The pool with one more signal, and the column that the signal added.
 
-    `used` is what earlier signals of the same cap group added to each row.
+    Args:
+        step: Id of the signal.
+        combine: Whether the column is added to the score or multiplied with it.
+        params: The signal's `cap` and `ceiling`, which limit additive signals.
+        pool: The pool before the signal.
+        column: The signal's answer, float64[rows].
+        used: Sum of the earlier signals of the same cap group, float64[rows].
     """
     column = column.astype(np.float64)
     if combine == "add":
         if params.cap is not None:
+            # The cap limits the group's sum, so earlier signals use it up first.
             column = np.minimum(column, np.maximum(params.cap - used, 0.0))
         if params.ceiling is not None:
             column = np.minimum(column, np.maximum(params.ceiling - pool.score, 0.0))
@@ -141,7 +160,17 @@ def signalled(
 
 
 def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
-    """The pool after a rerank step, in total order again."""
+    """The pool after a rerank step, in total order again.
+
+    Args:
+        step: Id of the rerank step.
+        scale: Scale of the new scores; unit scores are clipped to [0, 1].
+        pool: The pool before the step.
+        answer: New scores, a selection, or groups with scores; already checked.
+
+    Raises:
+        TypeError: For any other kind of answer.
+    """
     match answer:
         case Rescored(scores, workings):
             return _sorted(_rescored(step, scale, pool, scores, workings))
@@ -149,7 +178,7 @@ def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
             return pool.take(np.flatnonzero(keep))
         case Grouped(groups, scores, workings):
             return _sorted(_grouped(_rescored(step, scale, pool, scores, workings), groups))
-        case _:  # the checks let nothing else through
+        case _:  # the checks reject everything else
             raise TypeError(type(answer).__name__)
 
 
@@ -163,12 +192,14 @@ def _rescored(step: str, scale: Scale, pool: Pool, scores: Column, workings: Wor
 
 
 def _grouped(pool: Pool, groups: Ids) -> Pool:
-    """One row per group: its best row before grouping (the pool is in total order), under the id of the group."""
+    """One row per group: its best row before grouping (the pool is in total order), with the id of the group."""
+    # `first` is the first row of each group, which is its best in total order.
     ids, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     collapsed = pool.take(first)
     candidates = pool.candidates
     raw = np.full((len(ids), len(candidates.channels)), -np.inf)
     rank = np.full(raw.shape, np.iinfo(np.int32).max, np.int32)
+    # Per group and search: the highest raw score and the best rank of its rows.
     np.maximum.at(raw, inverse, np.where(np.isnan(candidates.raw), -np.inf, candidates.raw))
     np.minimum.at(rank, inverse, np.where(candidates.rank == NO_RANK, np.iinfo(np.int32).max, candidates.rank))
     merged = replace(
@@ -188,6 +219,6 @@ def _sorted(pool: Pool) -> Pool:
 
 
 def ordered(pool: Pool) -> Pool:
-    """The pool in total order; the same object where it is in order, so that nothing needs to be copied."""
+    """The pool in total order; the same object if it is already in order, which saves a copy."""
     rows = pool.order()
     return pool if (rows[1:] > rows[:-1]).all() else pool.take(rows)

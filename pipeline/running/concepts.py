@@ -1,8 +1,8 @@
-"""Several concepts in one question: which memories are about all of them (feature C1).
+"""Queries with several concepts: determines which memories are about all of them (feature C1).
 
-A memory is about a concept when it holds all of its words, in any fields, or when a channel that can judge takes it to
-be so, as the vector channel does from a certain similarity on. The memories that are about every concept become the
-scope of the question, so that no channel can bring in another, whether it knows of concepts or not.
+A memory is about a concept if it holds all of its words, in any fields, or if a channel judges it so by its own
+evidence, as the vector channel does above a certain similarity. The memories that are about every concept become the
+scope of the query, so that no channel can return others, even one that does not know of concepts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from speckit_memory.pipeline.running.lookup import memories_with_all
 def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:
     """The memories that are about every concept of the query, ascending; None for a query without concepts.
 
-    A channel that cannot judge is noted as a degradation, and words decide alone.
+    If a channel cannot judge, this is recorded as a degradation, and the words alone decide.
+
+    Args:
+        stage: The stage whose channels may judge concepts.
+        query: The query with its concepts and filter.
+        store: The store to search.
+        journal: Runs the judges and records their failures.
     """
     if not query.concepts:
         return None
@@ -42,7 +48,7 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
                 about = np.union1d(about, judged)
         found = about if found is None else np.intersect1d(found, about)
     journal.join()
-    assert found is not None  # there is a concept
+    assert found is not None  # a query reaches this with at least one concept
     return tuple(found[scope.admits(found)].tolist())
 
 

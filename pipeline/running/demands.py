@@ -1,8 +1,8 @@
-"""What a query demands of every memory: to hold its quoted words, and none of those that it leaves out.
+"""The conditions of a query that every memory must meet: hold its quoted words and none of its excluded words.
 
-The memories that meet the demands become the scope of the question, as those of several concepts do, so that no
-channel can bring in another. What cannot be honoured is said and does not bind: a phrase that no memory holds, and
-words that no index knows. Features C2, C3.
+The memories that meet them become the scope of the query, as for several concepts, so that no channel can return
+others. Conditions that cannot be honoured produce a warning and do not apply: a phrase that no memory holds, and words
+that no index knows. Features C2, C3.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from speckit_memory.pipeline.running.phrases import content_tokens, memories_wit
 
 
 def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
-    """The plan with the memories that the query's quoted and excluded words leave of its own, and what to say of it."""
+    """The plan restricted to memories that meet the query's quoted and excluded words, with warnings."""
     if not query.required and not query.excluded:
         return plan
     scope = store.attributes.scope(replace(query.wanted, memories=plan.memories), query.now)
     if not scope.size:
-        return plan  # nothing could be found in any case, and that is what the answer says
+        return plan  # nothing could be found anyway, and the answer says so
     every = store.lexicon.index("title").ids
     admitted = np.sort(every[every >= 0])
     admitted = left = admitted[scope.admits(admitted)]
@@ -59,13 +59,13 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
 
 
 def demanded(required: Iterable[str], excluded: Iterable[str]) -> str:
-    """What is demanded, in words; empty for nothing."""
+    """The conditions in words; empty if there are none."""
     held, without = " and ".join(map(_quoted, required)), " or ".join(map(_quoted, excluded))
     return " ".join(filter(None, (held and f"with {held}", without and f"without {without}")))
 
 
 def unmet(query: Query, memory: int, store: Store) -> str:
-    """Which demand of a query a memory does not meet, as the end of a sentence about it; empty when it meets all."""
+    """The condition of a query that a memory does not meet, as the end of a sentence; empty if it meets all."""
     for phrase in query.required:
         held = memories_with_phrase(phrase, store)
         if len(held) and memory not in held:

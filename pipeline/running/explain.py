@@ -1,6 +1,6 @@
 """Explain: a pure function over the score columns of a pool (feature P8).
 
-The parts are those that the frame computed the score from, so what explain says is what happened, to the last bit.
+The parts are those from which the frame computed the score, so the explanation is exact to the last bit.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from speckit_memory.pipeline.model.workings import Workings
 
 @dataclass(frozen=True, slots=True)
 class StepExplanation:
-    """What one step did to one row's score.
+    """The effect of one step on one row's score.
 
     `kind` is "sum" (the parts add up to the score), "add", "multiply" (the only part and the score before), "formula"
     (the value of `formula`, in which `before` is the score before and every other name a part) or "replace" (the step
-    does not say how). On the scale "unit" a score beyond 0 or 1 by rounding is 0 or 1.
+    does not give a formula). On the scale "unit" a score that rounding moves beyond 0 or 1 is 0 or 1.
     """
 
     step: str
@@ -30,7 +30,7 @@ class StepExplanation:
 
 
 def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
-    """How the score of one row came about, step by step; the last `after` is its score."""
+    """How the score of one row was computed, step by step; the last `after` is its score."""
     explained: list[StepExplanation] = []
     before: float | None = None
     for step in pool.steps:

@@ -1,4 +1,4 @@
-"""Stage 1: understand the query, ask the channels, try again when they are silent."""
+"""Stage 1: understand the query, run the channels, try again if they find nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ from speckit_memory.pipeline.running.journal import Journal
 from speckit_memory.pipeline.running.lookup import left_unsearched, searchable
 
 MAX_ATTEMPTS = 3
-"""How often silent channels are asked again with a more generous plan (feature C14)."""
+"""Maximum number of further searches with a more generous plan if the channels find nothing (feature C14)."""
 
 MAX_CHANNEL_LIMIT = 1000
 
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
-    """The query with the plan that the understanding steps make."""
+    """The query with the plan that the understanding steps make.
+
+    Args:
+        stage: The candidate stage.
+        query: The query, not yet planned.
+        store: The store to search.
+        journal: Runs the steps and records them.
+    """
     memories = about_all(stage, query, store, journal)
     unsearched = left_unsearched(query.terms, query.text, store.lexicon)
     plan = Plan(variants=(query.text,), memories=memories, warnings=unsearched)
@@ -34,6 +41,7 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
         plan = replace(plan, intent=query.intent, intent_confidence=1.0, reasons=(f"intent: {query.intent}, as asked",))
     query = query.planned(with_demands(plan, query, store))
     for step in stage.understand:
+        # The caller's intent takes precedence over a detected one.
         if step.about.finds_intent and query.intent is not None:
             continue
         work = partial(_understood, step, stage, query, store, journal.shown)
@@ -60,7 +68,7 @@ def _recovered(
 
 
 def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> Plan | Unavailable:
-    """What a step has made of the plan, with what is not for a step to change. Raises ContractError."""
+    """The plan returned by a step, with the fields restored that a step may not change. Raises ContractError."""
     plan = check_plan(answer, query, step)
     before = query.plan
     if isinstance(plan, Plan) and plan is not before:
@@ -75,10 +83,19 @@ def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> 
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
-    """The candidates of all channels, and the query with the plan that found them.
+    """The query with the final plan, and the candidates of all channels.
 
-    Hits that do not depend on the question break no silence: without them, a store with one constitutional memory would
-    never be searched again. Raises E040 when no channel answered at all.
+    Hits of unconditional channels do not count as found: otherwise a store with one constitutional memory would never
+    be searched again.
+
+    Args:
+        stage: The candidate stage.
+        query: The query with its plan.
+        store: The store to search.
+        journal: Runs the steps and records them.
+
+    Raises:
+        SpeckitError: E040 if no channel answered at all.
     """
     unconditional = {step.id for step in stage.channels if step.about.unconditional}
     searches = _ask(stage, query, store, journal)
@@ -88,6 +105,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
             work = partial(_recovered, step, stage, query, store, journal.shown)
             plan = journal.call("candidates", step, 0, work, "the empty answer", fits=partial(_fits, stage))
             journal.reached(step, query.plan, query.plan if plan is None else plan)
+            # A recoverer gives up by returning the plan unchanged.
             if plan is None or plan == query.plan:
                 break
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
@@ -96,15 +114,15 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
 
 
 def _fits(stage: CandidateStage, plan: Plan) -> bool:
-    """Whether a plan made for another pipeline asks a channel of this stage."""
+    """Whether a plan made for another pipeline uses a channel of this stage."""
     return plan.channels is None or any(channel.id in plan.channels for channel in stage.channels)
 
 
 def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
-    """The highest similarity that a channel which answered asks for by its parameters, 0 where none does."""
+    """The highest `min_similarity` among the parameters of the channels that answered, 0 if there is none."""
     answered = {search.channel for search in searches}
     asked = (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered)
-    # an extension may call anything so
+    # an extension may use that name for something else
     return max((value for value in asked if type(value) is float and math.isfinite(value)), default=0.0)
 
 
@@ -122,11 +140,12 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
         unbound = store.attributes.scope(query.wanted.of_the_tier, query.now)
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)
+        # Variants are the outer loop: the query itself is searched first by all channels.
         for step in channels:
             limit = channel_limit(step, asked)
             bounds = unbound if step.about.unconditional else scope
             work = partial(found, step, asked, limit, bounds, store, journal.shown)
-            # the first answer of a search is due even when the deadline has passed: an empty answer helps nobody
+            # the first search runs even after the deadline: an empty answer is of no use
             due = not searched
             hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
             journal.reached(step, None, hits)
@@ -147,13 +166,25 @@ def _variant(query: Query, text: str, store: Store) -> Query:
 def found(
     step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: Showing
 ) -> Hits | Unavailable:
-    """What a channel finds within a scope: at most `limit` hits, a copy of its own. Raises ContractError."""
+    """At most `limit` hits of a channel within a scope, as a private copy.
+
+    Args:
+        step: The channel.
+        query: The query with its plan.
+        limit: Maximum number of hits.
+        scope: The memories that the query's filter admits.
+        store: The store to search.
+        shown: Makes the copy of the query that the channel is given.
+
+    Raises:
+        ContractError: If the answer violates the contract of channels.
+    """
     hits = check_hits(step.component.search(shown.query(query), limit, store), limit, step.id)
     return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
 
 
 def channel_limit(step: BoundStep[Channel], query: Query) -> int:
-    """How many hits a channel may return for this query."""
-    assert isinstance(step.params, ChannelParams)  # the registry admits no other
+    """The maximum number of hits of a channel for this query."""
+    assert isinstance(step.params, ChannelParams)  # the registry accepts no other class
     limit = query.plan.limits.get(step.id, step.params.limit)
     return int(min(limit * query.plan.limit_factor, MAX_CHANNEL_LIMIT))

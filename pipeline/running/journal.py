@@ -1,4 +1,4 @@
-"""The one place where a step is called: it measures, checks the deadline, and turns failures into values."""
+"""Runs the steps: measures them, checks the deadline, and turns failures into values. No step runs elsewhere."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from speckit_memory.pipeline.running.step_memo import START, Answers, Lineage
 
 T = TypeVar("T")
 Clock = Callable[[], int]
-"""A monotonic clock in nanoseconds; in service that of queries, which opening the store does not move."""
+"""A monotonic clock in nanoseconds; in service the clock of queries, which excludes the time to open the store."""
 
 Pause = Callable[[str], None]
-"""Called with the id of a step before it runs; what it raises ends the run."""
+"""Called with the id of a step before it runs; an exception it raises ends the run."""
 
 
 class Journal:
-    """Collects what happens during one run, which it is entered for. `shown` is what the steps get to see."""
+    """Records one run, as a context manager. `shown` holds the values that steps are given."""
 
     def __init__(
         self,
@@ -42,8 +42,15 @@ class Journal:
         answers: Answers | None = None,
         pause: Pause | None = None,
     ) -> None:
-        """`answers` keeps what the steps answer, or has what they answered in an earlier run, which are then not asked
-        again. `pause` is called before each step that runs."""
+        """Prepare a run.
+
+        Args:
+            clock: Monotonic clock in nanoseconds.
+            deadline_ns: Reading of the clock after which costly and optional steps are skipped; None for no deadline.
+            strict: Raise exceptions of components instead of recording them.
+            answers: Records the answers of the steps, and reuses those of an earlier run with the same input.
+            pause: Called before each step that runs.
+        """
         self.clock = clock
         self.deadline_ns = deadline_ns
         self.strict = strict
@@ -51,7 +58,7 @@ class Journal:
         self.losses: list[Loss] = []
         self.degraded: list[Degradation] = []
         self.failures: list[tuple[str, str]] = []
-        """The step of each failure, and the kind of its error."""
+        """The failed step and the kind of its error, for each failure."""
         self.answers = answers
         self.shown = Showing()
         self._here: Lineage = START
@@ -62,7 +69,7 @@ class Journal:
 
     @property
     def shared_ns(self) -> int:
-        """What the steps took whose answers were taken from another run."""
+        """The nanoseconds that reused answers took in the run that computed them."""
         return self.answers.shared_ns if self.answers else 0
 
     def __enter__(self) -> Self:
@@ -87,15 +94,25 @@ class Journal:
         branch: Hashable = None,
         fits: Callable[[T], bool] | None = None,
     ) -> T | None:
-        """What the step answers, or None when it did not: unavailable, failed, or too late to start.
+        """The answer of a step, or None if it is unavailable, failed, or started too late.
 
-        A `required` step that does not answer is an error that names it. Any other is recorded as a degradation, with
-        `instead` telling what serves in its place. In strict mode exceptions are raised as they are. Neither a required
-        step nor one that is `due` gives way to the deadline.
+        Exceptions of a step are recorded as degradations; in strict mode they are raised.
 
-        Calls that are asked the same beside one another name their `branch`, and `join` follows them. `fits` tells
-        whether the answer of another pipeline's step is one for this pipeline. A question that was taken back ends
-        here, by `WithdrawnError`.
+        Args:
+            stage: The stage of the step.
+            step: The step to run.
+            n_in: Number of rows before the step.
+            work: Runs the component.
+            instead: Text for the degradation: what is used in place of the answer.
+            required: Raise an error if the step does not answer. Ignores the deadline.
+            due: Run the step even after the deadline.
+            branch: Identifies one of several concurrent calls with the same input; call `join()` when all have
+                finished.
+            fits: Whether a reused answer of another pipeline's step is valid for this pipeline.
+
+        Raises:
+            WithdrawnError: If the query has been withdrawn.
+            SpeckitError: E040 if a required step does not answer.
         """
         require_wanted()
         kept = self.answers.known(self._here, step, branch) if self.answers else None
@@ -129,18 +146,18 @@ class Journal:
         return answer
 
     def join(self) -> None:
-        """The answers of the branches since the last join are put together."""
+        """Continues from the combined answers of all branches since the last join."""
         if self.answers:
             self._here = self.answers.join(self._here, tuple(self._branches))
             self._branches.clear()
 
     def understood(self, plan: Plan) -> None:
-        """The plan is made."""
+        """Marks the plan as complete."""
         if self.answers:
             self._here = self.answers.understood(self._here, plan)
 
     def reached(self, step: BoundStep[object], before: object, after: object) -> None:
-        """Remembers what a step, whether or not it answered, has made of what there was."""
+        """Records the values before and after a step, whether or not the step answered."""
         if self.answers:
             self.answers.reached.append((step.id, before, after))
 
@@ -151,20 +168,21 @@ class Journal:
             self._branches.append(lineage)
 
     def _outcome(self, step: BoundStep[object], work: Callable[[], T]) -> tuple[T | None, str | None]:
-        """The answer of a step, or why there is none; whatever a component raises ends with its step.
+        """The answer of a step, or the reason why there is none; exceptions of a component do not leave its step.
 
-        A step that has changed what it was shown has failed, whatever it answers or raises besides.
+        A step that has modified a value it was given has failed, even if it answers.
         """
         answer, raised = None, None
         try:
+            # A copied context keeps a component from changing context variables of the caller.
             answer = copy_context().run(work)
-        except BaseException as error:  # SystemExit among them, which is no component's to raise
+        except BaseException as error:  # including SystemExit, which a component must not raise
             raised = error
         if self._interrupts.users(raised):
             raise KeyboardInterrupt
         self._process.after_a_step()
         if changed := self.shown.touched():
-            raised = ContractError(step.id, f"changed the {changed} that it was shown")
+            raised = ContractError(step.id, f"changed the {changed} that it was given")
         if raised is None:
             return answer, None
         self.failures.append((step.id, kind_of(raised)))
@@ -173,7 +191,7 @@ class Journal:
         return None, describe(raised)
 
     def lost(self, step: str, ids: Ids) -> None:
-        """Remembers rows that a step took out, for `why_not`."""
+        """Records rows that a step removed, for `why_not`."""
         if len(ids):
             self.losses.append(Loss(step, ids))
 
@@ -188,7 +206,7 @@ class Journal:
         self.degraded.append(Degradation(step.id, reason, instead, impact))
 
     def trace(self, pipeline: Pipeline, complexity: Complexity) -> Trace:
-        """The trace of the run so far, of a query of this complexity."""
+        """The trace of the run so far; `complexity` selects the time budget."""
         stage_ns: dict[Stage, int] = {}
         for record in self.records:
             stage_ns[record.stage] = stage_ns.get(record.stage, 0) + record.ns
@@ -197,7 +215,7 @@ class Journal:
             config_hash=pipeline.hash,
             steps=tuple(self.records),
             losses=tuple(self.losses),
-            # a part that failed for each variant is one loss
+            # a failure that is the same for every variant is recorded once
             degraded=(*dict.fromkeys(self.degraded), *too_late(self.records)),
             total_ns=self.clock() - self.started_ns + self.shared_ns,
             stage_ns=stage_ns,
@@ -206,7 +224,7 @@ class Journal:
 
 
 def rows_out(answer: object, n_in: int) -> int:
-    """How many rows a step leaves behind."""
+    """The number of rows after a step."""
     match answer:
         case Hits(ids=ids):
             return len(ids)

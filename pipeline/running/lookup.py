@@ -1,4 +1,4 @@
-"""Looking words up in inverted indexes: which memories hold a word, and which of a few hold which."""
+"""Word look-ups in inverted indexes: the memories that hold a word, and which of given memories hold which words."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from speckit_memory.pipeline.model.columns import total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
-"""So many different words of a text are searched, the first ones; a page of 10,000 characters holds up to 770."""
+"""Maximum number of different words of a text that are searched, in order; 10,000 characters hold up to 770."""
 MOST_JOINED = 4
-"""Compounds are looked for in queries of so many German words: other words of a longer one find what is meant."""
+"""Compounds are only looked for in queries of at most this many German words; longer queries have enough words."""
 MOST_SEEDING = 400
-"""So many words of a query, the rarest, find the memories whose connections are followed."""
+"""Maximum number of query words, the rarest, by which seed memories of the graph channels are found."""
 ALL_FIELDS = (10.0, 5.0, 2.0, 1.0), 1.2, 0.75
-"""Weights and numbers of the bags that tell which memories hold a word at all: those of the full-text search, which
-the store lays out for seeds as well."""
+"""Field weights, k1 and b of the bags that show whether a memory holds a word at all: those of the full-text search,
+which the store keeps for seeds as well."""
 MOST_COMPARED = 128
-"""Of so many words of a query, the rarest, the holders are looked at where a rough look is enough."""
+"""Maximum number of query words, the rarest, whose postings are read if an estimate is enough."""
 
 
 def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """The analysed words of a text up to the first that would be one too many, repeats included."""
+    """The analysed words of a text, repeats included, up to `MOST_TERMS` different ones."""
+    # Truncated at the first term that would exceed the limit of distinct terms.
     terms = asked(text, lexicon)
     if len(terms) <= MOST_TERMS:
         return terms
@@ -39,8 +40,11 @@ def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def asked(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """The tokens of a query without German function words, and behind them the German terms that it may mean: stems,
-    and in a short query the compounds that hold them and their parts, as far as documents hold them."""
+    """The tokens of a query without German function words, followed by German terms that it may mean.
+
+    These are the stems of its words and, for a short query, compounds that contain them and their parts, as far as
+    documents hold them.
+    """
     terms = lexicon.analyse(text)
     if not terms:
         return terms
@@ -62,7 +66,7 @@ def asked(text: str, lexicon: Lexicon) -> tuple[str, ...]:
         stem = german.stem(word)
         meant = [stem] if is_held(stem) else german.parts(word, is_held)
         meant += german.compounds(stem, known)
-        # nothing is known of a form that no document holds but what it stands for
+        # a form that no document holds is replaced by its stems, parts and compounds
         if meant and not any(map(is_held, lexicon.analyse(word))):
             idle.append(word)
         found += meant
@@ -70,18 +74,16 @@ def asked(text: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def _without(terms: tuple[str, ...], words: Iterable[str], lexicon: Lexicon) -> tuple[str, ...]:
-    """The terms but those of these words."""
+    """The terms without those of these words."""
     idle = {term for word in words for term in lexicon.analyse(word)}
     return tuple(term for term in terms if term not in idle)
 
 
 def left_unsearched(terms: tuple[str, ...], text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """What an answer says when `searchable` left words of the text out."""
+    """The warning of an answer if `searchable` left out words of the text, else nothing."""
     if len(set(terms)) < MOST_TERMS or len(terms) == len(asked(text, lexicon)):
         return ()
-    return (
-        f"only the first {MOST_TERMS:,} different words of the query were looked up; its meaning is that of all of it",
-    )
+    return (f"only the first {MOST_TERMS:,} different words of the query were looked up; its meaning covers all of it",)
 
 
 def memories_with(term: str, lexicon: Lexicon) -> Ids:
@@ -97,18 +99,19 @@ def memories_with_all(text: str, lexicon: Lexicon) -> Ids:
 
     An identifier is held as a whole or by all of its parts: "SQLite" by a memory that writes "sqlite".
     """
-    content_words = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
+    content_words = set(lexicon.analyse(text))  # analysed alone, a stop word would be kept
     found: Ids | None = None
     for word in text.split():
         tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in content_words))
         if tokens:
+            # An identifier yields several tokens for one word: the whole and its parts.
             held = _holding(tokens, lexicon)
             found = held if found is None else np.intersect1d(found, held)
     return np.empty(0, np.int64) if found is None else found
 
 
 def _holding(tokens: Sequence[str], lexicon: Lexicon) -> Ids:
-    """The memories that hold all tokens of one word, or the first where that is the whole of the others."""
+    """The memories that hold all tokens of one word, or its first token if that is the whole word."""
     first, *parts = (memories_with(token, lexicon) for token in tokens)
     if not parts:
         return first
@@ -118,10 +121,11 @@ def _holding(tokens: Sequence[str], lexicon: Lexicon) -> Ids:
 
 
 def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[np.bool_], Column]:
-    """Which of these entries hold which term, bool[n, terms], and how many entries of the index hold each term.
+    """Which of these entries hold which term, bool[n, terms], and each term's document frequency in the index.
 
-    `ids` may repeat and come in any order; an id that is no entry of the index holds nothing.
+    `ids` may repeat and be in any order; an id that is not in the index holds nothing.
     """
+    # -1 for ids that are not in the index, which hold no term
     row_of = index.rows_of(ids)
     held = np.zeros((len(ids), len(terms)), np.bool_)
     frequency = np.zeros(len(terms))
@@ -133,10 +137,17 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
 
 
 def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexicon) -> Ids:
-    """The `limit` admitted memories that hold most of the information of a query, Σ idf of its distinct words in any
-    field; ties go to the lower id. Far cheaper than a ranking, and enough to see what a question is about.
+    """The admitted memories that hold the largest share of a query's information.
 
-    Of a pasted page only the rarest words are looked at."""
+    The information is Σ idf of the query's distinct words in any field; ties are ordered by id. This is much cheaper
+    than a ranking, and enough to see the topic of a query. For a pasted page only the rarest words are used.
+
+    Args:
+        terms: Analysed words of the query.
+        limit: Maximum number of memories.
+        scope: The memories that the filter admits.
+        lexicon: The indexes to search.
+    """
     looked_at = tuple(dict.fromkeys(terms))
     if len(looked_at) > MOST_COMPARED:
         looked_at = _rarest(looked_at, [lexicon.index(field) for field in FIELDS])
@@ -148,20 +159,27 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
 def best_admitted(
     ids_of: Callable[[NDArray[np.intp]], Ids], scores: Column, limit: int, scope: Scope
 ) -> NDArray[np.intp]:
-    """The admitted rows with the highest positive scores, in total order. `ids_of` tells the ids of a few rows."""
+    """The admitted rows with the highest positive scores, in total order.
+
+    Args:
+        ids_of: Maps rows to ids; it is only called for few rows.
+        scores: Score of each row, float64[rows].
+        limit: Maximum number of rows.
+        scope: The memories that the filter admits.
+    """
     rows = np.flatnonzero(scores > 0.0)
     if not scope.complete:
-        # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
+        # Usually most rows are admitted, so twice the limit holds enough of them.
         first = rows[leading(scores[rows], 2 * limit)]
         first = first[scope.admits(ids_of(first))]
         rows = first if len(first) >= limit else rows[scope.admits(ids_of(rows))]
-    # A partition in O(n) leaves the best and all that tie with the last of them; only these are sorted.
+    # A partition in O(n) finds the best rows and all that tie with the last of them; only these are sorted.
     rows = rows[leading(scores[rows], limit)]
     return rows[total_order(scores[rows], ids_of(rows))[:limit]]
 
 
 def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, ...]:
-    """The `MOST_COMPARED` rarest terms that any index knows, the first among equals, in order."""
+    """The `MOST_COMPARED` rarest terms that occur in any index, in order; the first among equals."""
     frequency = {term: held for term in terms if (held := max(index.holders(term) for index in indexes))}
     kept = set(sorted(frequency, key=frequency.__getitem__)[:MOST_COMPARED])
     return tuple(term for term in frequency if term in kept)
@@ -170,8 +188,13 @@ def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, 
 def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, count: int) -> Column:
     """The share of Σ idf of distinct terms that each memory holds in any field, float64[memories], in [0, 1].
 
-    `count` is the number of memories of the store. A term that no memory holds has the largest idf. Needs a term.
+    Args:
+        terms: Distinct terms, at least one; a term that no memory holds has the largest idf.
+        memories: The memories to compare.
+        lexicon: The indexes to search.
+        count: Number of memories in the store.
     """
+    # held: (memories, terms) bool; information: (terms,)
     found = [holders(lexicon.index(field), terms, memories) for field in FIELDS]
     held = np.logical_or.reduce([held for held, _ in found])
     information = idf(np.max([frequency for _, frequency in found], axis=0), count)
@@ -182,7 +205,13 @@ def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, coun
 def coverage(terms: tuple[str, ...], memories: Ids, lexicon: Lexicon, count: int) -> float:
     """The largest share of Σ idf of the distinct terms that one of these memories holds in any field; in [0, 1].
 
-    A term that no memory holds has the largest idf: asking for it is asking for what is not there. 1 without terms.
+    Args:
+        terms: Terms of the query, 1 is returned for none; a term that no memory holds has the largest idf, so a query
+            for
+            it has a low coverage.
+        memories: The memories to compare.
+        lexicon: The indexes to search.
+        count: Number of memories in the store.
     """
     wanted = tuple(dict.fromkeys(terms))
     if not wanted:

@@ -1,8 +1,8 @@
-"""Parts of a store that answer the same question once in one search: filters, words, query vectors and tokens.
+"""Parts of a store that cache answers during one search: filters, words, query vectors and tokens.
 
-Several steps of a search ask for the same. What was answered is kept here, in objects that are made for the search and
-dropped with it, and so neither outlives the state of the store nor is shared by threads. It is kept under copies of
-what was asked, and handed out as copies or as what nobody can change.
+Several steps of a search make the same request. Answers are cached in objects that exist for one search only, so they
+neither outlive the state of the store nor are shared by threads. Keys are copies of the arguments; results are handed
+out as copies or are immutable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T", bound=np.generic)
 
 @final
 class SearchAttributes:
-    """Facts about the memories; each filter is applied once. Implements `Attributes`."""
+    """Facts about the memories; each filter is evaluated once. Implements `Attributes`."""
 
     __slots__ = ("_of_store", "_scopes")
 
@@ -74,7 +74,7 @@ class SearchAttributes:
         return self._of_store.of_tier(tier)
 
     def oldest_first(self, scope: Scope) -> Ids:
-        """All admitted memories by the time when they were made."""
+        """All admitted memories by creation time."""
         return self._of_store.oldest_first(scope)
 
     def in_folder(self, folder: str) -> Ids:
@@ -83,7 +83,7 @@ class SearchAttributes:
 
     @property
     def count(self) -> int:
-        """How many memories the store holds."""
+        """The number of memories in the store."""
         return self._of_store.count
 
 
@@ -110,7 +110,14 @@ class SearchLexicon:
         return self._of_store.index(field, level)
 
     def bags(self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory") -> Bags:
-        """The bags of words in which the fields count by these weights."""
+        """The bags of words with these field weights; see `pipeline.ports.Lexicon.bags`.
+
+        Args:
+            weights: Weight of each field in the order of `FIELDS`.
+            k1: BM25 saturation, from 0.
+            b: BM25 length normalisation, 0 to 1.
+            level: memory or chunk.
+        """
         return self._of_store.bags(weights, k1, b, level)
 
     def words(self) -> AbstractSet[str]:
@@ -118,7 +125,7 @@ class SearchLexicon:
         return self._of_store.words()
 
     def near(self, term: str, edits: int) -> AbstractSet[str]:
-        """The terms that may be so few edits away from another."""
+        """The terms within `edits` edits of a term; may include others."""
         return self._of_store.near(term, edits)
 
 
@@ -151,7 +158,14 @@ class SearchVectors:
         return _handed_out(found)
 
     def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
-        """Ids, cosine similarities and best chunks, in total order."""
+        """The nearest memories or chunks, in total order; see `pipeline.ports.VectorSpace.nearest`.
+
+        Args:
+            query: Unit vector, shape (dimensions,).
+            limit: Maximum number of results.
+            scope: The memories that the filter admits.
+            level: memory or chunk.
+        """
         return self._of_store.nearest(query, limit, scope, level)
 
     def vectors(self, ids: Ids) -> Vectors:
@@ -161,7 +175,7 @@ class SearchVectors:
 
 @final
 class SearchTokens:
-    """Token vectors; each query is cut into tokens once. Implements `TokenSpace`."""
+    """Token vectors; each query is tokenised once. Implements `TokenSpace`."""
 
     __slots__ = ("_cut", "_of_store")
 
@@ -170,7 +184,7 @@ class SearchTokens:
         self._cut: dict[str, Ids | Unavailable] = {}
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text costs its reader."""
+        """The number of tokens of each text."""
         return self._of_store.count(texts)
 
     def of_text(self, text: str) -> Ids | Unavailable:
@@ -186,7 +200,7 @@ class SearchTokens:
         return self._of_store.of_passages(ids)
 
     def vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows."""
+        """Unit vectors of tokens, shape (n, dimensions)."""
         return self._of_store.vectors(tokens)
 
     def weights(self, tokens: Ids) -> Column:
@@ -195,12 +209,12 @@ class SearchTokens:
 
 
 def _handed_out(found: NDArray[T] | Unavailable) -> NDArray[T] | Unavailable:
-    """A copy that the asker may do with what it likes."""
+    """A private copy for the caller."""
     return Unavailable(found.reason) if isinstance(found, Unavailable) else found.copy()
 
 
 def _plain(wanted: Filter) -> Filter:
-    """The same conditions, as values that nobody else holds and that compare as what they are."""
+    """The same conditions as private values of plain types, suitable as a key."""
     return Filter(
         own(wanted.folder),
         own(wanted.tier),

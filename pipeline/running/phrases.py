@@ -1,4 +1,4 @@
-"""Which memories hold words one after the other, as a query with quotes asks for them."""
+"""Phrase look-up: the memories that hold words in a row, for queries with quotes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from speckit_memory.pipeline.running.lookup import memories_with
 
 Rows = NDArray[np.int32]
 LONGEST_HUMPED = 64
-"""The analyser keeps no longer identifier whole, so that none stands beside its parts."""
+"""The analyser keeps no longer identifier whole, so longer ones are not indexed next to their parts."""
 Read = Callable[[Ids], Sequence[str]]
-"""The texts behind the ids of an index."""
+"""Returns the texts for ids of an index."""
 
 
 def content_tokens(phrase: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """The tokens of a phrase that the index knows; none when all of its words are stop words."""
-    # A text of stop words alone keeps them, and no index holds them. The number leaves none alone.
+    """The indexed tokens of a phrase; empty if all of its words are stop words."""
+    # The analyser keeps stop words if a text has no others, but no index holds them. The added number prevents that.
     return lexicon.analyse(f"{phrase} 0")[:-1]
 
 
 def memories_with_phrase(phrase: str, store: Store) -> Ids:
-    """The memories that hold the words of a phrase one after the other in a passage or in the title, ascending.
+    """The memories that hold the words of a phrase in a row in a passage or in the title, ascending.
 
-    What counts are analysed words: other endings, stop words between them and another case are no difference. A single
-    word may stand in any field; an identifier must be there as a whole. None for a phrase of stop words alone.
+    Analysed words are compared: inflections, stop words in between and case make no difference. A single word may occur
+    in any field; an identifier must occur as a whole. Empty for a phrase of stop words alone.
     """
     lexicon = store.lexicon
     words = phrase.split()
     found = [np.empty(0, np.int64)]
-    # Written with humps an identifier is several tokens, and without them one: "SQLite" and "sqlite".
+    # Camel case splits an identifier into several tokens, lower case does not: "SQLite" and "sqlite".
     for tokens in dict.fromkeys((content_tokens(phrase, lexicon), content_tokens(phrase.casefold(), lexicon))):
         if len(tokens) == 1 or (len(words) == 1 and tokens and all(token in tokens[0] for token in tokens)):
             found.append(memories_with(tokens[0], lexicon))
@@ -54,7 +54,7 @@ def _with_run(tokens: Sequence[str], words: Sequence[str], index: TermIndex, lex
     rows = reduce(np.intersect1d, (index.adjacent(first, second) for first, second in pairwise(tokens)))
     ids = index.ids[rows]
     if len(tokens) > 2 and len(ids):
-        # Each pair is there; whether they overlap, only the text tells.
+        # Every pair occurs; only the text shows whether the pairs overlap to form the whole phrase.
         run = _joined(tokens)
         ids = ids[[run in _joined(lexicon.analyse(text)) for text in read(ids)]]
     others = index.ids[np.setdiff1d(_with_humps(words, index, lexicon), rows)]
@@ -65,7 +65,7 @@ def _with_run(tokens: Sequence[str], words: Sequence[str], index: TermIndex, lex
 
 
 def _with_humps(words: Sequence[str], index: TermIndex, lexicon: Lexicon) -> Rows:
-    """The rows that hold every word, and one of them as an identifier of parts, which stand between it and the next.
+    """The rows that hold every word, one of them as a camel-case identifier whose parts precede the next word.
 
     `SQLite store` has the tokens sqlite, sq, lite, store.
     """
@@ -83,7 +83,7 @@ def _with_humps(words: Sequence[str], index: TermIndex, lexicon: Lexicon) -> Row
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    """Tokens, which have no blanks, with one before and after each."""
+    """The tokens, which contain no blanks, joined with blanks around each."""
     return f" {' '.join(tokens)} "
 
 

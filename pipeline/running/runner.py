@@ -1,4 +1,4 @@
-"""Runs a pipeline: candidates → fusion → rerank → annotate. The whole story, top to bottom."""
+"""Runs a pipeline: candidates → fusion → rerank → annotate. The complete sequence, top to bottom."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from speckit_memory.pipeline.running.view import StoreView
 class Outcome:
     """The answer to one query.
 
-    `pool` holds the served rows in order, with every score column; `notes` what each annotate step said.
+    `pool` holds the returned rows in order, with every score column; `notes` the answers of the annotate steps.
     """
 
     query: Query
@@ -60,15 +60,15 @@ class Runner:
         self.configurations = Configurations()
 
     def run(self, query: Query, store: Store) -> Outcome:
-        """One query, end to end. Raises SpeckitError when nothing could answer it."""
+        """Answers one query, end to end. Raises SpeckitError if no step could answer it."""
         return self.noted(query, store, self.journal(query))
 
     def journal(self, query: Query, answers: Answers | None = None, pause: Pause | None = None) -> Journal:
-        """What is written down of a run; see there for what else may be given."""
+        """The recorder of a run; see `Journal` for the arguments."""
         return Journal(self._clock, query.deadline_ns, strict=self.strict, answers=answers, pause=pause)
 
     def noted(self, query: Query, store: Store, journal: Journal) -> Outcome:
-        """The same as `run`, for who wants the journal of a run that failed too."""
+        """The same as `run`, with a given journal, which is also available if the run fails."""
         with journal:
             return self._run(query, StoreView(store), journal)
 
@@ -80,15 +80,16 @@ class Runner:
         return self._sealed(query, pool, store, journal)
 
     def annotated(self, query: Query, pool: Pool, store: Store) -> Outcome:
-        """A ranking that was made elsewhere, with what the last stage of this pipeline says of it.
+        """Applies only the annotate stage of this pipeline to a ranking made elsewhere.
 
-        The trace is that of this stage alone.
+        The trace covers this stage alone.
         """
         with self.journal(query) as journal:
             return self._sealed(query, pool, StoreView(store), journal)
 
     def _sealed(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Outcome:
         pool, notes = self._annotate(query, pool, store, journal)
+        # The limit applies last, so that annotators see all rows.
         served = pool.take(np.arange(min(query.limit, len(pool))))
         journal.lost("limit", pool.ids[query.limit :])
         return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
@@ -102,8 +103,9 @@ class Runner:
         journal.reached(step, None, pool)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
-            assert isinstance(signal.params, SignalParams)  # the registry admits no other
+            assert isinstance(signal.params, SignalParams)  # the registry accepts no other class
             group = signal.params.cap_group
+            # What the signals of the same cap group have added so far, float64[rows].
             used = added.get(group, np.zeros(len(pool)))
             evidence = partial(self._evidence, signal, signal.params, query, pool, used, store, journal.shown)
             after = journal.call(
@@ -114,6 +116,7 @@ class Runner:
                 pool, column = after
                 added[group] = used + column if group else used
             journal.reached(signal, before, pool)
+        # Signals do not reorder the pool one by one: it is sorted once, after the last of them.
         return ordered(pool) if self.pipeline.fusion.signals else pool
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
@@ -132,7 +135,7 @@ class Runner:
         return pool
 
     def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
-        """The rows that stay, and what each step said."""
+        """The rows that remain, and the answer of each step."""
         notes: dict[str, Notes] = {}
         journal.shown.put_rows_away()
         sealed = Seal.of(pool)
@@ -146,6 +149,7 @@ class Runner:
                     journal.lost(step.id, pool.ids[~answer.keep])
                     pool = narrow(pool, answer.keep)
                     sealed = Seal.of(pool)
+            # A step that broke the seal has failed; later steps get a fresh copy.
             elif sealed.broken():
                 sealed = Seal.of(pool)
             journal.reached(step, (before, None), (pool, answer))
@@ -167,7 +171,7 @@ class Runner:
         store: Store,
         shown: Showing,
     ) -> tuple[Pool, Column] | Unavailable:
-        """The pool with the signal, and what it added within its bounds."""
+        """The pool with the signal, and the column that it added within its bounds."""
         combine = check_combine(step.component.combine, step.id)
         answer = step.component.evidence(shown.query(query), shown.pool(pool), store)
         column = check_column(answer, len(pool), step.id)
@@ -186,7 +190,7 @@ class Runner:
     def _noted(
         self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: Showing
     ) -> Notes | Unavailable:
-        """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
+        """Gives the annotator a sealed copy; the returned rows come from the pool, which no annotator ever sees."""
         try:
             answer = step.component.annotate(shown.query(query), sealed.ranking, store)
         finally:
@@ -196,5 +200,5 @@ class Runner:
 
 
 def _declared(step: BoundStep[Fuser]) -> Scale:
-    assert step.gives is not None  # the registry admits no fuser without a scale
+    assert step.gives is not None  # the registry accepts no fuser without a scale
     return step.gives

@@ -1,9 +1,9 @@
-"""What the steps of a run answered, under what each of them was asked, so that another run need not ask again.
+"""Answers of the steps of a run, keyed by their inputs, so that another run can reuse them.
 
 Components are pure functions of their parameters, the query with its plan, the rows so far, and the store. So the
-inputs of a step need not be compared: they are the same when the same steps, with the same parameters, led to them over
-one state of the store. That history is told by a number, a lineage; two runs that have come to the same one are at the
-same place.
+inputs of a step need not be compared: they are equal if the same steps with the same parameters led to them over the
+same state of the store. A number, the lineage, identifies that history; two runs with the same lineage are in the same
+state.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from speckit_memory.pipeline.roles.composition import BoundStep
 
 Lineage = int
 START: Lineage = 0
-"""The question before any step."""
+"""The query before any step."""
 Configuration = tuple[str, str, str, str]
 Reached = tuple[str, object, object]
-"""A step with what there was before it and after it, for `pipeline.comparing.divergence`."""
+"""A step with the values before and after it, for `pipeline.comparing.divergence`."""
 
 
 def configuration(step: BoundStep[object]) -> Configuration:
-    """What decides, beside its inputs, what a step answers. Two steps with the same one may stand for each other."""
+    """Everything except its inputs that determines a step's answer. Steps with equal configurations are equivalent."""
     kind = type(step.component)
     return step.use, step.id, step.params.model_dump_json(), f"{kind.__module__}.{kind.__qualname__} {step.gives}"
 
 
 class Configurations:
-    """The configurations of the steps of one pipeline, each made out once."""
+    """Cache of the configurations of one pipeline's steps."""
 
     __slots__ = ("_known",)
 
@@ -42,13 +42,13 @@ class Configurations:
         """The configuration of a step."""
         found = self._known.get(id(step))
         if found is None:
-            found = self._known[id(step)] = step, configuration(step)  # the step stays, and with it its id
+            found = self._known[id(step)] = step, configuration(step)  # keeping the step keeps its id unique
         return found[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The answer of a step that ran, its record, and the lineage of what came of it."""
+    """The answer of a step that ran, its record, and the lineage after it."""
 
     answer: Any
     record: StepRecord
@@ -56,40 +56,48 @@ class Kept:
 
 
 class Answers(Protocol):
-    """What the steps of runs answered, as one run meets it on its way."""
+    """The answers of steps, recorded or reused during one run."""
 
     shared_ns: int
-    """What the steps took whose answers were taken over."""
+    """The nanoseconds that reused answers took originally."""
     reached: list[Reached]
 
     def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> Kept | None:
-        """What another run has from this step at this place, None when the step is to be asked."""
+        """The answer that another run recorded for this step at this lineage, None if the step must run."""
 
     def take(self, kept: Kept) -> Lineage:
-        """Takes such an answer over. Where the run is then."""
+        """Reuses such an answer; returns the new lineage."""
 
     def ran(
         self, here: Lineage, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord
     ) -> Lineage:
-        """Where a run is after a step of its own has answered."""
+        """The lineage after a step of this run has answered.
+
+        Args:
+            here: The lineage before the step.
+            step: The step that ran.
+            branch: Identifies one of several concurrent calls with the same input; None outside branches.
+            answer: Its checked answer.
+            record: Its trace record.
+        """
 
     def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """Where it is after several answers to one question were put together."""
+        """The lineage after the answers of several branches were combined."""
 
     def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """Where it is once the query has its plan: in one place with all that came to the same plan."""
+        """The lineage once the query has its plan: the same for all runs with an equal plan."""
 
 
 class Recording:
-    """Keeps the answers of one run. They are the frame's own copies, which no component has held, and stay as they are.
+    """Records the answers of one run. They are the frame's own copies, which no component references or modifies.
 
-    A step that failed, was unavailable or came too late leaves the run where it was, and has no answer here.
+    A step that failed, was unavailable or came too late does not change the lineage, and has no answer here.
     """
 
     __slots__ = ("_answers", "_configurations", "_joined", "_last", "_understood", "reached", "shared_ns")
 
     def __init__(self, configurations: Configurations) -> None:
-        """`configurations` are those of the pipeline that runs."""
+        """`configurations` is the cache of the running pipeline."""
         self._configurations = configurations
         self._answers: dict[tuple[Lineage, Configuration, Hashable], Kept] = {}
         self._joined: dict[tuple[Lineage, tuple[Lineage, ...]], Lineage] = {}
@@ -99,51 +107,59 @@ class Recording:
         self.reached: list[Reached] = []
 
     def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> None:
-        """The first run asks every step."""
+        """None: the recording run executes every step."""
 
     def take(self, kept: Kept) -> Lineage:
-        """Where another run's answer leads."""
+        """The lineage after another run's answer."""
         return kept.lineage
 
     def ran(
         self, here: Lineage, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord
     ) -> Lineage:
-        """Keeps what a step answered at a place."""
+        """Records the answer of a step, and returns the new lineage.
+
+        Args:
+            here: The lineage before the step.
+            step: The step that ran.
+            branch: Identifies one of several concurrent calls with the same input; None outside branches.
+            answer: Its checked answer.
+            record: Its trace record.
+        """
         self._last += 1
         self._answers[here, self._configurations.of(step), branch] = Kept(answer, record, self._last)
         return self._last
 
     def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """A new place."""
+        """Records a combination of branches, and returns the new lineage."""
         self._last += 1
         self._joined[here, branches] = self._last
         return self._last
 
     def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """Remembers the plan."""
+        """Records the plan, and keeps the lineage."""
         self._understood = plan, here
         return here
 
     def of_plan(self, plan: Plan) -> Lineage | None:
-        """Where the run was with this plan, None when it had another one."""
+        """The lineage at which the run had this plan, None if its plan was different."""
         return self._understood[1] if self._understood and self._understood[0] == plan else None
 
     def answer(self, here: Lineage, of: Configuration, branch: Hashable) -> Kept | None:
-        """What a step of this configuration answered at this place, None when it did not."""
+        """The answer of a step with this configuration at this lineage, None if there is none."""
         return self._answers.get((here, of, branch))
 
     def joined(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage | None:
-        """The place at which these answers came together, None when the run never was there."""
+        """The lineage after these branches were combined, None if the run never combined them."""
         return self._joined.get((here, branches))
 
 
 class Following:
-    """A run that takes what an earlier one was answered, as long as it is where that one was."""
+    """A run that reuses the answers of an earlier run while their lineages are equal."""
 
     __slots__ = ("_configurations", "_earlier", "_own", "reached", "shared_ns")
 
     def __init__(self, earlier: Recording, configurations: Configurations) -> None:
-        """`configurations` are those of the pipeline that follows."""
+        """`configurations` is the cache of the pipeline that runs now."""
         self._earlier = earlier
         self._configurations = configurations
         self._own = START
@@ -151,32 +167,36 @@ class Following:
         self.reached: list[Reached] = []
 
     def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> Kept | None:
-        """What the earlier run was answered here; nothing where it never was."""
+        """The earlier run's answer at this lineage; None once the runs have diverged."""
         return self._earlier.answer(here, self._configurations.of(step), branch) if here >= START else None
 
     def take(self, kept: Kept) -> Lineage:
-        """Goes where the earlier run went, and counts the time that the step took."""
+        """The lineage of the earlier run; adds the original time of the step to `shared_ns`."""
         self.shared_ns += kept.record.ns
         return kept.lineage
 
     def ran(
         self,
-        here: Lineage,  # noqa: ARG002 -- a protocol's, as all of these
+        here: Lineage,  # noqa: ARG002 -- required by the protocol, as are all of these
         step: BoundStep[object],  # noqa: ARG002
         branch: Hashable,  # noqa: ARG002
         answer: object,  # noqa: ARG002
         record: StepRecord,  # noqa: ARG002
     ) -> Lineage:
-        """A place at which the earlier run never was."""
+        """A new lineage that the earlier run never had: the runs diverge here.
+
+        Args:
+            here, step, branch, answer, record: Required by `Answers.ran`; not used.
+        """
         return self._elsewhere()
 
     def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """The place of the earlier run, if it put the same answers together."""
+        """The lineage of the earlier run if it combined the same answers, else a new one."""
         found = self._earlier.joined(here, branches)
         return self._elsewhere() if found is None else found
 
     def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """The place of the earlier run if it had the same plan: what follows looks at nothing else of the way."""
+        """The lineage of the earlier run if its plan was equal: later steps depend on nothing else of the history."""
         found = self._earlier.of_plan(plan)
         return here if found is None else found
 

@@ -1,4 +1,4 @@
-"""What one search sees of a store."""
+"""The view of a store that one search uses."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from speckit_memory.pipeline.running.memoised_store import SearchAttributes, Sea
 
 @final
 class StoreView:
-    """A store as the components of one search see it; made for the search and dropped with it. Implements `Store`.
+    """A view of a store for the components of one search, discarded with it. Implements `Store`.
 
-    What several of them ask for is looked up once (see `pipeline.running.memoised_store`), so that no component has a reason to
-    keep anything between two questions, and nothing is kept for longer than the search.
+    Repeated requests of several components are answered from a cache (see `pipeline.running.memoised_store`), so that no component
+    needs to keep anything between two queries, and nothing is kept for longer than the search.
 
-    A state of the store serves many searches at the same time, and what a component does to the object in its hands
-    must not reach the others. Nothing here can be assigned to, and what the ports answer is the asker's own or cannot
-    be changed. Names with an underscore and the classes themselves are out of bounds: nothing keeps code of the same
-    process from these.
+    One state of the store serves many concurrent searches, and changes that a component makes to its objects must not
+    affect the others. No attribute here can be assigned, and results of the ports are private to the caller or
+    immutable. Private names and the classes themselves are out of bounds: code of the same process cannot be kept from
+    using them.
     """
 
     __slots__ = ("_attributes", "_lexicon", "_store", "_tokens", "_vectors")
 
     def __init__(self, store: Store) -> None:
-        """A view of a view is one of the store behind it, and shares nothing that was asked through the other."""
+        """A view of a view is a view of the underlying store, and does not share the other's cache."""
         self._store: Store = store._store if isinstance(store, StoreView) else store
+        # The caching parts are created on first use: many searches need only some of them.
         self._attributes: SearchAttributes | None = None
         self._lexicon: SearchLexicon | None = None
         self._vectors: SearchVectors | None = None
@@ -88,12 +89,12 @@ class StoreView:
 
     @property
     def folders(self) -> Folders:
-        """The folders and what they are about."""
+        """The folders and their descriptions."""
         return self._store.folders
 
     @property
     def sessions(self) -> Sessions:
-        """What is known of conversations."""
+        """The state of sessions."""
         return self._store.sessions
 
     @property
@@ -110,5 +111,5 @@ class StoreView:
 
     @property
     def encoder(self) -> EncoderModel:
-        """The sentence encoder of the second look."""
+        """The sentence encoder for reranking."""
         return self._store.encoder

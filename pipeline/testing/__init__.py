@@ -1,6 +1,6 @@
-"""For tests of components, also of other distributions: a store of plain data, pools, and the contract suite.
+"""Test support for components, also of extensions: a store of plain data, pools, and the contract suite.
 
-Needs no test framework, and nothing of the product imports it (docs/extending.md).
+Needs no test framework, and is not imported by the product (docs/extending.md).
 """
 
 from speckit_memory.pipeline.testing.contract import Case, check_component, contract_cases

@@ -1,4 +1,4 @@
-"""What annotators promise, and what all steps behind fusion promise about stores that lack parts."""
+"""Contract of annotators, and of all steps after fusion for stores that lack parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.pipeline.testing.trial import Trial
 
 
 def annotator_speaks_only_of_ranked_rows_and_not_always_the_same(trial: Trial) -> None:
-    """Notes are about rows of the ranking, repeat themselves, and differ for some question or ranking."""
+    """Notes are about rows of the ranking, are the same on repetition, and differ for some query or ranking."""
     component, said = trial.component(), list[tuple[object, ...]]()
     sample = trial.sample
     for before, asked, store in product(
@@ -26,9 +26,9 @@ def annotator_speaks_only_of_ranked_rows_and_not_always_the_same(trial: Trial) -
             _told(trial.checked(check_notes, notes, before)) == _told(notes), "made notes that the frame would change"
         )
         again = _told(component.annotate(asked, seal(before), store))
-        trial.must(_told(notes) == again, f"answered {asked.text!r} otherwise a second time")
+        trial.must(_told(notes) == again, f"gave another answer to {asked.text!r} the second time")
         said.append(_told(notes))
-    trial.must(any(told != said[0] for told in said), "said the same of every ranking, whatever the question")
+    trial.must(any(told != said[0] for told in said), "gave the same notes for every query and ranking")
 
 
 def _told(notes: Notes) -> tuple[object, ...]:
@@ -36,7 +36,7 @@ def _told(notes: Notes) -> tuple[object, ...]:
 
 
 def pools_of_a_store_that_lacks_a_part_are_answered_too(trial: Trial) -> None:
-    """Neither texts, nor vectors, nor a model: the step answers, or says why it cannot."""
+    """A store without texts, vectors or models: the step answers, or says why it cannot."""
     component, asked = trial.component(), trial.sample.questions[0]
     for scores in ({}, {1: 0.9, 2: 0.1}):
         before = pooled(LACKING, scores, trial.entry)

@@ -1,4 +1,4 @@
-"""What understanders, channels and recoverers promise."""
+"""Contract of understanders, channels and recoverers."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from speckit_memory.pipeline.testing.store import FakeStore
 from speckit_memory.pipeline.testing.trial import Trial
 
 MOST_TRIES = 10
-"""A recovery has given up by then."""
+"""A recoverer must give up within this number of attempts."""
 
 
 def _understood(trial: Trial, asked: Query, store: FakeStore) -> tuple[Plan, object]:
-    """The plan before, and what a new step answers."""
+    """The plan before the step, and its answer."""
     before = Plan(variants=(asked.text,), complexity="moderate", reasons=("first",))
     return before, trial.component().understand(asked, before, store)
 
 
 def understanding_refines_some_plan_and_repeats_itself(trial: Trial) -> None:
-    """Some question's plan changes, what others have written stays, and the same question gives the same plan."""
+    """The plan changes for some query, the fields of other steps are kept, and the same query gives the same plan."""
     changed = False
     for asked in trial.sample.questions:
         before, answer = _understood(trial, asked, trial.sample.store)
         plan = trial.whole(answer, Plan, f"{asked.text!r}")
         again = _understood(trial, asked, trial.sample.store)[1]
-        trial.must(trial.checked(check_plan, plan, asked) == again, f"answered {asked.text!r} otherwise a second time")
+        trial.must(
+            trial.checked(check_plan, plan, asked) == again, f"gave another answer to {asked.text!r} the second time"
+        )
         trial.must(plan.reasons[:1] == before.reasons, "dropped the reasons of the steps before it")
         changed |= plan != before
-    trial.must(changed, "changed the plan of none of the questions")
+    trial.must(changed, "changed the plan of no query")
 
 
 def recovery_offers_new_plans_until_it_gives_up(trial: Trial) -> None:
-    """Each try differs from all before, and the plan comes back unchanged when there is nothing more to try."""
+    """Each attempt differs from all before, and the plan is returned unchanged when there is nothing left to try."""
     for asked in trial.sample.questions:
         plan, offered = asked.plan, list[Plan]()
         for attempt in range(MOST_TRIES):
@@ -55,7 +57,7 @@ def recovery_offers_new_plans_until_it_gives_up(trial: Trial) -> None:
 
 
 def channel_finds_something_and_only_what_the_filter_admits(trial: Trial) -> None:
-    """Hits are admitted, on the declared scale and level, and their passages are those of their memories."""
+    """Hits are admitted, on the declared scale and level, and their passages belong to their memories."""
     entry, store, best = trial.entry, trial.sample.store, 0.0
     component, parents = trial.component(), store.attributes.parents
     for asked in trial.sample.questions:
@@ -71,13 +73,13 @@ def channel_finds_something_and_only_what_the_filter_admits(trial: Trial) -> Non
         if hits.passages is not None:
             told = hits.passages >= 0
             own = np.array_equal(parents(hits.passages[told]), parents(hits.ids[told]))
-            trial.must(own, "names passages of other memories than its hits")
+            trial.must(own, "names passages of memories that are not its hits")
         best = max(best, float(hits.scores.max(initial=0.0)))
-    trial.must(best > 0.0, "gave no memory a score above 0, whatever the question")
+    trial.must(best > 0.0, "returned no memory with a score above 0 for any query")
 
 
 def fewer_hits_are_the_first_of_more_hits(trial: Trial) -> None:
-    """The limit cuts off the end and changes nothing else."""
+    """The limit only cuts off the end."""
     component = trial.component()
     for asked in trial.sample.questions:
         more = trial.whole(component.search(asked, 50, trial.sample.store), Hits, f"{asked.text!r}")
@@ -102,14 +104,14 @@ def _plain(hits: Hits) -> tuple[object, ...]:
 
 
 def holes_in_the_indexes_change_no_hit(trial: Trial) -> None:
-    """Rows of removed entries, which an index has after a while, make no difference."""
+    """Rows of removed entries, which any index has after a while, make no difference."""
     for asked in trial.sample.questions:
         whole, holed = (
             trial.whole(trial.component().search(asked, 50, store), Hits, f"{asked.text!r}")
             for store in (trial.sample.store, trial.sample.holed)
         )
         same = np.array_equal(whole.ids, holed.ids) and np.array_equal(whole.scores, holed.scores)
-        trial.must(same, f"answered {asked.text!r} otherwise when the indexes had rows of removed entries")
+        trial.must(same, f"gave another answer to {asked.text!r} when the indexes had rows of removed entries")
 
 
 def what_a_store_lacks_is_said_and_never_guessed(trial: Trial) -> None:

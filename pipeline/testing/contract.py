@@ -1,4 +1,4 @@
-"""The contract suite: what every component keeps to, whatever it does. It needs no test framework."""
+"""The contract suite: what every component must fulfil. It needs no test framework."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def component_says_what_it_is(trial: Trial) -> None:
 
 
 def parameters_are_closed_and_tunable_ranges_are_accepted(trial: Trial) -> None:
-    """Unknown parameters are refused, nobody changes them in use, and `pipeline tune` may try the ends of ranges."""
+    """Unknown parameters are rejected, parameters are frozen, and the ends of tunable ranges are accepted."""
     config = trial.params.model_config
-    trial.must(config.get("extra") == "forbid", "accepts parameters that it does not know")
+    trial.must(config.get("extra") == "forbid", "accepts unknown parameters")
     trial.must(config.get("frozen"), "has parameters that can be changed")
     values = trial.params.model_dump(by_alias=True)
     for name, field in trial.entry.params.model_fields.items():
@@ -37,7 +37,7 @@ def parameters_are_closed_and_tunable_ranges_are_accepted(trial: Trial) -> None:
         bounds = extra.get("tunable") if isinstance(extra, dict) else None
         for bound in bounds if isinstance(bounds, list) else ():
             _, error = guarded(partial(trial.entry.params.model_validate, {**values, field.alias or name: bound}))
-            trial.must(error is None, f"refuses {bound} for '{name}', an end of its own tunable range: {error}")
+            trial.must(error is None, f"rejects {bound} for '{name}', an end of the parameter's tunable range: {error}")
 
 
 OF_ALL: tuple[Promise, ...] = (component_says_what_it_is, parameters_are_closed_and_tunable_ranges_are_accepted)
@@ -77,7 +77,7 @@ OF_ROLE: dict[Role, tuple[Promise, ...]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One promise of one component under one set of parameters. `str()` names it; `run` raises AssertionError."""
+    """One promise of one component with one set of parameters. `str()` names it; `run` raises AssertionError."""
 
     trial: Trial
     promise: Promise
@@ -85,11 +85,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What is promised."""
+        """The name of the promise."""
         return self.promise.__name__
 
     def run(self) -> None:
-        """Raises AssertionError, in words, unless the component keeps the promise."""
+        """Raises AssertionError, with a description, unless the component keeps the promise."""
         self.promise(self.trial)
 
     def __str__(self) -> str:
@@ -105,8 +105,12 @@ def contract_cases(
 ) -> list[Case]:
     """Every promise of every component of a registry, for `pytest.mark.parametrize("case", …, ids=str)`.
 
-    `parameters` are the sets that a component is tried with, by its name; without them its defaults. `may_lack` names
-    those that need a part which a store may lack, such as a model, and only those may then answer Unavailable.
+    Args:
+        registry: The components.
+        parameters: Sets of parameters to try, by name of the component; default: its default parameters.
+        may_lack: Components that need a part which a store may lack, such as a model; only these may answer
+            Unavailable.
+        sample: The store, queries and pools to use; default: `Sample()`.
     """
     sample = sample or Sample()
     return [
@@ -126,9 +130,19 @@ def check_component(
     may_lack: bool = False,
     sample: Sample | None = None,
 ) -> None:
-    """Raises AssertionError for the first promise that a component does not keep, SpeckitError if it is none at all.
+    """Checks one component against the contract of its role.
 
-    Takes what `Registry.admit` takes, and what `contract_cases` does for one component.
+    Args:
+        role: The role of the class.
+        component: The class.
+        name: Its name in pipeline files; default: that of its module.
+        parameters: Parameters to try it with; default: its default parameters.
+        may_lack: Whether it needs a part that a store may lack, and may then answer Unavailable.
+        sample: The store, queries and pools to use; default: `Sample()`.
+
+    Raises:
+        AssertionError: For the first promise that it does not keep.
+        SpeckitError: If the class does not fit the role at all.
     """
     registry = Registry()
     registry.admit(role, component, name)

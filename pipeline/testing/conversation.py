@@ -1,4 +1,4 @@
-"""What the fake store knows beside texts: trigger phrases, folders, sessions."""
+"""Trigger phrases, folders and sessions of the fake store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FakeTriggers:
         return any(phrase == words(text) and weight >= AUTHORED for _, phrase, weight in self._phrases)
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
-        """The phrases that stand in a text."""
+        """The phrases that occur in a text."""
         said = f" {' '.join(words(text))} "
         rows = sorted((i, w) for i, phrase, w in self._phrases if f" {' '.join(phrase)} " in said)
         return np.array([i for i, _ in rows], np.int64), np.array([w for _, w in rows], np.float64)
@@ -39,14 +39,14 @@ class FakeFolders:
         self._descriptions = tuple(descriptions)
 
     def described(self) -> tuple[FolderDescription, ...]:
-        """What the test said."""
+        """The descriptions given to the constructor."""
         return self._descriptions
 
 
 class FakeSessions:
     """Implements `ports.Sessions`.
 
-    `attended` and `delivered` map a session to memories: with their attention, and as a set.
+    `attended` maps a session to memories with their attention, `delivered` to a set of memories.
     """
 
     def __init__(self, attended: dict[str, dict[int, float]], delivered: dict[str, set[int]]) -> None:

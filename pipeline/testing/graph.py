@@ -19,7 +19,7 @@ class FakeGraph:
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are."""
+        """The number of edges."""
         return len(self._edges)
 
     def _adjacent(self, weights: dict[str, float]) -> dict[int, list[tuple[int, float]]]:
@@ -31,7 +31,7 @@ class FakeGraph:
         return adjacent
 
     def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
-        """What lies around the seeds, which are left out."""
+        """The neighbourhood of the seeds, without the seeds themselves."""
         adjacent = self._adjacent(relation_weights)
         rows: list[tuple[int, int, int, float]] = []
         start = {self._parent[int(seed)] for seed in seeds}
@@ -55,13 +55,13 @@ class FakeGraph:
         )
 
     def in_edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
-        """Sources and targets of what leads to these by a relation."""
+        """Sources and targets of the edges of a relation that lead to one of these memories."""
         ends = {self._parent[int(i)] for i in ids}
         pairs = sorted((e.source, e.target) for e in self._edges if e.relation == relation and e.target in ends)
         return np.array([s for s, _ in pairs], np.int64), np.array([t for _, t in pairs], np.int64)
 
     def regions(self, ids: Ids) -> Ids:
-        """The connected component of each, named by its smallest memory; -1 without an edge."""
+        """The connected component of each id, named by its smallest memory; -1 without an edge."""
         adjacent = self._adjacent({})
         return np.array([self._region(self._parent[int(i)], adjacent) for i in ids], np.int64)
 
@@ -83,14 +83,14 @@ class FakeGraph:
         return np.array(ids, np.int64), np.array([total[i] for i in ids], np.float64)
 
     def ranks(self, ids: Ids) -> tuple[Column, float]:
-        """The share of each in all ends of edges, in multiples of the mean: near enough to a rank for a fake."""
+        """The share of each memory in all ends of edges, in multiples of the mean: an approximation of PageRank."""
         own, sums = self.degrees({})
         total = dict(zip(own.tolist(), (sums / sums.mean()).tolist(), strict=True)) if len(own) else {}
         found = np.array([total.get(self._parent[int(i)], 0.0) for i in ids], np.float64)
         return found, max(total.values(), default=0.0)
 
     def community(self, memory: int, limit: int) -> Ids:
-        """Others of its connected component, best connected first."""
+        """Other members of its connected component, best connected first."""
         own, sums = self.degrees({})
         regions = dict(zip(own.tolist(), self.regions(own).tolist(), strict=True))
         mates = [i for i in own.tolist() if i != memory and regions[i] == regions.get(memory, -1)]

@@ -25,31 +25,31 @@ class FakeIndex:
 
     @property
     def ids(self) -> Ids:
-        """The id of each row, -1 of a hole."""
+        """The id of each row, -1 for a hole."""
         return np.array(self._ids, np.int64)
 
     @property
     def lengths(self) -> NDArray[np.float32]:
-        """How many words each row has."""
+        """The number of words of each row."""
         return np.array([len(tokens) for tokens in self.tokens], np.float32)
 
     @property
     def count(self) -> int:
-        """How many rows are no holes."""
+        """The number of rows without holes."""
         return self._live
 
     def rows_of(self, ids: Ids) -> NDArray[np.int32]:
-        """The row of each id, -1 without one."""
+        """The row of each id, -1 for an id without one."""
         return np.array([self._ids.index(id_) if id_ in self._ids else -1 for id_ in ids.tolist()], np.int32)
 
     def postings(self, term: str) -> Postings:
-        """Where a word stands, and how often."""
+        """The rows that hold a word, and how often."""
         rows = [row for row, tokens in enumerate(self.tokens) if term in tokens]
         frequency = [self.tokens[row].count(term) for row in rows]
         return Postings(np.array(rows, np.int32), np.array(frequency, np.float32))
 
     def holders(self, term: str) -> int:
-        """How many rows hold a word."""
+        """The number of rows that hold a word."""
         return len(self.postings(term).rows)
 
     def holding(self, term: str, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -92,7 +92,14 @@ class FakeLexicon:
     def bags(
         self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
     ) -> WordBags:
-        """The bags of words in which the fields count by these weights."""
+        """The bags of words with these field weights.
+
+        Args:
+            weights: Weight of each field in the order of `FIELDS`.
+            k1: BM25 saturation, from 0.
+            b: BM25 length normalisation, 0 to 1.
+            level: memory or chunk.
+        """
         setting = Setting.of(weights, k1, b, level)
         return WordBags(setting, {part: self.index(*part) for part in setting.parts}, self._attributes)
 
@@ -101,18 +108,25 @@ class FakeLexicon:
         return {token for index in self._indexes.values() for tokens in index.tokens for token in tokens}
 
     def near(self, term: str, edits: int) -> set[str]:
-        """All words: whoever asks compares them."""
+        """All words; the caller computes the distances."""
         return self.words()
 
 
 class FakeFullText:
-    """Implements `ports.FullText`. Scores are Σ weight · frequency: enough to have an order that weights change."""
+    """Implements `ports.FullText`. Scores are Σ weight · frequency: enough for an order that depends on the weights."""
 
     def __init__(self, table: MemoryTable, lexicon: FakeLexicon) -> None:
         self._table, self._lexicon = table, lexicon
 
     def match(self, tokens: Sequence[str], weights: Sequence[float], limit: int, scope: Scope) -> tuple[Ids, Column]:
-        """The memories that hold any of the words, best first."""
+        """The memories that hold any of the words, best first.
+
+        Args:
+            tokens: Words to look for.
+            weights: Weight of each field in the order of `FIELDS`.
+            limit: Maximum number of memories.
+            scope: The memories that the filter admits.
+        """
         scores: dict[int, float] = defaultdict(float)
         for name, weight in zip(FIELDS, weights, strict=True):
             index = self._lexicon.index(name)

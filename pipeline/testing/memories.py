@@ -1,4 +1,4 @@
-"""What the fake store holds: memories and edges between them, as plain Python data."""
+"""The content of the fake store: memories and edges between them, as plain Python data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DAY = 86_400.0
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text as the fake store knows them: runs of letters and digits, case-folded."""
+    """The words of a text in the fake store: runs of letters and digits, case-folded."""
     return tuple(re.findall(r"[^\W_]+", text.casefold()))
 
 
@@ -19,7 +19,7 @@ def words(text: str) -> tuple[str, ...]:
 class Memory:
     """One memory. `chunks` are its texts; a single chunk shares the memory's id, several are numbered id·100 + i.
 
-    `numbers` and `labels` are further facts by the names that `ports.Attributes` gives them.
+    `numbers` and `labels` are further facts, by their names in `ports.Attributes`.
     """
 
     id: int
@@ -54,7 +54,7 @@ class MemoryTable:
 
 @dataclass(frozen=True)
 class Edge:
-    """A causal edge from one memory to another; `strength` lies in (0, 1]."""
+    """A causal edge from one memory to another; `strength` is in (0, 1]."""
 
     source: int
     target: int

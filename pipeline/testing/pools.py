@@ -16,7 +16,7 @@ from speckit_memory.pipeline.testing.memories import DAY, words
 from speckit_memory.pipeline.testing.store import FakeStore
 
 NOW = 1000 * DAY
-"""The time at which `ask` asks, in epoch seconds."""
+"""The time of queries made by `ask`, in epoch seconds."""
 
 
 def ask(text: str = "", **changes: Any) -> Query:
@@ -34,10 +34,14 @@ def pool_of(
     found: Mapping[str, Sequence[int]] | None = None,
     raw: Mapping[str, Mapping[int, float]] | None = None,
 ) -> Pool:
-    """What fusion makes of candidates with these scores, by id of memories or chunks of the store.
+    """A pool after fusion, of candidates with these scores.
 
-    `found` names the channels and the ids that each returned, best first, `raw` the scores that each gave. Without them
-    one channel found everything in the order of the scores.
+    Args:
+        store: The store that holds the memories.
+        scores: Fused score by id of memory or chunk.
+        scale: The scale of the scores.
+        found: Ids returned by each channel, best first; default: one channel returned all, ordered by score.
+        raw: Raw score of each id by channel; default: 1 / rank.
     """
     found = found if found is not None else {"vector": sorted(scores, key=lambda i: -scores[i])}
     ids = np.array(sorted(scores), np.int64)

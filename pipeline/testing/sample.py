@@ -1,4 +1,4 @@
-"""What the contract suite tries components on: stores, questions and pools."""
+"""The default data of the contract suite: stores, queries and pools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STEPS = "<!-- ANCHOR:steps -->\nmeasure again\n<!-- /ANCHOR:steps -->"
 
 
 def sample_store() -> FakeStore:
-    """A store with every part, in which each component of the product has something to do."""
+    """A store with all parts, in which each built-in component has an effect."""
     memories = [
         Memory(
             1,
@@ -121,15 +121,15 @@ POOLS: dict[str, dict[int, float]] = {
 
 EMPTY = FakeStore()
 LACKING = FakeStore(Memory(1, "fusion", ("",)), Memory(2, "lists", ("",)), no_embedder="there is no model")
-"""Neither texts, nor vectors, nor a model."""
+"""A store without texts, vectors or a model."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A store, questions to it, and pools by the ids and scores of their rows.
+    """A store, queries to it, and pools given by the ids and scores of their rows.
 
-    Each component must make a difference to some question or pool: one that goes by facts which the memories of
-    `sample_store` do not have is tried on a store of its own.
+    Each component must make a difference to some query or pool; one that uses facts which the memories of
+    `sample_store` lack needs another store.
     """
 
     store: FakeStore = field(default_factory=sample_store)
@@ -147,7 +147,7 @@ class Sample:
         return self.store.encoded()
 
     def pools_for(self, entry: Registered) -> list[Pool]:
-        """The pools on a scale that the component accepts; memory 4 is the only row that the graph found."""
+        """The pools on a scale that the component accepts; memory 4 is the only row that the graph channel returned."""
         return [pooled(self.store, scores, entry) for scores in self.pools.values()]
 
 

@@ -1,4 +1,4 @@
-"""What fusers, signals and rerankers promise."""
+"""Contract of fusers, signals and rerankers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 def tables() -> list[Candidates]:
-    """What two channels found for none, one and two wordings of a question."""
+    """The candidates of two channels for none, one and two variants of a query."""
     found = [
         Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
         Search("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE), 2),
@@ -29,15 +29,15 @@ def tables() -> list[Candidates]:
 
 
 def fuser_names_the_parts_of_every_score(trial: Trial) -> None:
-    """Parts are named, finite, aligned, within the scale when summed, and tell some candidates apart."""
+    """Parts are named, finite, aligned, within the scale when summed, and distinguish some candidates."""
     for table in tables():
         answer = trial.whole(trial.component().fuse(trial.sample.questions[0], table), Fused, "candidates")
         shape = (len(table), len(answer.names))
         trial.must(answer.parts.shape == shape, f"returned parts of the shape {answer.parts.shape}; accepted: {shape}")
-        trial.must(np.isfinite(answer.parts).all(), "returned parts that are no finite numbers")
+        trial.must(np.isfinite(answer.parts).all(), "returned parts that are not finite numbers")
         trial.must(len(set(answer.names)) == len(answer.names), f"gave two parts one name: {answer.names}")
         scale = trial.scale
-        assert scale is not None  # the registry refuses a fuser that declares none
+        assert scale is not None  # the registry rejects a fuser that declares none
         after = fused(trial.entry.name, scale, table, answer)
         trial.must(set(after.ids.tolist()) == set(table.ids.tolist()), "lost candidates")
         trial.must(len(np.unique(after.score)) > 1 or not len(table), "gave all candidates the same score")
@@ -53,32 +53,32 @@ def score_of_a_candidate_does_not_depend_on_its_row(trial: Trial) -> None:
     rows = np.arange(len(table))[::-1]
     plain, turned = trial.component().fuse(asked, table), trial.component().fuse(asked, table.take(rows))
     trial.must(
-        np.allclose(plain.parts[rows], turned.parts), "scored candidates otherwise when they stood in other rows"
+        np.allclose(plain.parts[rows], turned.parts), "gave candidates other scores when their rows had another order"
     )
 
 
 def signal_answers_a_finite_number_per_row_and_tells_some_apart(trial: Trial) -> None:
-    """A float64 column over the pool that repeats itself, moves no row by itself and is not always the same."""
+    """A float64 column over the pool, repeatable, that moves no row by itself and is not constant."""
     component, different, params = trial.component(), 0, trial.params
     combine: Combine | None = combine_of(component)
-    trial.must(combine, "does not say in 'combine' whether it is added or multiplied")
+    trial.must(combine, "does not declare in 'combine' whether it is added or multiplied")
     assert combine is not None and isinstance(params, SignalParams)
     for before in trial.sample.pools_for(trial.entry):
         for asked in trial.sample.questions:
             column = trial.whole(component.evidence(asked, before, trial.sample.store), np.ndarray, f"{asked.text!r}")
             found, wanted = f"{column.dtype}{list(column.shape)}", f"float64[{len(before)}]"
             trial.must(found == wanted, f"returned {found}; accepted: {wanted}")
-            trial.must(np.isfinite(column).all(), "returned a column that holds no finite numbers")
+            trial.must(np.isfinite(column).all(), "returned a column with numbers that are not finite")
             after, _ = signalled(trial.entry.name, combine, params, before, column, np.zeros(len(before)))
             trial.must(np.array_equal(after.ids, before.ids), "moved rows")
             again = component.evidence(asked, before, trial.sample.store)
-            trial.must(np.array_equal(column, again), f"answered {asked.text!r} otherwise a second time")
+            trial.must(np.array_equal(column, again), f"gave another answer to {asked.text!r} the second time")
             different = max(different, len(np.unique(column)))
     trial.must(different > 1, "gave all rows of every pool the same number")
 
 
 def reranker_invents_no_memory_repeats_itself_and_changes_some_pool(trial: Trial) -> None:
-    """What it returns fits the pool, and the frame makes the same pool of it twice."""
+    """The answer fits the pool, and gives the same result when repeated."""
     component, store, changed = trial.component(), trial.sample.store, False
     for before in trial.sample.pools_for(trial.entry):
         for asked in trial.sample.questions:
@@ -88,17 +88,17 @@ def reranker_invents_no_memory_repeats_itself_and_changes_some_pool(trial: Trial
             if not isinstance(answer, Selected):
                 found, wanted = f"{answer.scores.dtype}{list(answer.scores.shape)}", f"float64[{len(before)}]"
                 trial.must(found == wanted, f"returned scores {found}; accepted: {wanted}")
-                trial.must(np.isfinite(answer.scores).all(), "returned scores that are no finite numbers")
+                trial.must(np.isfinite(answer.scores).all(), "returned scores that are not finite numbers")
             after, again = (_reranked(trial, before, one) for one in (answer, component.rerank(asked, before, store)))
             invented = set(after.candidates.parents.tolist()) - set(before.candidates.parents.tolist())
             trial.must(not invented, f"invented the memories {sorted(invented)}")
             repeats = np.array_equal(after.ids, again.ids) and np.array_equal(after.score, again.score)
-            trial.must(repeats, f"answered {asked.text!r} otherwise a second time")
+            trial.must(repeats, f"gave another answer to {asked.text!r} the second time")
             changed |= not (np.array_equal(before.ids, after.ids) and np.array_equal(before.score, after.score))
     trial.must(changed, "changed none of the pools")
 
 
 def _reranked(trial: Trial, before: Pool, answer: Any) -> Pool:
-    """The pool after a rerank step, as the runner makes it."""
+    """The pool after a rerank step, computed as in the runner."""
     scale = trial.entry.about.gives or (before.scale.widened if trial.entry.about.widens else before.scale)
     return reranked(trial.entry.name, scale, before, answer)

@@ -16,12 +16,12 @@ from speckit_memory.pipeline.testing.vectors import FakeEncoder, FakeRelevance, 
 
 
 class FakeStore(MemoryTable):
-    """Implements `Store`. Words are runs of letters and digits, and every distinct word has an axis of its own.
+    """Implements `Store`. Words are runs of letters and digits, and each distinct word is one dimension of the vectors.
 
-    `attended` and `delivered` map a session to memories: with their attention [0, 1], and as a set. `relevance` maps
-    texts to what a cross-encoder says of them, and `closeness` ids to cosines of a sentence encoder, None without one;
-    `no_embedder` is why there is no model for vectors. `holes` puts so many rows of removed entries into every inverted
-    index.
+    `attended` maps a session to memories with their attention [0, 1], `delivered` to a set of memories. `relevance`
+    maps texts to cross-encoder scores, and `closeness` ids to cosines of a sentence encoder, None without one;
+    `no_embedder` is the reason why there is no model for vectors. `holes` is the number of removed rows in every
+    inverted index.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class FakeStore(MemoryTable):
         self.encoder = FakeEncoder(self, closeness)
 
     def with_holes(self, holes: int) -> Self:
-        """The same memories with rows of removed entries in every index, as a store has them after a while."""
+        """The same memories with rows of removed entries in every index, as in any store after a while."""
         other = copy(self)
         other.lexicon = FakeLexicon(other, other.attributes, holes)
         other.fulltext = FakeFullText(other, other.lexicon)
         return other
 
     def encoded(self) -> Self:
-        """The same memories with vectors that a sentence encoder made."""
+        """The same memories with vectors of a sentence encoder."""
         other = copy(self)
         other.vectors = copy(self.vectors)
         other.vectors.static = False

@@ -1,4 +1,4 @@
-"""Facts about the memories of the fake store, which of them a filter admits, and their texts."""
+"""Facts and texts of the memories of the fake store, and the memories that a filter admits."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class FakeAttributes:
         return np.array([self._table.parent[int(i)] for i in ids], np.int64)
 
     def number(self, name: str, ids: Ids) -> Column:
-        """A number of each memory, NaN where it has none."""
+        """A number of each memory, NaN if it has none."""
         return np.array([self._of(i).numbers.get(name, np.nan) for i in ids], np.float64)
 
     def label(self, name: str, ids: Ids) -> NDArray[np.object_]:
-        """A text of each memory, "" where it has none."""
+        """A text of each memory, "" if it has none."""
         labels = [self._of(i).labels.get(name, getattr(self._of(i), name, "")) for i in ids]
         return np.array(labels, np.object_)
 
     def scope(self, wanted: Filter, now: float) -> FakeScope:
-        """What a filter admits."""
+        """The memories that a filter admits."""
 
         def inside(folder: str, wanted: str) -> bool:
             return not wanted or folder == wanted or folder.startswith(wanted + "/")
@@ -53,7 +53,7 @@ class FakeAttributes:
         return FakeScope(self._table, admitted)
 
     def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
-        """The short notes of the same folder just before and just after each, by id; -1 where there is none."""
+        """The short notes of the same folder just before and just after each, by id; -1 for none."""
         stored = sorted(self._table.memories)
 
         def beside(id_: int, step: int) -> int:
@@ -73,7 +73,7 @@ class FakeAttributes:
         )
 
     def oldest_first(self, scope: Scope) -> Ids:
-        """The admitted memories by the time when they were made."""
+        """The admitted memories by creation time."""
         ids = np.array(sorted(self._table.memories), np.int64)
         made = self.number("created_at", ids)
         ids = ids[np.argsort(made, kind="stable")][: int(np.isfinite(made).sum())]
@@ -89,7 +89,7 @@ class FakeAttributes:
 
     @property
     def count(self) -> int:
-        """How many memories there are."""
+        """The number of memories."""
         return len(self._table.memories)
 
 
@@ -101,16 +101,16 @@ class FakeScope:
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """The number of admitted memories."""
         return len(self._admitted)
 
     @property
     def complete(self) -> bool:
-        """Whether they are all."""
+        """Whether all memories are admitted."""
         return len(self._admitted) == len(self._table.memories)
 
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
-        """Which of these are among them."""
+        """Which of these ids are admitted."""
         return np.array([self._table.parent.get(int(i)) in self._admitted for i in ids], np.bool_)
 
 
@@ -134,7 +134,7 @@ class FakePassages:
         return self.passages(self._table.memories[memory].chunk_ids)
 
     def in_sections(self, names: Sequence[str]) -> list[Passage]:
-        """The texts that open a section of such a name: `<!-- ANCHOR:name -->`."""
+        """The texts that open a section with such a name: `<!-- ANCHOR:name -->`."""
         everything = (self._passage(i) for memory in self._table.memories.values() for i in memory.chunk_ids)
         return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
 
@@ -144,11 +144,11 @@ class FakePassages:
         return [one for one in everything if any(slug.replace("-", " ") in one.text.casefold() for slug in slugs)]
 
     def names(self, patterns: Sequence[str]) -> list[MemoryName]:
-        """What all are called; none has front matter."""
+        """The names of all memories; none has front matter."""
         return [MemoryName(one.id, one.labels.get("key", ""), one.title, "{}") for one in self._table.memories.values()]
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
-        """None has one."""
+        """Empty: no memory has a summary."""
         return {}
 
     def body(self, memory: int) -> str:

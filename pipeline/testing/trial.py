@@ -1,4 +1,4 @@
-"""One component under one set of parameters, tried on one sample; and how a broken promise is told."""
+"""One component with one set of parameters, tried on one sample; and the messages of broken promises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _THREE = PipelineContext(_CHANNELS, (Scale.BM25, Scale.COSINE, Scale.UNIT), step
 
 @dataclass(frozen=True)
 class Trial:
-    """`may_lack` tells whether the component needs a part that a store may lack, and then answers Unavailable."""
+    """A component under test. `may_lack`: it needs a part that a store may lack, and then answers Unavailable."""
 
     entry: Registered
     params: Params
@@ -29,23 +29,26 @@ class Trial:
     may_lack: bool = False
 
     def component(self) -> Any:
-        """A new component with the parameters as they are in a pipeline of three channels."""
+        """A new component, with parameters settled in a pipeline of three channels."""
         settling = SETTLED.of(self.entry.component)
         return self.entry.component(settling.settled(self.params, _THREE) if settling else self.params)
 
     def must(self, holds: object, otherwise: str) -> None:
-        """Raises AssertionError, which names the component, unless this holds."""
+        """Raises AssertionError, which names the component, unless `holds` is true."""
         if not holds:
             raise AssertionError(f"the {self.entry.role} '{self.entry.name}' {otherwise}")
 
     def whole(self, answer: Any, kind: type[T], given: str) -> T:
-        """The answer of a store that has every part, which must be of this class."""
+        """Checks that the answer for a complete store has this class, and returns it.
+
+        `given` names the input, for the message.
+        """
         self.must(isinstance(answer, kind), f"answered {_told(answer)} to {given}; accepted here: {_names(kind)}")
         found: T = answer
         return found
 
     def lacking(self, answer: object, *kinds: type) -> None:
-        """Of a store that lacks parts the answer is of these classes too, unless the component may say what lacks."""
+        """Checks the class of the answer for an incomplete store; Unavailable is accepted if allowed."""
         if self.may_lack and isinstance(answer, Unavailable):
             self.must(answer.reason, "is unavailable and gives no reason")
             return
@@ -54,7 +57,7 @@ class Trial:
         self.must(isinstance(answer, kinds), told)
 
     def checked(self, check: Any, *arguments: Any) -> Any:
-        """What a check of the frame makes of an answer. Raises AssertionError with the frame's own objection."""
+        """The result of a check of the frame. Raises AssertionError with the frame's own message."""
         try:
             return check(*arguments, self.entry.name)
         except (ContractError, StageInvariantError) as error:
@@ -62,7 +65,7 @@ class Trial:
 
     @property
     def scale(self) -> Scale | None:
-        """The scale that the component declares for these parameters, None when it keeps the one it finds."""
+        """The scale that the component declares for these parameters, None if it keeps its input's."""
         by_parameters = SCALE.of(self.entry.component)
         return self.entry.about.gives if by_parameters is None else by_parameters.scale(self.params)
 

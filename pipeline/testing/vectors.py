@@ -1,4 +1,4 @@
-"""The vectors of the fake store: every distinct word has an axis of its own, so that cosines are worked out by hand."""
+"""The vectors of the fake store: every distinct word is one dimension, so that cosines can be computed by hand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from speckit_memory.pipeline.testing.memories import MemoryTable, words
 class FakeVectors:
     """Implements `ports.VectorSpace`. A query of unknown words has the zero vector.
 
-    `unavailable` is why there is no model, "" when there is one.
+    `unavailable` is the reason why there is no model, "" if there is one.
     """
 
     static = True
-    """Whether a static model made them; a test may say False."""
+    """Whether the vectors count as those of a static model; tests may change it."""
 
     def __init__(self, table: MemoryTable, unavailable: str) -> None:
         self._table, self._unavailable = table, unavailable
@@ -27,7 +27,7 @@ class FakeVectors:
 
     @property
     def dimensions(self) -> int:
-        """One for each distinct word."""
+        """The number of distinct words."""
         return len(self.axis)
 
     def embed(self, text: str) -> Vectors | Unavailable:
@@ -43,7 +43,14 @@ class FakeVectors:
         return (vector / norm).astype(np.float32) if norm else vector
 
     def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
-        """The nearest memories or chunks, by exact cosines."""
+        """The nearest memories or chunks, by exact cosines.
+
+        Args:
+            query: Unit vector, shape (dimensions,).
+            limit: Maximum number of results.
+            scope: The memories that the filter admits.
+            level: memory or chunk.
+        """
         best: dict[int, tuple[float, int]] = {}
         for memory in self._table.memories.values():
             if not scope.admits(np.array([memory.id]))[0]:
@@ -76,14 +83,14 @@ class FakeVectors:
 class FakeTokens:
     """Implements `ports.TokenSpace`.
 
-    A token is the axis of a word; its weight is log(passages / passages with the word).
+    A token is the dimension of a word; its weight is log(passages / passages with the word).
     """
 
     def __init__(self, table: MemoryTable, vectors: FakeVectors, passages: Passages) -> None:
         self._table, self._vectors, self._passages = table, vectors, passages
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """A token for every word."""
+        """The number of words of each text."""
         return [len(words(text)) for text in texts]
 
     def of_text(self, text: str) -> Ids:
@@ -97,33 +104,33 @@ class FakeTokens:
         return [self.of_text(passage.text) for passage in texts]
 
     def vectors(self, tokens: Ids) -> Vectors:
-        """The axis of each token."""
+        """The unit vector of each token."""
         return np.eye(self._vectors.dimensions, dtype=np.float32)[tokens]
 
     def weights(self, tokens: Ids) -> Column:
-        """The rarity of each token."""
+        """The inverse document frequency of each token."""
         passages = [set(words(chunk)) for m in self._table.memories.values() for chunk in m.chunks]
         names = sorted(self._vectors.axis)
         return np.array([np.log(len(passages) / sum(names[t] in p for p in passages)) for t in tokens], np.float64)
 
 
 class FakeRelevance:
-    """Implements `ports.RelevanceModel` by a table of texts; None is no model."""
+    """Implements `ports.RelevanceModel` by a table of texts; None means no model."""
 
     def __init__(self, scores: dict[str, float] | None) -> None:
         self._scores = scores
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
-        """What the table says of each text, NaN of others."""
+        """The score of each text in the table, NaN for others."""
         if self._scores is None:
             return Unavailable("no cross-encoder is configured")
         return np.array([self._scores.get(text, np.nan) for text in texts], np.float64)
 
 
 class FakeEncoder:
-    """Implements `ports.EncoderModel` by a table of ids, whatever the query; None is no encoder.
+    """Implements `ports.EncoderModel` by a table of ids, independent of the query; None means no encoder.
 
-    What it says of a memory of several passages is not of the whole.
+    The value of a memory of several passages does not count as that of the whole memory.
     """
 
     def __init__(self, table: MemoryTable, cosines: dict[int, float] | None) -> None:
@@ -135,7 +142,7 @@ class FakeEncoder:
         return self._cosines is not None
 
     def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
-        """What the table says of each id, NaN of others."""
+        """The cosine of each id in the table, NaN for others."""
         if self._cosines is None:
             return Unavailable("no sentence encoder is named")
         cosines = np.array([self._cosines.get(int(id_), np.nan) for id_ in ids], np.float64)

@@ -1,4 +1,4 @@
-"""Only the named sections of each memory."""
+"""Returns only the named sections of each memory."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class AnchorFilter:
-    """Hands out the sections that the query names with `anchors`, and hides memories that have none of them.
+    """Returns the sections that the query names in `anchors`, and hides memories that have none of them.
 
-    Constitutional memories stay even so (feature C6): one without such a section is shown as in any other answer.
+    Constitutional memories are never hidden (feature C6): one without such a section is shown as in any other answer.
 
-    A memory without an ANCHOR of that name may have the section by a heading that says it, or means it in a document
-    of a well-known form: "Remaining work" are the next steps (feature I11). What is called a hand-over and has none of
-    the sections is the section `state` as a whole.
+    A memory without an ANCHOR of that name may have the section under a heading with that name, or under an equivalent
+    one in a document of a well-known form: "Remaining work" are the next steps (feature I11). A document that is called
+    a hand-over and has none of the sections counts as the section `state` as a whole.
 
-    Each note holds the sections in the order of the document, a section of several passages joined to one text.
-    The note about the whole compares the characters of these sections with those of the whole memories. Does
-    nothing for a query without anchors. Feature A7.
+    Each note holds the sections in document order; a section of several passages is joined into one text. The note
+    about the whole compares the number of characters of these sections with those of the whole memories. Does nothing
+    for a query without anchors. Feature A7.
     """
 
     about = About(features=("A7", "I11"))
@@ -37,7 +37,7 @@ class AnchorFilter:
         pass
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """The sections by id, and which rows have some."""
+        """The sections by id, and a mask of the rows that have some."""
         if not query.anchors:
             return Notes()
         handovers = cache(lambda: frozenset(called(store).tolist()))
@@ -62,11 +62,11 @@ class AnchorFilter:
 def _sections(
     memory: int, wanted: Sequence[str], store: Store, handovers: Callable[[], frozenset[int]]
 ) -> dict[str, str]:
-    """The text of each wanted section without its tags, in the order of the document."""
+    """The text of each wanted section without its tags, in document order."""
     declared = _declared(store.passages.of_memory(memory), frozenset(wanted))
     if not (others := [name for name in dict.fromkeys(wanted) if name not in declared]):
         return declared
-    from speckit_memory.memory.parsing.markdown import known_sections  # most searches name no sections
+    from speckit_memory.memory.parsing.markdown import known_sections  # imported late: most searches name no sections
 
     body = store.passages.body(memory)
     if not (headed := list(known_sections.named(body, others))):
@@ -79,7 +79,7 @@ def _sections(
 
 
 def _declared(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]:
-    """What stands between ANCHOR tags."""
+    """The sections marked by ANCHOR tags."""
 
     def texts() -> Iterator[tuple[str, str]]:
         for passage in passages:
@@ -94,7 +94,7 @@ def _declared(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]
 
 
 def _joined(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The texts of each name, in their order."""
+    """The texts of each name, joined in order."""
     parts: dict[str, list[str]] = {}
     for name, text in texts:
         parts.setdefault(name, []).append(text)

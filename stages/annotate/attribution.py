@@ -1,4 +1,4 @@
-"""Which channels found what."""
+"""Reports which channels found each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class Attribution:
-    """Names the channels that found each row, and counts for each channel what it found and what only it found.
+    """Names the channels that found each row, and counts the rows that each channel found, and those it alone found.
 
     A channel that searched several variants of the query counts once. Feature A5.
     """
@@ -25,7 +25,7 @@ class Attribution:
         pass
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
-        """`found_by` for each row; found and exclusive counts per channel."""
+        """`found_by` for each row; total and exclusive counts per channel."""
         channels = tuple(dict.fromkeys(ranking.channels))
         hit = ranking.rank != NO_RANK
         found = np.zeros((len(ranking), len(channels)), np.bool_)
@@ -36,7 +36,7 @@ class Attribution:
             channel: {"found": int(found[:, place].sum()), "alone": int(alone[:, place].sum())}
             for place, channel in enumerate(channels)
         }
-        # Of all sets of channels few occur: what is said of them is said once.
+        # Few combinations of channels occur, so rows share one note object per combination.
         rows = list(map(tuple, found.tolist()))
         named = {row: {"found_by": list(compress(channels, row))} for row in set(rows)}
         by_id = dict(zip(ranking.ids.tolist(), map(named.__getitem__, rows), strict=True))

@@ -1,4 +1,4 @@
-"""Reports when a constitutional memory is missing from an answer."""
+"""Reports constitutional memories that are missing from an answer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class ConstitutionalGuaranteeParams(Params):
-    """How many are guaranteed."""
+    """The guaranteed number of constitutional memories."""
 
     max_memories: int = Field(
-        5, ge=1, le=100, description="So many constitutional memories are due, and no more than half of the limit."
+        5, ge=1, le=100, description="Guaranteed constitutional memories; never more than half of the limit."
     )
 
 
 class ConstitutionalGuarantee:
-    """Names the constitutional memories that the answer does not hold, and warns when it holds fewer than are due.
+    """Names the constitutional memories missing from the answer, and warns if it holds fewer than guaranteed.
 
-    It only reports. Bringing them in is the work of the channel `constitutional`, keeping them on top that of
-    `pin`, which lifts as many of them as are due here; a warning means that the pipeline lacks one of the two.
-    Feature A3.
+    It only reports. The channel `constitutional` finds these memories and the step `pin` keeps the same number of them
+    on top; a warning means that the pipeline lacks one of the two. Feature A3.
     """
 
     about = About(features=("A3", "C6"))
@@ -33,7 +32,7 @@ class ConstitutionalGuarantee:
         self._max_memories = params.max_memories
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Expected and missing memories, and a warning when fewer are shown than are due."""
+        """Expected and missing memories, and a warning if fewer are shown than guaranteed."""
         known = store.attributes.of_tier("constitutional")
         expected = known[store.attributes.scope(query.wanted.of_the_tier, query.now).admits(known)]
         shown = set(ranking.parents[: query.limit].tolist())

@@ -1,4 +1,4 @@
-"""Shows what is stored several times once."""
+"""Shows content that is stored several times only once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class DuplicatesParams(Params):
-    """What happens to copies."""
+    """The treatment of copies."""
 
-    action: Literal["hide", "mark"] = Field("hide", description="Whether copies are left out or only named.")
+    action: Literal["hide", "mark"] = Field("hide", description="Whether copies are hidden or only named.")
 
 
 class Duplicates:
-    """Hides a memory whose content is that of a better ranked one, which names the copies it stands for.
+    """Hides a memory with the same content as a better ranked one, which then names its copies.
 
-    Two files of one text would take two places of an answer and say one thing. Equal is what has the same
-    fingerprint; several passages of one memory are no copies, nor are documents that have no text at all. Of equal
-    scores the memory stored first stands for the others. Feature A2.
+    Two files with the same text would take two places of an answer without adding information. Contents are equal if
+    their fingerprints are; passages of one memory are not copies, nor are documents without text. Among equal scores
+    the memory stored first is shown. Feature A2.
     """
 
     about = About(features=("A2",))
@@ -34,13 +34,14 @@ class Duplicates:
         self._hide = params.action == "hide"
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
-        """The copies by the id of the row that stands for them, and which rows stay."""
+        """The copies by the id of the row that is shown, and a mask of the rows that remain."""
         contents = store.attributes.label("content_hash", ranking.parents).tolist()
         empty = (store.attributes.number("characters", ranking.parents) == 0).tolist()
         parents = ranking.parents.tolist()
         shown: dict[str, int] = {}
         copies: dict[int, list[int]] = {}
         keep = np.ones(len(parents), np.bool_)
+        # Rows are in ranking order, so the first row with a content is the one that is shown.
         for place, (memory, content) in enumerate(zip(parents, contents, strict=True)):
             if not content or empty[place]:
                 continue

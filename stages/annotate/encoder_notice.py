@@ -1,4 +1,4 @@
-"""Says how far the vectors of a sentence encoder are, and that a pipeline made for one runs without."""
+"""Reports the progress of a sentence encoder's vectors, and its absence if a pipeline requires one."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
 
 MESSAGE = (
-    f"this pipeline is weighted for a sentence encoder, and {ENCODER_VARIABLE} names none: name one "
+    f"the weights of this pipeline are for a sentence encoder, but {ENCODER_VARIABLE} names none: name one "
     "(docs/embedders.md), or use the pipeline 'default'"
 )
 
 
 class EncoderNoticeParams(Params):
-    """What is worth a notice."""
+    """When a notice is due."""
 
-    required: bool = Field(False, description="Warn when no sentence encoder is named.")
+    required: bool = Field(False, description="Warn if no sentence encoder is configured.")
 
 
 class EncoderNotice:
-    """Warns when some of the best rows have no vector of the sentence encoder yet, which is named for the second look.
+    """Warns if some of the best rows have no vector of the sentence encoder yet.
 
-    With `required` it warns as well when no encoder is named: for pipelines whose weights were measured with one.
+    With `required` it also warns if no encoder is configured: for pipelines whose weights were measured with one.
     Feature I6.
     """
 
@@ -38,7 +38,7 @@ class EncoderNotice:
         self._required = params.required
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """The warning, if it is due. An encoder that fails is told by the step that asks it."""
+        """The warning, if one is due. A failing encoder is reported by the step that uses it."""
         if not store.encoder.named:
             return Notes(warnings=(MESSAGE,)) if self._required else Notes()
         rows = ranking.matched[: query.limit]

@@ -1,4 +1,4 @@
-"""Says when the store probably does not hold the answer."""
+"""Reports when the store probably does not hold the answer."""
 
 from __future__ import annotations
 
@@ -18,67 +18,67 @@ from speckit_memory.pipeline.roles.hooks import EvidenceRule
 from speckit_memory.pipeline.running.lookup import coverage
 
 FEW = 5
-"""Rows of which one may hold most of a query that resembles none."""
+"""Number of rows considered as evidence if no row is similar to the query."""
 
 
 class EvidenceGapParams(Params):
-    """What is taken as missing evidence."""
+    """The measure of evidence and its limits."""
 
     form: Literal["z", "coverage", "evidence"] = Field(
         "z",
         description="z: the best score stands out too little; coverage: the best rows hold too little of the query; "
-        "evidence: the best row is long and holds too little of it, or no row holds much or is similar.",
+        "evidence: the best row is long and holds too little of it, or no row holds enough or is similar.",
     )
     min_z: float = Field(
         1.5, ge=0, le=10, description="Form z: standard deviations by which the best score must stand out."
     )
-    min_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
+    min_score: float = Field(0.015, ge=0, description="Form z: minimum of the best score.")
     min_coverage: float = Field(
-        0.4, ge=0, le=1, description="Forms coverage and evidence: share of the query's information to be held."
+        0.4, ge=0, le=1, description="Forms coverage and evidence: minimum share of the query's information."
     )
     long: float = Field(
         20,
         ge=1,
         le=1000,
-        description="Form evidence: a row is long that has so many times the characters of the query.",
+        description="Form evidence: a row is long from this multiple of the query's characters on.",
     )
     similarity: str = Field(
         "", description="Form evidence: id of the channel whose scores are cosines; without one, words alone decide."
     )
     min_cosine: float = Field(
-        0.24, ge=-1, le=1, description="Form evidence: the cosine that a passage found must have, of static vectors."
+        0.24, ge=-1, le=1, description="Form evidence: minimum cosine, by static vectors, of some passage."
     )
     enough_coverage: float = Field(
-        0.7, ge=0, le=1, description="Form evidence: who holds such a share of the query need not be similar to it."
+        0.7, ge=0, le=1, description="Form evidence: share of the query from which on no similarity is needed."
     )
     false_alarm_rate: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="Form coverage: share of answerable questions to which `pipeline calibrate` fitted the limit; the "
-        "warning says it.",
+        description="Form coverage: false alarm rate to which `pipeline calibrate` fitted the limit; part of the "
+        "warning.",
     )
-    top: int = Field(5, ge=1, le=50, description="Form coverage: how many rows are looked at.")
+    top: int = Field(5, ge=1, le=50, description="Form coverage: number of best rows considered.")
     ignore_tiers: list[str] = Field(
-        ["constitutional"], description="Tiers that surface whatever is asked, and so are no evidence."
+        ["constitutional"], description="Tiers in every answer, which are no evidence for this query."
     )
 
 
 class EvidenceGap:
     """Warns when the evidence for an answer is weak, in words that an agent can act on.
 
-    Form `z` is that of the catalogue: a gap when (best - mean) / deviation < 1.5 or best < 0.015. Two limits
-    come with it: the largest z that n values can have is √(n-1), so that it always warns for 3 rows or fewer
-    (for a single row only the absolute test is made); and on normalised scores the absolute test says nothing.
+    Form `z` reports a gap if (best - mean) / deviation < 1.5 or best < 0.015. It has two limitations: the largest
+    possible z of n values is √(n-1), so that it always warns for 3 rows or fewer (a single row only gets the absolute
+    test); and on normalised scores the absolute test says nothing.
 
-    Form `coverage` measures on an absolute scale, the same for every store and pipeline: the share of the
-    query's information, Σ idf of its distinct words, that title, triggers or text of one of the best rows hold.
-    Its limit can be fitted to a stated rate of false alarms (`pipeline calibrate`).
+    Form `coverage` measures on an absolute scale, the same for every store and pipeline: the share of the query's
+    information, Σ idf of its distinct words, that title, triggers or text of one of the best rows hold. Its limit can
+    be fitted to a given rate of false alarms (`pipeline calibrate`).
 
-    Form `evidence` has two absolute measures. The best row, if it is far longer than the question, must hold
-    `min_coverage` of it; of a short note nobody expects that. And some row must hold `enough_coverage`, or some passage
-    that was found have the cosine `min_cosine`, by static vectors: those of other models stand closer together. A
-    question about a time alone is answered by a memory of that time. Feature A4.
+    Form `evidence` has two absolute measures. The best row, if it is far longer than the query, must hold
+    `min_coverage` of it; a short note need not. And some row must hold `enough_coverage`, or some passage among the
+    hits must have the cosine `min_cosine`, by static vectors: cosines of other models differ less. A query about a time
+    alone is answered by a memory of that time. Feature A4.
     """
 
     about = About(features=("A4",))
@@ -95,12 +95,12 @@ class EvidenceGap:
 
     @classmethod
     def evidence_rule(cls, params: EvidenceGapParams) -> EvidenceRule:
-        """Form `coverage` has a limit on what a row holds of the question."""
+        """The limit of form `coverage` on the share of the query that a row holds; None for other forms."""
         limit = params.min_coverage if params.form == "coverage" else None
         return EvidenceRule(params.top, tuple(params.ignore_tiers), limit)
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """`evidence_gap`, the measure behind it, and a warning when there is one."""
+        """`evidence_gap`, the measure behind it, and a warning if there is a gap."""
         p = self._params
         if p.form == "evidence" and len(ranking):
             return self._by_evidence(query, ranking, store)
@@ -112,7 +112,7 @@ class EvidenceGap:
             weak = share < p.min_coverage
             reason = f"the best results hold {share:.0%} of the query; {p.min_coverage:.0%} are expected"
             if p.false_alarm_rate is not None:
-                reason += f", which {p.false_alarm_rate:.0%} of the answerable questions miss"
+                reason += f", which {p.false_alarm_rate:.0%} of the answerable queries miss"
             found = {"coverage": round(share, 4)}
         else:
             scores = ranking.scores[counted]
@@ -130,6 +130,7 @@ class EvidenceGap:
         if not terms or (query.plan.topic == () and _is_of_its_time(query.plan, ranking.parents[:1], store)):
             return Notes(overall={"evidence_gap": False})
         constitutional = any_of(store.attributes.label("tier", ranking.ids), self._ignored_tiers)
+        # The first `top` rows, not counting tiers that are in every answer.
         best = ranking.parents[constitutional | (np.cumsum(~constitutional) <= p.top)]
         share = coverage(terms, best, store.lexicon, store.attributes.count)
         found: dict[str, float] = {"coverage": round(share, 4)}
@@ -145,7 +146,7 @@ class EvidenceGap:
         if found["cosine"] < p.min_cosine:
             share = coverage(terms, np.append(best, ranking.parents[:FEW]), store.lexicon, store.attributes.count)
             if share < p.enough_coverage:
-                return _gap(f"{reason}, and nothing that was found resembles it", found)
+                return _gap(f"{reason}, and no result resembles it", found)
         return _none(found)
 
 

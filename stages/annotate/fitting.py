@@ -1,4 +1,4 @@
-"""Leaves out what does not fit the question."""
+"""Leaves out rows that do not fit the query."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from speckit_memory.pipeline.running.lookup import information_held
 
 
 class FittingParams(Params):
-    """What fits."""
+    """The criteria of a fitting row."""
 
-    naming: list[str] = Field([], description="Ids of channels; what they found was meant and always fits.")
+    naming: list[str] = Field([], description="Ids of channels whose hits always fit.")
     similarity: str = Field(
         "", description="Id of the channel whose scores are cosines of the bundled vectors; without them, words decide."
     )
@@ -26,19 +26,19 @@ class FittingParams(Params):
         0.8,
         ge=0,
         le=2,
-        description="The share of the question's information that a row holds, plus its cosine by static vectors.",
+        description="Minimum of the share of the query's information in a row plus its cosine by static vectors.",
     )
-    min_coverage: float = Field(0.6, ge=0, le=1, description="That share alone, where there is no such cosine.")
-    min_share: float = Field(0.8, ge=0, le=1, description="Share of the best score that a row must come to.")
+    min_coverage: float = Field(0.6, ge=0, le=1, description="Minimum of that share if there is no such cosine.")
+    min_share: float = Field(0.8, ge=0, le=1, description="Minimum score of a row, as a share of the best score.")
 
 
 class Fitting:
-    """Keeps the rows that fit the question, or none: for who would rather have no answer than a weak one.
+    """Keeps the rows that fit the query, or none: for callers that prefer no answer to a weak one.
 
-    A row fits if a channel of `naming` found it, such as that of trigger phrases. Any other needs evidence on an
-    absolute scale, the share of the question's information (Σ idf of its distinct words) that the memory holds plus the
-    cosine of its best passage, and a score near that of the best row that nothing names. The cosines of another model
-    than the bundled one lie elsewhere on that scale: then words decide. Feature A4.
+    A row fits if a channel of `naming` found it, such as that of trigger phrases. Any other row needs evidence on an
+    absolute scale (the share of the query's information, Σ idf of its distinct words, that the memory holds plus the
+    cosine of its best passage) and a score close to that of the best row without a naming channel. Cosines of models
+    other than the bundled one have another scale: then only words decide. Feature A4.
     """
 
     about = About(features=("A4",))
@@ -54,13 +54,13 @@ class Fitting:
         return context.undeclared([*named, *([(("similarity",), params.similarity)] if params.similarity else [])])
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Which rows stay."""
+        """The mask of the rows that remain."""
         if not len(ranking):
             return Notes()
         named = np.isfinite(best_of(ranking.raw, ranking.channels, self._params.naming))
         fits = named | (self._has_evidence(query, ranking, store) & self._is_near_best(ranking.scores, named))
         left_out = int(np.count_nonzero(~fits[: query.limit]))
-        warnings = () if fits.any() else ("No memory fits the question.",)
+        warnings = () if fits.any() else ("No memory fits the query.",)
         return Notes(overall={"unfit": left_out}, warnings=warnings, keep=fits)
 
     def _has_evidence(self, query: Query, ranking: Ranking, store: Store) -> Mask:
@@ -77,5 +77,6 @@ class Fitting:
     def _is_near_best(self, scores: Column, named: Mask) -> Mask:
         if named.all():
             return np.zeros(len(scores), np.bool_)
+        # Scores may be negative (z scores), so the share is taken of the range above the lowest.
         lowest, best = scores.min(), scores[~named].max()
         return np.asarray(scores >= lowest + self._params.min_share * (best - lowest))

@@ -1,4 +1,4 @@
-"""Tells which texts this conversation has been sent already."""
+"""Marks texts that were already sent in this session."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class SessionDedupParams(Params):
-    """What happens to repeats."""
+    """The treatment of repeated texts."""
 
-    action: Literal["line", "mark"] = Field("line", description="Whether a repeat is a line, or sent again and marked.")
-    tokens_each: int = Field(200, ge=0, description="Tokens that one repeat in a line saves, for the report.")
+    action: Literal["line", "mark"] = Field("line", description="Replace a repeat by a line, or mark and resend it.")
+    tokens_each: int = Field(200, ge=0, description="Tokens saved by each replaced repeat, for the report.")
 
 
 class SessionDedup:
-    """Puts a line in the place of each text that was already sent in the query's session.
+    """Replaces each text that was already sent in the query's session by a line.
 
     A row is a repeat if the text that it would show was sent, or all of its passage or of its memory. Another passage
-    of the same memory is none, nor is a passage of which other words were sent, or a text that has changed since. The
-    line names the place, so that no row is missing; a query without a session has no repeats, nor does one that asks
-    to be sent them again. Feature A2.
+    of the same memory is not a repeat, nor is a passage of which other words were sent, or a text that has changed
+    since. The line names the source, so that no row is missing. A query without a session has no repeats, nor does one
+    that asks for them. Feature A2.
     """
 
     about = About(features=("A2",), looks_back=True)
@@ -35,7 +35,7 @@ class SessionDedup:
         self._params = params
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """What was sent of the memories of each row. Which rows repeat it shows when their texts are chosen."""
+        """The texts sent of each row's memory. Repeats among rows are determined when their texts are chosen."""
         if not query.session or query.anchors or not query.dedup:
             return Notes()
         rows = ranking.ids[: query.limit].tolist()

@@ -1,4 +1,4 @@
-"""Says how fresh each memory is in mind, and hides what is too far gone."""
+"""Notes the retention state of each memory, and hides states that are too cold."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 
 
 class StateFilterParams(Params):
-    """Which states are shown, and how many rows of each."""
+    """The states that are shown, and the limit of each."""
 
     min_state: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
     limits: dict[StateName, Annotated[int, Field(ge=0)]] = Field(
-        {}, description="Rows shown of each state at most; a state without an entry has no limit."
+        {}, description="Maximum number of rows of each state; a state without an entry has no limit."
     )
     hot: float = Field(0.80, gt=0, le=1, description="Retrievability above which a memory is HOT.")
     warm: float = Field(0.25, gt=0, le=1, description="Retrievability above which a memory is WARM.")
@@ -36,11 +36,10 @@ class StateFilterParams(Params):
 class StateFilter:
     """Notes the state of every row and hides states that are too cold or above their limit.
 
-    The state comes from FSRS retrievability (HOT > 0.80, WARM > 0.25, COLD > 0.05, DORMANT > 0.02, else
-    ARCHIVED, as is what was not used for 90 days); constitutional and critical memories are HOT. Nothing is
-    hidden unless asked for, and a memory whose state is unknown passes. The limits of the catalogue are HOT 5,
-    WARM 10, COLD 3, DORMANT 2, ARCHIVED 1; they count from the top, and constitutional memories not at all. Features
-    A1 and M3.
+    The state comes from FSRS retrievability (HOT > 0.80, WARM > 0.25, COLD > 0.05, DORMANT > 0.02, else ARCHIVED, as is
+    any memory not used for 90 days); constitutional and critical memories are HOT. By default nothing is hidden, and a
+    memory whose state is unknown is never hidden. The catalogue's limits are HOT 5, WARM 10, COLD 3, DORMANT 2,
+    ARCHIVED 1; they count from the top and exclude constitutional memories. Features A1 and M3.
     """
 
     about = About(features=("A1", "M3"))
@@ -64,13 +63,14 @@ class StateFilter:
         return [name_of(place) for place in states_of(store.attributes, memories, now, self._thresholds).tolist()]
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """The state by id, and which rows stay."""
+        """The state by id, and a mask of the rows that remain."""
         facts, ids = store.attributes, ranking.ids
         places = states_of(facts, ids, query.now, self._thresholds)
         keep = places <= self._coldest
-        always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # hot by definition: they would use up that limit
+        always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # always HOT: they would use up that limit
         for state, limit in self._limits.items():
             of_state = keep & (places == state) & ~always
+            # The running count keeps the first `limit` rows of the state.
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
         told = {place: {"state": name_of(place)} for place in range(UNKNOWN, len(STATES))}
         notes = dict(zip(ids.tolist(), map(told.__getitem__, places.tolist()), strict=True))

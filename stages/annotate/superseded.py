@@ -1,4 +1,4 @@
-"""Says which results have been replaced by others."""
+"""Reports which results have been superseded by others."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class SupersededParams(Params):
-    """What happens to memories that another result replaces."""
+    """The treatment of memories that another result supersedes."""
 
     action: Literal["mark", "hide"] = Field("mark", description="Whether they are marked or left out.")
 
 
 class Superseded:
-    """Marks a memory that another one supersedes; where that is in the same answer, it may hide it instead.
+    """Marks a memory that another one supersedes; may hide it if its successor is in the same answer.
 
-    The note names every direct successor, found or not, so that a stale fact is never read as current. Hidden is what
-    another memory of the same answer supersedes, directly or through others. Memories that supersede each other in a
-    circle are marked but not hidden, because nothing says which of them holds, nor is one whose successor was not
-    found: hiding it would leave no answer at all. Feature M7.
+    The note names every direct successor, found or not, so that a stale fact is never read as current. Memories
+    superseded by another memory of the same answer, directly or transitively, may be hidden. Memories that supersede
+    each other in a cycle are marked but not hidden, since none of them is known to be valid; nor is one whose successor
+    was not found: hiding it would leave no answer at all. Feature M7.
     """
 
     about = About(features=("M7",))
@@ -38,7 +38,7 @@ class Superseded:
         self._hide = params.action == "hide"
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
-        """The successors by id, and which rows stay."""
+        """The successors by id, and a mask of the rows that remain."""
         sources, targets = store.graph.in_edges(ranking.parents, Relation.SUPERSEDES.value)
         if not len(sources):
             return Notes()
@@ -56,6 +56,7 @@ class Superseded:
         memories = distinct(ranking.parents)
         here = np.isin(sources, memories)
         reaches = _reachable(memories, sources[here], targets[here])
+        # reaches[i, j]: i supersedes j; without pairs that supersede each other (cycles)
         replaced = memories[(reaches & ~reaches.T).any(axis=0)]
         keep = ~np.isin(ranking.parents, replaced)
         shown = set(ranking.ids[keep].tolist())
@@ -64,10 +65,11 @@ class Superseded:
 
 
 def _reachable(memories: Ids, sources: Ids, targets: Ids) -> NDArray[np.bool_]:
-    """Which memory supersedes which, directly or through others, bool[n, n] (transitive closure by squaring)."""
+    """Which memory supersedes which, directly or transitively, bool[n, n] (transitive closure by squaring)."""
     reaches = np.zeros((len(memories), len(memories)), np.bool_)
     reaches[np.searchsorted(memories, sources), np.searchsorted(memories, targets)] = True
     while True:
+        # (n, n) @ (n, n) counts the paths of twice the length; float32, since numpy multiplies it with BLAS
         further = reaches | (reaches.astype(np.float32) @ reaches.astype(np.float32) > 0)
         if np.array_equal(further, reaches):
             return reaches

@@ -1,4 +1,4 @@
-"""Keeps the answer within a number of tokens."""
+"""Limits the answer to a number of tokens."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class TokenBudgetParams(Params):
-    """The budget, and what is sent of each row."""
+    """The budget, and the text that is sent of each row."""
 
     budget: Annotated[int, Field(ge=100)] | Literal["by_complexity"] = Field(
-        2000, description="Tokens that all rows together may take, or 'by_complexity'."
+        2000, description="Maximum tokens of all rows together, or 'by_complexity'."
     )
     simple: int = Field(1500, ge=100, description="Budget of simple queries, for 'by_complexity'.")
     moderate: int = Field(2500, ge=100, description="Budget of moderate queries, for 'by_complexity'.")
     complex: int = Field(4000, ge=100, description="Budget of complex queries, for 'by_complexity'.")
     sent: Literal["snippet", "content"] = Field(
-        "snippet", description="What an answer holds of each row: the matched passage, or the whole memory."
+        "snippet", description="The text sent of each row: the matched passage, or the whole memory."
     )
     characters_per_token: float | None = Field(
-        None, ge=0.5, le=10, description="Characters that make one token; counted by the tokeniser when left out."
+        None, ge=0.5, le=10, description="Characters per token; by default the tokeniser counts."
     )
-    snippet: int = Field(400, ge=20, description="Characters of a passage that are sent at most.")
+    snippet: int = Field(400, ge=20, description="Maximum characters sent of a passage.")
 
 
 class TokenBudget:
-    """Keeps rows from the top as long as they fit, counting tokens as the answers of tools do.
+    """Keeps rows from the top as long as they fit the budget, counting tokens as tool answers do.
 
-    The catalogue counts four characters as one token, rounded up per row (`characters_per_token: 4`); code, tables
-    and most scripts but the Latin one cost more than that. Stops at the first row that does not fit, so that nothing
-    stands below a row that is missing. The first row always stays. Only what is sent is counted, and only the rows
-    that the query's limit lets through. What was left out stands in the notes. Feature A6.
+    A fixed ratio such as four characters per token, rounded up per row (`characters_per_token: 4`), underestimates
+    code, tables and most non-Latin scripts. It stops at the first row that does not fit, so that no row is shown below
+    a missing one. The first row always remains. Only the sent text is counted, and only for rows within the query's
+    limit. The notes report the omitted rows. Feature A6.
     """
 
     about = About(features=("A6",))
@@ -47,7 +47,7 @@ class TokenBudget:
         self._params = params
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Which rows fit, and what the others would have taken."""
+        """The mask of the rows that fit, and the tokens that all would have taken."""
         p = self._params
         budget = getattr(p, query.plan.complexity) if p.budget == "by_complexity" else p.budget
         shown = min(query.limit, len(ranking))

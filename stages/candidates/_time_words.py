@@ -1,4 +1,4 @@
-"""Times in questions: `between May 3rd and May 9th`, `last month`, `three sessions ago`. Used by `times`; no step."""
+"""Times in queries: `between May 3rd and May 9th`, `last month`, `three sessions ago`. Used by `times`; not a step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from speckit_memory.memory.store.records import EARLIEST, LATEST
 from speckit_memory.pipeline.ports import Column
 
 Span = tuple[float, float]
-"""From a moment up to another, which is not part of it, in seconds since 1970."""
+"""A time span from one moment up to, but excluding, another, in seconds since 1970."""
 
 GAP = 1800.0
-"""Seconds without anything new after which a session is over: turns of conversations follow within minutes."""
+"""Seconds without a new memory after which a session is over; turns of conversations follow within minutes."""
 
 _ONES = "one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 _TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
@@ -51,7 +51,7 @@ _PREPOSITION = re.compile(
 )
 _JOINT = re.compile(r"\s*(?:,?[ ]?\b(?:and|to|until|till|through|thru)\b|[-–—])\s*(?:the[ ])?", re.IGNORECASE)
 _BARE = re.compile(rf"\b(?:{_MONTH}|(?P<year>(?:19|20)\d\d))\b(?![ ]?[-.:/]?\d)", re.IGNORECASE)
-"""A month or a year by itself, which is one behind a preposition alone."""
+"""A month or a year by itself; it only counts as a time after a preposition."""
 _AGO = re.compile(rf"\b{_NUMBER}[ ]{_UNIT}s?[ ]ago\b", re.IGNORECASE)
 _LAST = re.compile(
     rf"(?P<the>\b(?:the|this|over|within|in)[ ])?\b(?P<last>last|past|previous)[ ](?:{_NUMBER}[ ])?{_UNIT}s?\b",
@@ -72,49 +72,50 @@ _SESSION_ORDINALS = re.compile(rf"\b{_ORDINAL}[ ]{_SESSION}\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """What times in a question are counted from: the present, and when memories were made, ascending, in seconds."""
+    """The reference for relative times: the present, and the creation times of memories, ascending, in seconds."""
 
     now: float
     made: Column
 
     @property
     def today(self) -> datetime:
-        """The day it is."""
+        """The start of the current day (UTC)."""
         return datetime.fromtimestamp(self.now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
     def sessions(self) -> list[Span]:
-        """The sessions in which memories were made, the first one first."""
+        """The sessions in which memories were created, in order."""
         made = self.made[self.made <= self.now]
         if not len(made):
             return []
+        # A gap ends a session: made[i] is the last of one if made[i + 1] follows after more than GAP.
         ends = np.flatnonzero(np.diff(made) > GAP)
         firsts, lasts = made[np.append(0, ends + 1)], made[np.append(ends, len(made) - 1)]
         return [(first, last + 1.0) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
     def holds(self, span: Span) -> bool:
-        """Whether some memory was made then."""
+        """Whether any memory was created in the span."""
         first, last = np.searchsorted(self.made, span)
         return bool(last > first)
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Where a question names a time, and the spans that it means by a calendar."""
+    """A mention of a time in a query, and the spans that it means for a calendar."""
 
     start: int
     end: int
     spans: Callable[[Calendar], list[Span]]
     relative: bool = False
-    """Whether it is counted from the present."""
+    """Whether it is relative to the present."""
 
 
 def mentions(text: str) -> list[Mention]:
-    """The times that a question names, in order."""
+    """The mentions of times in a query, in order."""
     return [*_dates(text), *(found for rule in _RULES for found in rule(text))]
 
 
 def _dates(text: str) -> Iterator[Mention]:
-    """Days, months and years: those two that are joined make one span."""
+    """Days, months and years; two joined ones make one span."""
     found = [*DATE.finditer(text)]
     taken = {place for match in found for place in range(*match.span())}
     found += [bare for bare in _BARE.finditer(text) if bare.start() not in taken]
@@ -124,6 +125,7 @@ def _dates(text: str) -> Iterator[Mention]:
         first, last = found[place], found[place]
         before = _PREPOSITION.search(text, max(0, first.start() - 24), first.start())
         word = before["word"].casefold() if before else ""
+        # "and" only joins two dates after "between" or "from": "on May 3rd and May 9th" names two.
         joint = _JOINT.fullmatch(text, first.end(), found[place + 1].start()) if place + 1 < len(found) else None
         if joint and (word in ("between", "from") or "and" not in joint[0].casefold()):
             last = found[place + 1]
@@ -139,7 +141,7 @@ def _dates(text: str) -> Iterator[Mention]:
 
 
 def _period(match: re.Match[str]) -> Day | None:
-    """The day, month (`day` 0) or year (`month` 0) that is named; `year` 0 is the latest that has such a day."""
+    """The named day, month (`day` 0) or year (`month` 0); `year` 0 means the latest year that has such a day."""
     if match.re is not _BARE:
         return day_of(match)
     if match["year"]:
@@ -148,7 +150,7 @@ def _period(match: re.Match[str]) -> Day | None:
 
 
 def _span(period: Day) -> Span | None:
-    """When a day, month or year is; None for one that no calendar has."""
+    """The span of a day, month or year; None for a date that does not exist."""
     try:
         first = datetime(period.year, period.month or 1, period.day or 1, tzinfo=UTC)
         if period.day:
@@ -164,11 +166,11 @@ def _span(period: Day) -> Span | None:
 
 
 def _between(one: Day, other: Day, word: str, known: Calendar) -> list[Span]:
-    """From one period to another, or to where the word before them says; in the latest year that holds a memory."""
+    """The span between two periods, or as bounded by the preposition; in the latest year that holds a memory."""
     this = known.today.year
     oldest = datetime.fromtimestamp(known.made[0], UTC).year if len(known.made) else this
     said = other.year or one.year
-    # of two days without a year the first may lie in the year before: from December to January
+    # of two days without a year, the first may belong to the year before: from December to January
     turn = not one.year and one[1:] > (other.month, other.day or 32)
     possible: list[Span] = []
     for year in (said,) if said else range(this, min(oldest, this) - 1, -1):
@@ -189,7 +191,7 @@ def _bounded(start: Span, end: Span, word: str, now: float) -> Span:
 
 
 def _counted(said: str | None) -> int | None:
-    """The number that digits or words say; None for other words."""
+    """The number given by digits or words; None for other words."""
     if said is None:
         return 1
     said = " ".join(said.casefold().replace("-", " ").split())
@@ -202,7 +204,7 @@ def _counted(said: str | None) -> int | None:
 
 
 def _ordinal(said: str) -> int | None:
-    """The number that an ordinal says: 23 for `23rd` and for `twenty-third`."""
+    """The number given by an ordinal: 23 for `23rd` and for `twenty-third`."""
     said = " ".join(said.casefold().replace("-", " ").split())
     if said[:-2].isdigit():
         return int(said[:-2])
@@ -220,7 +222,7 @@ def _ago(text: str) -> Iterator[Mention]:
 
 
 def _last(text: str) -> Iterator[Mention]:
-    """`last week` is the one before this; `the last week` and `last 2 weeks` end now."""
+    """`last week` is the previous calendar week; `the last week` and `last 2 weeks` end now."""
     for match in _LAST.finditer(text):
         number, unit = _counted(match["n"]), match["unit"].casefold()
         if number is None:
@@ -240,7 +242,7 @@ def _today(text: str) -> Iterator[Mention]:
 
 
 def _sessions(text: str) -> Iterator[Mention]:
-    """Sessions by their number, the first one being 1, or counted back from now."""
+    """Sessions by number, starting with 1, or counted back from now."""
     for match in _SESSIONS_AGO.finditer(text):
         if number := _counted(match["n"]):
             yield Mention(*match.span(), partial(_numbered, -number, -number))
@@ -255,20 +257,21 @@ def _sessions(text: str) -> Iterator[Mention]:
 
 
 def _days(first: int, last: int, known: Calendar) -> list[Span]:
-    """From a day up to another, counted from today, which is 0; what no calendar reaches is the earliest time."""
+    """The span from one day up to another, relative to today (0), bounded by the earliest supported time."""
     oldest = datetime.fromtimestamp(EARLIEST, UTC)
     first, last = (max(day, (oldest - known.today).days) for day in (first, last))
     return [((known.today + timedelta(days=first)).timestamp(), (known.today + timedelta(days=last)).timestamp())]
 
 
 def _unit(unit: str, back: int, known: Calendar) -> list[Span]:
-    """The day, week from Monday, month or year that lies so far back; none where no calendar reaches so far."""
+    """The day, week (from Monday), month or year `back` units ago; empty if that is before the earliest time."""
     today = known.today
     if unit == "day":
         return _days(-back, 1 - back, known)
     if unit == "week":
         monday = -today.weekday() - 7 * back
         return _days(monday, monday + 7, known)
+    # Months counted from year 0, so that going back crosses years.
     months = today.year * 12 + today.month - 1 - back
     period = Day(today.year - back, 0, 0) if unit == "year" else Day(months // 12, months % 12 + 1, 0)
     span = _span(period)
@@ -276,8 +279,9 @@ def _unit(unit: str, back: int, known: Calendar) -> list[Span]:
 
 
 def _numbered(first: int, last: int, known: Calendar) -> list[Span]:
-    """The sessions from one number to another; negative ones count back from the one that is running."""
+    """The sessions from one number to another; negative numbers count back from the current session."""
     sessions = known.sessions()
+    # The current session is not "the last session".
     running = bool(sessions) and known.now - sessions[-1][1] <= GAP
     chosen = sessions[: len(sessions) - running][first : last + 1 or None] if first < 0 else sessions[first - 1 : last]
     return [(chosen[0][0], chosen[-1][1])] if chosen else []

@@ -1,4 +1,4 @@
-"""Acronyms and what they stand for, as the documents themselves define them: "Long Form (LF)"."""
+"""Expands acronyms and abbreviates long forms, as the documents themselves define them: "Long Form (LF)"."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ _MOST_IN_FORM = 8
 
 
 class AcronymsParams(Params):
-    """Which questions are looked at, and how many texts."""
+    """The maximum length of queries, and of the search for definitions."""
 
     max_words: int = Field(
         4,
         ge=1,
         le=100,
-        description="Queries of more words are left alone: other words of theirs find what is meant.",
+        description="Maximum number of words; longer queries have enough words without this step.",
         json_schema_extra={"tunable": [1, 8]},
     )
     max_read: int = Field(
-        50, ge=1, le=1000, description="Definitions of an acronym are looked for in so many passages that hold it."
+        50,
+        ge=1,
+        le=1000,
+        description="Maximum number of passages with an acronym in which its definition is looked for.",
     )
 
 
 class Acronyms:
-    """Searches a short query in other words as well: an acronym spelt out, and a long form shortened.
+    """Adds a variant of a short query in which an acronym is spelt out or a long form shortened.
 
-    What an acronym stands for is what a document says that the query may see, "pod disruption budget (PDB)": words
-    before the acronym in brackets that begin with its letters, small words among them or not. Nothing is kept:
-    documents that change or go take their definitions with them. Each wording is searched by every channel.
-    Feature C11.
+    An acronym has the meaning that some document visible to the query gives it, as in "pod disruption budget (PDB)":
+    words before the acronym in brackets whose initials it consists of, with or without small words. No dictionary is
+    stored: definitions change and vanish with their documents. Each variant is searched by every channel. Feature C11.
     """
 
     about = About(features=("C11",), costly=True)
@@ -50,7 +52,7 @@ class Acronyms:
         self._params = params
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with one more wording, where an acronym or a long form is known."""
+        """The plan with one more variant if an acronym or a long form is known."""
         words = query.text.split()
         if query.concepts or not 0 < len(words) <= self._params.max_words:
             return plan
@@ -65,7 +67,7 @@ class Acronyms:
         return replace(plan, variants=variants, reasons=plan.because(f"acronyms: {told}"))
 
     def _spelt_out(self, words: Sequence[str], scope: Scope, store: Store) -> Iterator[tuple[str, str]]:
-        """Acronyms of the query, each with its long form. In small letters a query is one by itself alone."""
+        """The acronyms of the query with their long forms. A lower-case word only counts if it is the whole query."""
         index = store.lexicon.index("body", "chunk")
         for word in (word.strip(".,;:!?\"'()") for word in words):
             if not _ACRONYM.fullmatch(word) or not (word.isupper() or len(words) == 1):
@@ -83,8 +85,8 @@ class Acronyms:
                     break
 
     def _shortened(self, text: str, scope: Scope, store: Store) -> Iterator[tuple[str, str]]:
-        """Runs of words of the query that documents define an acronym for, the longest, each with the acronym."""
-        # without blanks a query may be of thousands of words
+        """The longest run of query words for which documents define an acronym, with the acronym."""
+        # bounded: a query without blanks may have thousands of words
         places = list(islice(_WORD.finditer(text), _MOST_IN_FORM + 1))
         if len(places) > _MOST_IN_FORM:
             return
@@ -93,6 +95,7 @@ class Acronyms:
             for start in range(len(places) - size + 1):
                 run = places[start : start + size]
                 said = text[run[0].start() : run[-1].end()]
+                # Initials of all words, and without small words: "Department of Defense" is DoD or DD.
                 every = "".join(word[0][0] for word in run)
                 telling = "".join(word[0][0] for word in run if word[0].casefold() not in SMALL_WORDS)
                 for acronym in dict.fromkeys((every, telling)):

@@ -1,4 +1,4 @@
-"""How much effort a query deserves: simple, moderate or complex."""
+"""Classifies queries by the effort they need: simple, moderate or complex."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _STOP_WORDS = """
     which who why with you
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""37 words that carry no content; they only tell how sure the tier is."""
+"""37 words without content; they only affect the confidence of the classification."""
 
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class ComplexityParams(Params):
-    """Parameters of complexity classification; the defaults are the catalogue's."""
+    """The thresholds of the classification."""
 
-    simple: int = Field(3, ge=1, le=100, description="Queries of at most so many terms are simple.")
-    complex: int = Field(8, ge=1, le=100, description="Queries of more terms than this are complex.")
+    simple: int = Field(3, ge=1, le=100, description="Maximum number of terms of a simple query.")
+    complex: int = Field(8, ge=1, le=100, description="Queries with more terms than this are complex.")
 
 
 class Complexity:
     """Classifies the query as simple (at most 3 terms, or exactly a trigger phrase), complex (more than 8) or moderate.
 
-    Terms are separated by blanks; of scripts without blanks two characters count as a term. A confidence label says how
-    sure that is: high for an exact trigger phrase or a count clear of the borders, low when most terms are stop words.
-    Without this step, or when it fails, every query is complex, which leaves nothing out, and the label says fallback.
-    Feature C9.
+    Terms are separated by blanks; in scripts without blanks two characters count as one term. The confidence is high
+    for an exact trigger phrase or a count well away from the thresholds, and low if most terms are stop words. If this
+    step is missing or fails, every query counts as complex, so that nothing is left out, and the confidence is
+    fallback. Feature C9.
     """
 
     about = About(features=("C9",), before=("router", "embedding_expansion"))
@@ -47,13 +47,14 @@ class Complexity:
 
     @classmethod
     def check(cls, params: ComplexityParams, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """The borders are in order."""
+        """The thresholds are in order."""
         if params.complex <= params.simple:
             yield ("complex",), f"must be above 'simple' ({params.simple}); found {params.complex}"
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with the complexity and why."""
+        """The plan with the complexity and the reason for it."""
         terms = query.text.split()
+        # CJK: ceil(characters / 2) terms; any other word is one term
         count = sum(-(-len(_CJK.findall(term)) // 2) or 1 for term in terms)
         if store.triggers.exact(query.text):
             return self._planned(plan, "simple", "high", "the query is a trigger phrase")
@@ -65,6 +66,7 @@ class Complexity:
         if stopped > len(terms) / 2:
             label = "low"
         else:
+            # The distance to the nearest threshold, which lies between two counts.
             border = min(abs(count - self._params.simple - 0.5), abs(count - self._params.complex - 0.5))
             label = "high" if border > 1 else "medium"
         return self._planned(plan, tier, label, f"{count} terms, {stopped} of them stop words")

@@ -1,4 +1,4 @@
-"""An early look at how much the causal graph knows about a query."""
+"""An early estimate of how much the causal graph covers a query."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from speckit_memory.pipeline.running.lookup import most_telling
 
 
 class CoverageParams(Params):
-    """Parameters of the coverage check; the defaults are the catalogue's."""
+    """Parameters of the coverage estimate."""
 
-    min_memories: int = Field(3, ge=1, le=100, description="So many connected memories are enough.")
-    seeds: int = Field(10, ge=1, le=100, description="How many memories that hold most of the question are looked at.")
+    min_memories: int = Field(3, ge=1, le=100, description="Number of connected memories that is enough.")
+    seeds: int = Field(10, ge=1, le=100, description="Number of best matching memories whose neighbours are counted.")
 
 
 class Coverage:
-    """Counts the memories that causal edges connect with what the query's words find.
+    """Counts the memories that causal edges connect with the best matches of the query's words.
 
-    Looked at are the memories that hold most of the question, by Σ idf of its words. Fewer than `min_memories`
-    neighbours are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
+    The best matches hold the largest share of the query, by Σ idf of its words. Fewer than `min_memories` neighbours
+    are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
     """
 
     about = About(features=("C15",), costly=True)
@@ -35,7 +35,7 @@ class Coverage:
         self._params = params
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with the count, and a remark when the graph knows little."""
+        """The plan with the count, and a remark if the graph covers little."""
         connected = self._connected(query, store) if store.graph.edge_count else 0
         gap = connected < self._params.min_memories
         plan = replace(plan, connected=connected, graph_gap=gap)

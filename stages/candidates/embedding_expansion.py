@@ -1,4 +1,4 @@
-"""The query with words of its nearest passages."""
+"""Expands the query with words of its nearest passages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 SHORTEST = 3
-"""Shorter words are not added."""
+"""Minimum length of added words."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -23,15 +23,15 @@ _WORD = re.compile(r"[^\W\d_]+")
 class EmbeddingExpansionParams(Params):
     """Parameters of expansion by nearest passages."""
 
-    neighbours: int = Field(5, ge=1, le=20, description="How many nearest passages words are taken from.")
-    terms: int = Field(8, ge=1, le=30, description="How many words are added at most.")
+    neighbours: int = Field(5, ge=1, le=20, description="Number of nearest passages from which words are taken.")
+    terms: int = Field(8, ge=1, le=30, description="Maximum number of added words.")
 
 
 class EmbeddingExpansion:
     """Adds a variant: the query followed by the most frequent words of the passages nearest to it.
 
-    Stop words and words of the query are not added; of equally frequent words the alphabetically first. Simple queries
-    are left alone: expanding what was judged simple would contradict the judgement. Feature C12.
+    Stop words and words of the query are not added; among equally frequent words the alphabetically first are. Simple
+    queries are not expanded: that would contradict their classification. Feature C12.
     """
 
     about = About(features=("C12",), costly=True)
@@ -44,9 +44,9 @@ class EmbeddingExpansion:
     def check(
         cls, _: EmbeddingExpansionParams, context: PipelineContext
     ) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """Something tells simple queries from others."""
+        """A step distinguishes simple queries from others."""
         if "complexity" not in context.uses:
-            yield (), "must leave simple queries alone, but no step finds them; add 'complexity' before it"
+            yield (), "must not expand simple queries, but no step finds them; add 'complexity' before it"
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
         """The plan with one more variant."""
@@ -68,7 +68,7 @@ class EmbeddingExpansion:
         ids, _, _ = store.vectors.nearest(vector, self._params.neighbours, scope, "chunk")
         counted: Counter[str] = Counter()
         for passage in store.passages.passages(ids.tolist()):
-            # What the analyser drops from running text are stop words; what it makes of the query is known already.
+            # The analyser drops stop words from running text; the query's own terms are already searched.
             new_terms = set(store.lexicon.analyse(passage.text)) - set(query.terms)
             for word, count in Counter(_WORD.findall(passage.text.casefold())).items():
                 if len(word) >= SHORTEST and not new_terms.isdisjoint(store.lexicon.analyse(word)):

@@ -1,4 +1,4 @@
-"""Other wordings of a query, by a vocabulary of synonyms."""
+"""Adds variants of a query with synonyms from a fixed vocabulary."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ VOCABULARY = {
         "spec": ("specification", "requirement"),
     },
 }
-"""Five domains (feature C11): a word and what to say instead, the closest first."""
+"""Five domains (feature C11): words and their synonyms, the closest first."""
 
 _SYNONYMS = {word: synonyms for domain in VOCABULARY.values() for word, synonyms in domain.items()}
 _WORD = re.compile(r"[^\W_]+")
 
 
 class ExpansionParams(Params):
-    """Parameters of query expansion; the defaults are the catalogue's."""
+    """The number of variants, and the modes in which they are used."""
 
-    variants: int = Field(3, ge=1, le=3, description="How many wordings are searched at most, the query included.")
+    variants: int = Field(3, ge=1, le=3, description="Maximum number of variants, including the query.")
     modes: tuple[Mode, ...] = Field(("deep",), strict=False, description="Modes in which queries are expanded.")
 
 
 class Expansion:
-    """Adds wordings in which every word of the vocabulary is replaced by its first synonym, then by its second.
+    """Adds variants in which every word of the vocabulary is replaced by its first synonym, then by its second.
 
-    The query itself stays the first variant. Each variant is searched by every channel, and fusion merges them.
-    Feature C11.
+    The query itself remains the first variant. Each variant is searched by every channel, and fusion merges the
+    results. Feature C11.
     """
 
     about = About(features=("C11",))
@@ -80,7 +80,7 @@ class Expansion:
     def __init__(self, params: ExpansionParams) -> None:
         self._params = params
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the vocabulary says it all
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the vocabulary is used
         """The plan with up to `variants` texts to search."""
         if query.running_mode not in self._params.modes:
             return plan

@@ -1,4 +1,4 @@
-"""What to try when no channel found anything."""
+"""Retries the search with a more generous plan if no channel found anything."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from speckit_memory.stages.candidates.router import ALWAYS
 
 
 class FallbackParams(Params):
-    """Parameters of the fallback; the defaults are the catalogue's."""
+    """The relaxations of the second and third attempt."""
 
-    min_similarity: float = Field(0.17, ge=0, le=1, description="The similarity that is never gone below.")
-    limit_factor: float = Field(2.0, ge=1, le=10, description="Factor of every channel's limit in the second try.")
+    min_similarity: float = Field(0.17, ge=0, le=1, description="Lower bound of the relaxed similarity.")
+    limit_factor: float = Field(2.0, ge=1, le=10, description="Factor of every channel's limit in the second attempt.")
     lexical: tuple[str, ...] = Field(
-        ("fts5", "bm25"), strict=False, description="Channels of the last try, at full length, without a router."
+        ("fts5", "bm25"), strict=False, description="Channels of the last attempt, at full limits, without a router."
     )
-    always: tuple[str, ...] = Field(ALWAYS, strict=False, description="Channels that the last try asks as well.")
+    always: tuple[str, ...] = Field(ALWAYS, strict=False, description="Further channels of the last attempt.")
 
 
 class Fallback:
     """Searches again: first with half the similarity and double limits in all folders, then with words alone.
 
-    The second try asks for max(floor, half of what the channels ask for). It is left out where that would be no
-    relaxation, because they ask for no more than the floor, and no folders were chosen that could be opened. The last
-    one asks the full-text channels, also where the router had left them out, and those that every query asks. Feature
-    C14.
+    The second attempt uses max(lower bound, half of the channels' `min_similarity`). It is skipped if that is no
+    relaxation, because the channels do not use more than the lower bound, and no folder restriction can be removed. The
+    last attempt uses the full-text channels, even if the router had left them out, and the channels used for every
+    query. Feature C14.
     """
 
     about = About(features=("C14",), costly=True)
@@ -41,17 +41,18 @@ class Fallback:
 
     @classmethod
     def check(cls, params: FallbackParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """The last try has a channel to ask."""
+        """The last attempt has a channel to use."""
         if not set(params.lexical) & set(context.channels):
             declared = ", ".join(context.channels)
             named = f"none of {', '.join(params.lexical)}" if params.lexical else "no channel is named, so that none"
-            yield ("lexical",), f"{named} is a declared channel to ask at last; declared: {declared}"
+            yield ("lexical",), f"{named} is a declared channel for the last attempt; declared: {declared}"
 
-    def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says how far we are
-        """The plan of the next try; the plan as it is when there is none."""
+    def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan holds all state
+        """The plan of the next attempt; the unchanged plan if there is none left."""
         params = self._params
         relaxed = max(params.min_similarity, plan.asked_similarity / 2)
         gentler = relaxed < plan.asked_similarity
+        # Second attempt, unless it would be the same as the first.
         if not plan.attempt and (gentler or plan.folders):
             what = [f"similarity {relaxed:g}"] * gentler + ["all folders"] * bool(plan.folders)
             reason = f"fallback: nothing found; {', '.join(what)}, limits × {params.limit_factor:g}"

@@ -1,4 +1,4 @@
-"""Narrows the search to the folders that a query is plainly about."""
+"""Restricts the search to the folders that a query is clearly about."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FolderPrefilterParams(Params):
         0.5,
         gt=0,
         le=1,
-        description="Share of the query's words that a folder must be about.",
+        description="Minimum share of the query's words that a folder's description must match.",
         json_schema_extra={"tunable": [0.3, 1.0]},
     )
 
@@ -27,11 +27,11 @@ class FolderPrefilterParams(Params):
 class FolderPrefilter:
     """Compares the query with the one-sentence descriptions and key words of all folders.
 
-    The search is narrowed only when some folders are each about every word that any folder is about, those are at least
-    `min_share` of the query's words, and no memory elsewhere holds a word of the query in any field. A description
-    knows titles and trigger phrases alone: the texts decide whether a question crosses folders, and one that does finds
-    the same with this step as without it. What is given up outside are memories without any word of the query. A query
-    that names its folder is not touched. Feature C13.
+    The search is only restricted if some folders each match every word that any folder matches, these are at least
+    `min_share` of the query's words, and no memory elsewhere holds a word of the query in any field. Descriptions are
+    made from titles and trigger phrases only, so the texts decide whether a query crosses folders; a query that does
+    gets the same results with this step as without it. The only memories lost are those outside that hold no word of
+    the query. A query that names its folder is not changed. Feature C13.
     """
 
     about = About(features=("C13",))
@@ -41,7 +41,7 @@ class FolderPrefilter:
         self._params = params
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with the folders to search; all of them when none stands out."""
+        """The plan with the folders to search; unchanged if none stands out."""
         terms = set(query.terms)
         if query.wanted.folder or not terms:
             return plan
@@ -49,6 +49,7 @@ class FolderPrefilter:
         anywhere = set().union(*known.values())
         if len(anywhere) < self._params.min_share * len(terms) or not anywhere:
             return plan
+        # Only folders that match every word which any folder matches.
         folders = tuple(sorted(folder for folder, found in known.items() if found == anywhere))
         if not folders or len(folders) == len(known):
             return plan
@@ -59,7 +60,7 @@ class FolderPrefilter:
 
 
 def _elsewhere(query: Query, folders: tuple[str, ...], store: Store) -> str | None:
-    """The first word of the query that a memory outside these folders holds."""
+    """The first word of the query that occurs in a memory outside these folders."""
     everywhere = store.attributes.scope(query.wanted, query.now)
     inside = store.attributes.scope(replace(query.wanted, folders=folders), query.now)
     for term in dict.fromkeys(query.terms):

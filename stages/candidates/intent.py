@@ -1,4 +1,4 @@
-"""What the asker wants to do: one of seven intents, by key words and phrases."""
+"""Classifies the purpose of a query: one of seven intents, by key words and phrases."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _BETWEEN = ".*"
 
 
 class _Phrase:
-    """A regular expression, or two with anything of the same line between them, as in `move.*into`.
+    """A regular expression, or two with any text of the same line between them, as in `move.*into`.
 
-    The two are looked for one after the other: as one expression they would take time by the square of the text.
+    The two are searched one after the other: a single expression would take time quadratic in the length of the text.
     """
 
     def __init__(self, phrase: str) -> None:
         self.expression = phrase
-        """The whole of it."""
+        """The whole pattern."""
         first, _, last = phrase.partition(_BETWEEN)
         self._first = re.compile(first)
         self._last = re.compile(last) if last else None
 
     def find(self, text: str) -> str | None:
-        """The first place in a text, from its beginning to the last end in its line; None where there is none."""
+        """The first match in a text, up to the last match of the second part in its line; None if there is none."""
         if self._last is None:
             found = self._first.search(text)
             return found.group() if found else None
@@ -38,7 +38,7 @@ class _Phrase:
 
 @dataclass(frozen=True, slots=True)
 class _Intent:
-    """The words and phrases that speak for an intent. Words are matched whole, with the usual endings."""
+    """The words and phrases that are evidence for an intent. Words are matched whole, with common suffixes."""
 
     words: frozenset[str]
     phrases: tuple[_Phrase, ...]
@@ -109,7 +109,7 @@ SIGNS = {
         r"\bwhat (?:was|were|did)\b.*\b(?:decided|decide|agreed|chosen)\b",
     ),
 }
-"""What speaks for each intent (feature C8)."""
+"""The evidence for each intent (feature C8)."""
 
 KEYWORD_WEIGHT = 0.6
 PHRASE_WEIGHT = 0.4
@@ -124,8 +124,8 @@ class Intent:
     """Classifies the query as one of seven intents by key words and by phrases.
 
     The evidence for an intent is 0.6·(1 − ½^w) + 0.4·(1 − ¼^p) for w different key words and p phrases. The confidence
-    is the evidence of the best intent, times its share of all evidence: what speaks for two intents is sure of
-    neither. Below 0.3 channel weights stay static. Feature C8.
+    is the evidence of the best intent, times its share of all evidence, so that it is low if several intents have
+    evidence. Below 0.3 channel weights remain static. Feature C8.
     """
 
     about = About(features=("C8",), finds_intent=True)
@@ -134,7 +134,7 @@ class Intent:
     def __init__(self, params: NoParams) -> None:
         pass
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the text says it all
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the text is used
         """The plan with the intent, its confidence and the evidence."""
         text = query.text.casefold().replace("’", "'")
         words = {form for word in _WORD.findall(text) for form in (word, _ENDING.sub("", word))}
@@ -147,6 +147,7 @@ class Intent:
         best = max(evidence, key=lambda name: evidence[name])
         if not evidence[best]:
             return replace(plan, intent=UNKNOWN, intent_confidence=0.0, reasons=plan.because("intent: no evidence"))
+        # evidence · (evidence / all evidence)
         confidence = evidence[best] ** 2 / sum(evidence.values())
         shown = ", ".join((*hits[best], *(f"'{phrase}'" for phrase in phrases[best])))
         reason = f"intent: {best} ({confidence:.2f}) because of {shown}"

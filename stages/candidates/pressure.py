@@ -1,4 +1,4 @@
-"""Shorter answers when the caller's context window fills up."""
+"""Selects a mode with shorter answers when the caller's context window fills up."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from speckit_memory.pipeline.roles.contracts import About, Params, PipelineConte
 
 
 class PressureParams(Params):
-    """Parameters of the pressure policy; the defaults are the catalogue's."""
+    """The thresholds of the modes."""
 
-    focused: float = Field(0.6, ge=0, le=1, description="From this share of used context on, the mode is focused.")
-    quick: float = Field(0.8, ge=0, le=1, description="Above this share of used context, the mode is quick.")
+    focused: float = Field(0.6, ge=0, le=1, description="Share of used context from which on the mode is focused.")
+    quick: float = Field(0.8, ge=0, le=1, description="Share of used context above which the mode is quick.")
 
 
 class Pressure:
     """Changes the mode `auto` to `focused` or `quick` as the caller's context fills up.
 
-    Below 60 % of used context nothing changes, up to 80 % the mode is focused, above it quick. A mode that the caller
-    chose stands, and without a figure nothing changes. Feature C17.
+    Below 60 % of used context nothing changes, up to 80 % the mode is focused, above it quick. A mode chosen by the
+    caller is kept, and nothing changes if the usage is unknown. Feature C17.
     """
 
     about = About(features=("C17",))
@@ -34,12 +34,12 @@ class Pressure:
 
     @classmethod
     def check(cls, params: PressureParams, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """The borders are in order."""
+        """The thresholds are in order."""
         if params.quick < params.focused:
             yield ("quick",), f"must not be below 'focused' ({params.focused:g}); found {params.quick:g}"
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the figure says it all
-        """The plan with the mode to run in."""
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the usage matters
+        """The plan with the selected mode."""
         if query.token_usage is None or query.mode != "auto":
             return plan
         usage = min(max(query.token_usage, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""A quick look: channels that cost much and say little more are not asked."""
+"""Skips expensive channels that add little, in quick mode."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from speckit_memory.pipeline.roles.contracts import About, Params, PipelineConte
 
 
 class QuickLookParams(Params):
-    """Which channels are left out, and when."""
+    """The skipped channels, and the modes in which they are skipped."""
 
-    modes: tuple[Mode, ...] = Field(("quick",), strict=False, description="Modes in which channels are left out.")
+    modes: tuple[Mode, ...] = Field(("quick",), strict=False, description="Modes in which channels are skipped.")
     without: tuple[str, ...] = Field(
-        ("vector", "graph", "degree", "community"), strict=False, description="Ids of the channels that are left out."
+        ("vector", "graph", "degree", "community"), strict=False, description="Ids of the skipped channels."
     )
     _asked: tuple[str, ...] = PrivateAttr(())
-    """Ids of the channels of the pipeline that are left to ask."""
+    """Ids of the remaining channels of the pipeline."""
 
 
 class QuickLook:
-    """In the mode quick asks the channels that go by words and names, and no other.
+    """In quick mode only uses the channels that match words and names.
 
-    A plan that leaves out channels already keeps to that. Where nothing would be left to ask, all channels are asked.
-    Features T1 and C17.
+    A plan that already restricts channels is restricted further. If no channel would remain, all are used. Features T1
+    and C17.
     """
 
     about = About(features=("C17", "T1"))
@@ -37,13 +37,13 @@ class QuickLook:
 
     @classmethod
     def settled(cls, params: QuickLookParams, context: PipelineContext) -> QuickLookParams:
-        """The parameters, which know what the pipeline has to ask."""
+        """The parameters with the remaining channels of this pipeline."""
         settled = params.model_copy()
         settled._asked = tuple(name for name in context.channels if name not in params.without)
         return settled
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
-        """The plan with the channels that are quick."""
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the plan is used
+        """The plan with the quick channels."""
         p = self._params
         channels = p._asked if plan.channels is None else tuple(name for name in p._asked if name in plan.channels)
         if query.running_mode not in p.modes or not channels:

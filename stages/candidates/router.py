@@ -1,4 +1,4 @@
-"""Which channels a query of some complexity asks, and for how many hits."""
+"""Selects channels and their limits by the complexity of a query."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
 
 MINIMUM = 2
-"""A query is never left to a single channel (feature C10)."""
+"""Minimum number of channels of any query (feature C10)."""
 
 ALWAYS = ("constitutional", "identifier", "phrase", "surface", "trigger")
-"""Channels that every query asks: they answer by rule and are silent about most queries."""
+"""Channels used for every query: they follow fixed rules and return few hits, if any."""
 
 ALL_FIVE = ("vector", "fts5", "bm25", "graph", "degree")
 
 
 class Route(Params):
-    """The channels of one tier."""
+    """The channels and limit of one complexity."""
 
-    channels: tuple[str, ...] = Field(default=ALL_FIVE, strict=False, description="Ids of the channels to ask.")
-    limit: int = Field(default=20, ge=1, le=1000, description="Hits per channel, at least the query's own limit.")
+    channels: tuple[str, ...] = Field(default=ALL_FIVE, strict=False, description="Ids of the channels to use.")
+    limit: int = Field(default=20, ge=1, le=1000, description="Hits per channel; at least the query's own limit.")
 
 
 class RouterParams(Params):
-    """Parameters of routing; the defaults are the catalogue's."""
+    """The routes by complexity, and the channels outside of routing."""
 
     simple: Route = Field(default=Route(channels=("vector", "fts5"), limit=5), description="Route of simple queries.")
     moderate: Route = Field(
@@ -36,14 +36,14 @@ class RouterParams(Params):
     )
     complex: Route = Field(default=Route(), description="Route of complex queries.")
     always: tuple[str, ...] = Field(
-        ALWAYS, strict=False, description="Channels that every query asks, at their own limit."
+        ALWAYS, strict=False, description="Channels used for every query, with their own limit."
     )
 
 
 class Router:
-    """Leaves out channels that a simple query does not need, and asks each for fewer hits.
+    """Leaves out channels that a simple query does not need, and requests fewer hits from each.
 
-    Every tier keeps at least two declared channels besides those that are always asked. Feature C10.
+    Every route has at least two declared channels in addition to those that are always used. Feature C10.
     """
 
     about = About(features=("C10",))
@@ -55,7 +55,7 @@ class Router:
 
     @classmethod
     def check(cls, params: RouterParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """Every tier has two declared channels, and a complexity step stands in the pipeline."""
+        """Every route has two declared channels, and the pipeline has a complexity step."""
         if "complexity" not in context.uses:
             yield (), "routes by complexity, which no step determines; add 'complexity' before it"
         for tier in ("simple", "moderate", "complex"):
@@ -65,8 +65,8 @@ class Router:
                 found = f"of {', '.join(wanted)} there is {', '.join(declared) or 'none'} in this pipeline"
                 yield (tier,), f"{tier} queries keep fewer than {MINIMUM} channels: {found}"
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
-        """The plan with the channels of its tier and their limits."""
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the plan is used
+        """The plan with the channels and limits of its route."""
         route = self._routes[plan.complexity]
         channels = tuple(dict.fromkeys((*route.channels, *self._always)))
         limit = max(route.limit, query.limit)

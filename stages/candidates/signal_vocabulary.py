@@ -1,4 +1,4 @@
-"""Corrections and preferences in the wording of a query."""
+"""Detects corrections and preferences in the wording of a query."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class SignalVocabularyParams(Params):
-    """Parameters of the signal vocabulary; the defaults are the catalogue's."""
+    """The boosts of importance."""
 
     correction: float = Field(
-        BOOSTS["correction"], ge=0, le=1, description="Added to importance when the asker corrects something."
+        BOOSTS["correction"], ge=0, le=1, description="Added to importance if the query corrects something."
     )
     preference: float = Field(
-        BOOSTS["preference"], ge=0, le=1, description="Added to importance when the asker states a preference."
+        BOOSTS["preference"], ge=0, le=1, description="Added to importance if the query states a preference."
     )
 
 
 class SignalVocabulary:
     """Detects words of correction ("actually", "i was wrong") and of preference ("prefer", "always use").
 
-    Someone who corrects themselves needs other context than before, so what matches counts as more important: the
-    trigger channel adds the sum to the importance of its matches, up to 1. Words are matched whole, after NFC and case
-    folding. Feature C16.
+    After a correction the user needs other context than before, so matches count as more important: the trigger channel
+    adds the sum to the importance of its matches, up to 1. Words are matched whole, after NFC and case folding. Feature
+    C16.
     """
 
     about = About(features=("C16",))
@@ -37,7 +37,7 @@ class SignalVocabulary:
     def __init__(self, params: SignalVocabularyParams) -> None:
         self._boosts = {"correction": params.correction, "preference": params.preference}
 
-    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the wording says it all
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the wording is used
         """The plan with the boost of importance."""
         for kind, phrase in signal_words(query.text).items():
             boost = self._boosts[kind]

@@ -1,4 +1,4 @@
-"""The times that a question names, and what else it asks."""
+"""Reads the times that a query names, and its remaining topic."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 from speckit_memory.stages.candidates._time_words import Calendar, Mention, Span, mentions
 
 KINDS = "decision spec plan proposal note entry document change update discussion research report version"
-"""What there is a latest one of, in a store of documents: "the latest release" is a release of something else."""
+"""Document types of which there may be a latest one: "the latest release" is a release of something else."""
 _FRAME = f"""{KINDS} adr rfc record hand-over handover what which when who did do does done was were is are be been we
 you I us me our my your they it the a an in on at of from for to and or about anything everything something all any
 happen happened discuss discussed chat chatted talk talked speak spoke say said tell told mention mentioned cover
 covered go went over decide decided make made write wrote written add added create created change changed learn learned
 work worked show list find give get summarise summarize recap remember recall session sessions conversation meeting
 earlier back then during between on that this day time date stuff things topics please have has had"""
-"""How people ask for what was said or done at some time. What else they say is what they ask about."""
+"""Words that ask about events at some time. The other words of the query are its topic."""
 _ORDER = re.compile(
     rf"\b(?:(?P<newest>latest|newest|most[ ]recent|last)|(?P<oldest>first|earliest|oldest|original))[ ]"
     rf"(?:\d[ ])?(?:{KINDS.replace(' ', 's?|')}s?|adrs?|rfcs?|summar(?:y|ies)|memor(?:y|ies))\b",
@@ -33,17 +33,17 @@ _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
 
 class TimesParams(Params):
-    """Which questions may name times."""
+    """The length of queries whose times are read."""
 
-    max_words: int = Field(40, ge=1, le=1000, description="Longer texts are pasted: dates in them are no question.")
+    max_words: int = Field(40, ge=1, le=1000, description="Maximum number of words; longer texts are pasted.")
 
 
 class Times:
-    """Reads the times that a question names: days, months, spans, `last week`, `three sessions ago`, `latest decision`.
+    """Reads the times that a query names: days, months, spans, `last week`, `three sessions ago`, `latest decision`.
 
-    Times without a year lie in the latest one that holds a memory. What is counted from the present is counted from the
-    time of the question; where nothing was made then, and the newest memory is older, from that. Sessions are runs of
-    memories made within half an hour of one another. Days are those of UTC. Feature C2.
+    A time without a year is in the latest year that holds a memory. Relative times are counted from the time of the
+    query; if the newest memory is older than that span, they are counted from the newest memory. Sessions are runs of
+    memories created within half an hour of one another. Days are those of UTC. Feature C2.
     """
 
     about = About(features=("C2",))
@@ -53,7 +53,7 @@ class Times:
         self._max_words = params.max_words
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with the spans that the question names, the order it asks for and what it asks about."""
+        """The plan with the spans that the query names, the requested order and the topic."""
         if len(query.text.split()) > self._max_words:
             return plan
         named = mentions(query.text)
@@ -86,12 +86,13 @@ class Times:
 
 def _spans(named: Sequence[Mention], known: Calendar) -> tuple[tuple[Span, ...], float | None]:
     """The spans of all mentions, and the moment from which some were counted, None for the present."""
-    # what is dated in the future is no present to count from
+    # memories dated in the future are no reference for relative times
     past = known.made[known.made <= known.now]
     newest, counted = float(past[-1]) if len(past) else known.now, None
     spans: list[Span] = []
     for mention in named:
         found = mention.spans(known)
+        # Nothing is as recent as that: count from the newest memory instead.
         if mention.relative and found and newest < found[0][0]:
             found = mention.spans(Calendar(newest, known.made))
             counted = newest
@@ -100,16 +101,16 @@ def _spans(named: Sequence[Mention], known: Calendar) -> tuple[tuple[Span, ...],
 
 
 def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """The text with blanks at these places."""
+    """The text with these places replaced by blanks."""
     for start, end in places:
         text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     return text
 
 
 def _topic(text: str, query: Query, lexicon: Lexicon) -> tuple[str, ...]:
-    """The terms of the question in a part of it, without those of words that merely ask for some time."""
+    """The query's terms in a part of its text, without terms that merely ask about a time."""
     framing = {term for word in _FRAME.split() for term in lexicon.analyse(word)}
-    # word by word: of a text that holds nothing but stop words they are all kept
+    # word by word: the analyser keeps all stop words of a text that has no other words
     terms = (term for word in _WORD.findall(text) for term in lexicon.analyse(word))
     asked = set(query.terms) - framing
     return tuple(dict.fromkeys(term for term in terms if term in asked))

@@ -1,4 +1,4 @@
-"""The named addends of a fused score. Used by the fusers; no step."""
+"""Named addends of a fused score. Used by the fusers; not a step."""
 
 from __future__ import annotations
 
@@ -15,18 +15,25 @@ Normalise = Literal["none", "min_max", "logistic"]
 
 
 def search_names(candidates: Candidates) -> tuple[str, ...]:
-    """A name for each search: the channel, with the number of the query variant when it is not the query itself."""
+    """A name for each search: the channel, with the number of the query variant if it is not the query itself."""
     pairs = zip(candidates.channels, candidates.variants, strict=True)
     return tuple(channel if variant == 0 else f"{channel}~{variant}" for channel, variant in pairs)
 
 
 def summing_to(names: Sequence[str], parts: Column, label: str, target: Column) -> Fused:
-    """These addends and one more, called `label`, that makes each row sum up to `target`."""
+    """These addends and another one that makes each row sum up to `target`.
+
+    Args:
+        names: Names of the addends.
+        parts: The addends, float64[rows, names].
+        label: Name of the additional addend.
+        target: The sums to reach, float64[rows].
+    """
     return Fused((*names, label), np.column_stack([parts, target - row_sums(parts)]))
 
 
 def normalised(names: Sequence[str], parts: Column, how: Normalise) -> Fused:
-    """These addends; if their sums are to be mapped to [0, 1], one more called `normalise` that does it."""
+    """These addends; for normalised scores also an addend `normalise` that maps their sums to [0, 1]."""
     if how == "none":
         return Fused(tuple(names), parts)
     total = row_sums(parts)

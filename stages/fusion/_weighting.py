@@ -1,9 +1,9 @@
-"""How much each channel counts in fusion: fixed weights, or weights by the query's intent. Used by the fusers; no step.
+"""Channel weights for fusion: fixed, or by the query's intent. Used by the fusers; not a step.
 
 Adaptive weights (feature F3) come from seven profiles over four dimensions. The vector channel follows `semantic`,
 full-text channels follow `keyword`, graph channels follow `graph` plus the profile's causal bias, and `recency` is a
-bonus on what was updated lately. A filter on decisions, implementations or research shifts 0.1 between dimensions.
-Below a confidence of 0.3 the static weights hold.
+bonus for recent updates. A filter on decisions, implementations or research shifts 0.1 between dimensions. Below a
+confidence of 0.3 the static weights apply.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ChannelWeights = (
     Literal["by_intent", "by_intent_ageless"]
     | dict[str, Annotated[float, Field(ge=0, le=10, json_schema_extra={"tunable": [0.0, 2.0]})]]
 )
-"""A weight by channel id, or `by_intent`, with or without the bonus on what was updated lately."""
+"""A weight by channel id, or `by_intent`, with or without the bonus for recent updates."""
 
 STATIC = {"vector": 1.0, "fts5": 0.8, "bm25": 0.6, "graph": 0.5, "degree": 0.4}
 """Weights while the intent is uncertain."""
 
 UNSAID = 1.0
-"""The weight of a channel that nobody names."""
+"""The weight of a channel that no parameter names."""
 
 MIN_CONFIDENCE = 0.3
 SHIFT = 0.1
@@ -41,7 +41,7 @@ SECONDS_PER_DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much each dimension counts for an intent."""
+    """The weight of each dimension for an intent."""
 
     semantic: float
     keyword: float
@@ -62,7 +62,7 @@ PROFILES = {
 
 
 def profile(query: Query) -> Profile | None:
-    """The profile of the query's intent, shifted by the kind of document asked for; None while it is uncertain."""
+    """The profile of the query's intent, shifted by its context type filter; None if the intent is uncertain."""
     chosen = PROFILES.get(query.plan.intent)
     if chosen is None or query.plan.intent_confidence < MIN_CONFIDENCE:
         return None
@@ -79,7 +79,14 @@ def profile(query: Query) -> Profile | None:
 def search_weights(
     weights: ChannelWeights, query: Query, candidates: Candidates, defaults: Mapping[str, float]
 ) -> Column:
-    """The weight of each search, float64[searches]; `defaults` by channel id, else `UNSAID`."""
+    """The weight of each search, float64[searches].
+
+    Args:
+        weights: Weights by channel id, or `by_intent`.
+        query: The query with its intent.
+        candidates: The candidates with their searches.
+        defaults: Weights of channels that `weights` does not name; `UNSAID` for others.
+    """
     if not isinstance(weights, str):
         return _of({**defaults, **weights}, candidates)
     chosen = profile(query)
@@ -95,12 +102,12 @@ def _of(weights: Mapping[str, float], candidates: Candidates) -> Column:
 
 
 def knows_age(weights: ChannelWeights) -> bool:
-    """Whether candidates get a bonus for their age beside these weights."""
+    """Whether candidates get a bonus for recency in addition to these weights."""
     return weights == "by_intent"
 
 
 def recency_bonus(query: Query, candidates: Candidates) -> Column:
-    """e^(−age / 365 days) · recency weight · 0.1 per candidate; 0 where the age is unknown or the intent uncertain."""
+    """e^(−age / 365 days) · recency weight · 0.1 per candidate; 0 if the age is unknown or the intent uncertain."""
     chosen = profile(query)
     if chosen is None:
         return np.zeros(len(candidates))
@@ -111,22 +118,22 @@ def recency_bonus(query: Query, candidates: Candidates) -> Column:
 def check_channel_weights(
     weights: ChannelWeights, context: PipelineContext
 ) -> Iterable[tuple[tuple[str | int, ...], str]]:
-    """A problem for each weight of a channel that the pipeline does not have, and one where no channel counts."""
+    """A problem for each weight of a channel that the pipeline does not have, and one if no channel has a weight."""
     if isinstance(weights, str):
         return
     if context.channels and not any(weights.get(channel, UNSAID) for channel in context.channels):
-        yield ("weights",), "every channel has the weight 0: no score would tell one memory from another"
+        yield ("weights",), "every channel has the weight 0, so all memories would get the same score"
     for channel in weights:
         if channel not in context.channels:
             close = closest(channel, context.channels)
             meant = f"did you mean '{close}'? " if close else ""
             declared = ", ".join(context.channels) or "none"
-            message = f"there is no channel '{channel}' to weigh; {meant}declared channels: {declared}"
+            message = f"there is no channel '{channel}'; {meant}declared channels: {declared}"
             yield ("weights", channel), message
 
 
 def settled_weights(weights: ChannelWeights, context: PipelineContext, defaults: Mapping[str, float]) -> ChannelWeights:
-    """The weight of every channel that the pipeline has, as `search_weights` will use them."""
+    """The effective weight of every channel of the pipeline, as used by `search_weights`."""
     if isinstance(weights, str):
         return weights
     said = {**defaults, **weights}

@@ -1,4 +1,4 @@
-"""Fusion by rank: what stands high in several lists stands high."""
+"""Fusion by rank: rows that rank high in several lists rank high."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class RrfParams(Params):
         60.0,
         gt=0,
         le=1000,
-        description="Added to each rank; the larger, the less the first places stand out.",
+        description="Added to each rank; higher values reduce the lead of the first ranks.",
         json_schema_extra={"tunable": [10.0, 100.0]},
     )
     weights: ChannelWeights = Field(
         default={},
-        description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent, which knows recency too, or "
+        description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent, which includes recency, or "
         "by_intent_ageless.",
     )
     convergence_bonus: float = Field(
@@ -50,9 +50,9 @@ class RrfParams(Params):
 class Rrf:
     """Reciprocal rank fusion: Σ weight / (k + rank) over the searches, plus a bonus per further channel.
 
-    Ranks count from 1, and hits of one score share a rank. Candidates that several query variants found get the bonus
-    once more per further variant. Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features
-    F1, F3, F4. Cormack, Clarke and Büttcher (SIGIR 2009).
+    Ranks count from 1, and hits with equal scores share a rank. Candidates found by several query variants also get the
+    bonus per further variant. Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features F1, F3,
+    F4. Cormack, Clarke and Büttcher (SIGIR 2009).
     """
 
     about = About(features=("F1", "F3", "F4"), gives=Scale.RANK_TERM)
@@ -68,7 +68,7 @@ class Rrf:
 
     @classmethod
     def weighs_intent(cls, params: RrfParams) -> Literal["channels"] | None:
-        """Channels are weighed by intent when the parameters say so (feature P6)."""
+        """Channels are weighted by intent if the parameters say so (feature P6)."""
         return "channels" if isinstance(params.weights, str) else None
 
     @classmethod
@@ -78,13 +78,14 @@ class Rrf:
 
     @classmethod
     def settled(cls, params: RrfParams, context: PipelineContext) -> RrfParams:
-        """With the weight of every channel."""
+        """The parameters with the weight of every channel."""
         return params.model_copy(update={"weights": settled_weights(params.weights, context, DEFAULTS)})
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
-        """One addend per search, then the bonuses, then what normalisation adds."""
+        """One addend per search, then the bonuses, then the effect of normalisation."""
         params = self._params
         weights = search_weights(params.weights, query, candidates, DEFAULTS)
+        # terms: (rows, searches), weight / (k + rank)
         found = candidates.rank != NO_RANK
         terms = np.where(found, weights / (params.k + candidates.rank), 0.0)
         names = [*search_names(candidates), "convergence", "variants"]
@@ -100,7 +101,7 @@ def _labels(candidates: Candidates) -> tuple[tuple[str | int, ...], tuple[str | 
 
 
 def _further(found: np.ndarray[tuple[int, int], np.dtype[np.bool_]], labels: tuple[str | int, ...]) -> Column:
-    """How many distinct labels beyond the first have a search that found each row."""
+    """The number of distinct labels, minus one, among the searches that found each row, float64[rows]."""
     distinct = [found[:, [name == label for name in labels]].any(axis=1) for label in dict.fromkeys(labels)]
     count = np.sum(distinct, axis=0) if distinct else np.zeros(len(found))
     return np.maximum(count - 1, 0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Fusion by relative score: the mean of scores that were mapped to [0, 1] search by search."""
+"""Fusion by relative score: the mean of scores that are mapped to [0, 1] per search."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class RsfParams(Params):
 class Rsf:
     """Relative score fusion in three forms; min-max per search, scores in [0, 1].
 
-    Where a search has told everything, its `rest` is the lower end, so that its last hit still stands above what it
-    left out; a search that its limit cut off ends with its last hit.
+    If a search did not reach its limit, its `rest` is the lower end, so that its last hit is still above the rows it
+    did not return; for a search cut off by its limit the lower end is its last hit.
 
-    pair: the mean of two channels' scores; what one channel alone found keeps half of its score. multi: the mean of the
-    scores present, times the share of lists that returned the candidate, which is the sum divided by the number of
+    pair: the mean of two channels' scores; a row found by one channel only keeps half of its score. multi: the mean of
+    the scores present, times the share of lists that returned the candidate, which is the sum divided by the number of
     lists. cross_variant: multi within each query variant, the mean over the variants that found the candidate, and a
-    bonus for each further one. An addend `clamp` takes back what exceeds 1. Features F2, F4.
+    bonus for each further one. An addend `clamp` limits the sum to 1. Features F2, F4.
     """
 
     about = About(features=("F2", "F4"), gives=Scale.UNIT)
@@ -51,12 +51,13 @@ class Rsf:
         if params.form == "pair" and len(context.channels) != 2:
             yield ("form",), f"form pair fuses two channels, here are {len(context.channels)}; use multi"
 
-    def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - relative scores ask no query
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - relative scores ignore the query
         """One addend per search, the bonus, the clamp."""
         searches = len(candidates.channels)
         variants = np.array(candidates.variants)
         found = candidates.rank != NO_RANK
         told = np.where(found, candidates.raw, candidates.rest)
+        # shares: (rows, searches) in [0, 1], 0 for rows that a search did not return
         shares = np.array([min_max(told[:, column]) for column in range(searches)])
         shares = np.where(found, shares.reshape(searches, len(candidates)).T, 0.0)
         bonus = np.zeros(len(candidates))
@@ -69,6 +70,7 @@ class Rsf:
                 lists = np.array([np.sum(variants == variant) for variant in candidates.variants])
                 by_variant = [found[:, variants == variant].any(axis=1) for variant in np.unique(variants)]
                 seen = np.maximum(np.sum(by_variant, axis=0), 1) if by_variant else np.ones(len(candidates))
+                # (rows, searches): mean within each variant, then mean over the variants that found the row
                 divisors = np.outer(seen, lists)
                 bonus = self._params.variant_bonus * (seen - 1.0)
         parts = np.column_stack([shares / divisors, bonus])

@@ -1,4 +1,4 @@
-"""No fusion: the scores of the only channel as they are."""
+"""No fusion: the unchanged scores of the only channel."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from speckit_memory.stages.fusion._addends import normalised, search_names
 
 
 class SingleParams(Params):
-    """Parameters of passing one channel through."""
+    """Parameters of a pipeline with a single channel."""
 
     scale: Literal["bm25", "cosine", "unit"] = Field(description="The scale of the channel's scores.")
     normalise: Literal["none", "min_max"] = Field("none", description="Whether scores are mapped to [0, 1].")
 
 
 class Single:
-    """Passes the scores of a pipeline's only channel through; of several query variants the best counts. Feature F4."""
+    """Passes the scores of a pipeline's only channel through, the best over query variants. Feature F4."""
 
     about = About(features=("F4",))
     Params = SingleParams
@@ -46,10 +46,11 @@ class Single:
             yield ("scale",), f"'{context.channels[0]}' scores on the scale {found}, not {params.scale}"
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - nothing depends on the query
-        """One addend per search, of which only the best is not 0; then what normalisation adds."""
+        """One addend per search, of which only the best is not 0; then the effect of normalisation."""
         raw = np.where(np.isnan(candidates.raw), -np.inf, candidates.raw)
         parts = np.zeros(raw.shape)
         if raw.size:
+            # Every row has at least one hit, so the best is never -inf.
             best = np.argmax(raw, axis=1)
             parts[np.arange(len(raw)), best] = raw[np.arange(len(raw)), best]
         return normalised(search_names(candidates), parts, self._params.normalise)

@@ -29,26 +29,26 @@ class ZScoreParams(Params):
 
     weights: ChannelWeights = Field(
         default={},
-        description="Weight by channel id, 1.0 for the others; or by_intent, which knows recency too, or "
+        description="Weight by channel id, 1.0 for the others; or by_intent, which includes recency, or "
         "by_intent_ageless.",
     )
     missing: Literal["lowest", "mean"] = Field(
         "lowest",
-        description="What a candidate gets from a search whose limit cut it off: its lowest score or its mean.",
+        description="Value of a row cut off by a search's limit: the search's lowest score or its mean.",
     )
-    normalise: Normalise = Field("none", description="Whether scores are mapped to [0, 1], and how.")
+    normalise: Normalise = Field("none", description="Whether and how scores are mapped to [0, 1].")
 
 
 class ZScore:
     """Σ weight · z over the searches, z the standardised score of that search.
 
-    A search that returned fewer hits than its limit has told everything: the candidates that it left out have its
-    `rest` as their score (0 for BM25), and it is standardised over all candidates, so that the one document with a rare
-    word stands far above the others. A search that its limit cut off is standardised among its hits, and what it left
-    out gets what `missing` says. Scores that are all equal tell nothing and give 0.
+    For a search that did not reach its limit, all candidates that it did not return have its `rest` as their score (0
+    for BM25), and it is standardised over all candidates, so that the one document with a rare word is far above the
+    others. A search cut off by its limit is standardised over its hits only, and its other rows get the value selected
+    by `missing`. If all scores of a search are equal, they carry no information and give 0.
 
-    Searches of several query variants share their channel's weight. Scores of channels on the unit scale mean the same
-    for every query: they are added as they are, 0 for what was not found. Features F3, F4.
+    Searches of several query variants share their channel's weight. Scores on the unit scale mean the same for every
+    query: they are added unchanged, 0 for rows that were not found. Features F3, F4.
     """
 
     about = About(features=("F3", "F4"), gives=Scale.Z_SCORE)
@@ -64,7 +64,7 @@ class ZScore:
 
     @classmethod
     def weighs_intent(cls, params: ZScoreParams) -> Literal["channels"] | None:
-        """Channels are weighed by intent when the parameters say so (feature P6)."""
+        """Channels are weighted by intent if the parameters say so (feature P6)."""
         return "channels" if isinstance(params.weights, str) else None
 
     @classmethod
@@ -74,11 +74,11 @@ class ZScore:
 
     @classmethod
     def settled(cls, params: ZScoreParams, context: PipelineContext) -> ZScoreParams:
-        """With the weight of every channel."""
+        """The parameters with the weight of every channel."""
         return params.model_copy(update={"weights": settled_weights(params.weights, context, {})})
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
-        """One addend per search, then what normalisation adds."""
+        """One addend per search, then the effect of normalisation."""
         params = self._params
         weights = search_weights(params.weights, query, candidates, {}) / max(len(set(candidates.variants)), 1)
         names = list(search_names(candidates))
@@ -89,6 +89,7 @@ class ZScore:
         table = np.column_stack(parts) if parts else np.empty((len(candidates), 0))
         return normalised(names, table, params.normalise)
 
+    # parts: one (rows,) column of weight · z per search
     def _evidence(self, candidates: Candidates, column: int) -> Column:
         raw = candidates.raw[:, column]
         absent = np.isnan(raw)
@@ -97,6 +98,7 @@ class ZScore:
         rest = candidates.rest[column]
         if not np.isnan(rest):
             return standardise(np.where(absent, rest, raw))
+        # NaN stays NaN, so the mean and deviation are those of the hits alone.
         z = standardise(raw)
         if absent.all():
             return np.zeros(len(z))

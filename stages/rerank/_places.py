@@ -1,4 +1,4 @@
-"""Scores for an order that a step has chosen: arithmetic that several rerankers share."""
+"""Scores for an order chosen by a step: arithmetic that several rerankers share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _STEP = 1e-12
 
 
 def by_place(scores: Column, order: NDArray[np.intp]) -> Rescored:
-    """Scores such that the rows stand in this order: each gets the score of the place it takes.
+    """Scores that put the rows into this order: each row gets the score of its new place.
 
-    `scores` are in total order, `order` names row numbers from first to last. Equal scores are told apart by
-    1e-12 per place, because a tie would be put in the order of ids. Rows ahead of the first changed place keep
-    their score to the last bit.
+    `scores` are in total order, `order` lists row numbers from first to last. Equal scores are separated by 1e-12 per
+    place, because ties would be ordered by id. Rows before the first changed place keep their score to the last bit.
     """
     places = np.arange(len(order))
+    # order[i] is the row that takes place i.
     changed = np.flatnonzero(order != places)
     if not len(changed):
         return Rescored.by(scores, "before")

@@ -1,4 +1,4 @@
-"""Every channel that found something good is seen among the first results."""
+"""Ensures that every channel with good hits is represented among the first results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from speckit_memory.stages.rerank._places import by_place
 
 
 class ChannelFloorParams(Params):
-    """What is guaranteed to a channel."""
+    """The guarantee for each channel."""
 
-    top: int = Field(10, ge=2, le=100, description="Number of first places in which every channel is seen.")
+    top: int = Field(10, ge=2, le=100, description="Number of first places in which every channel is represented.")
     min_score: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="A channel whose best row scores less is not promoted.",
+        description="Minimum score of a channel's best row for its promotion.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )
 
@@ -29,12 +29,11 @@ class ChannelFloorParams(Params):
 class ChannelFloor:
     """Gives every contributing channel at least one row among the first 10, if its best row scores 0.2 or more.
 
-    The best row of a channel that is not seen takes the place of the lowest row that no channel depends on, and
-    the promoted rows stand at the end of the first places, the better one first. Order and scores agree,
-    because every row gets the score of the place it takes: a promoted row that of the last places, a displaced
-    row that of the first places below. Channels without hits get nothing, and there are never more promotions
-    than places that can be spared. The floor is on the unit scale, hence it needs normalised scores (feature
-    P7). Feature R5.
+    The best row of a channel that is not represented replaces the lowest row that no channel depends on. Promoted rows
+    come at the end of the first places, in order of score. Order and scores agree, because every row gets the score of
+    its new place: a promoted row that of the last places, a displaced row that of the places just below. Channels
+    without hits get nothing, and there are never more promotions than places that can be spared. The minimum score is
+    on the unit scale, so normalised scores are needed (feature P7). Feature R5.
     """
 
     about = About(features=("R5",), needs=(Scale.UNIT,), gives=Scale.UNIT)
@@ -54,6 +53,7 @@ class ChannelFloor:
         found = _found(pool)
         window = list(range(min(self._params.top, len(pool))))
         promoted: list[int] = []
+        # The pool is in total order, so the first row that a channel found is its best.
         best = np.argmax(found, axis=0)
         for channel in np.argsort(best, kind="stable"):
             row = int(best[channel])
@@ -69,7 +69,7 @@ class ChannelFloor:
 
 
 def _found(pool: Pool) -> Mask:
-    """Which channel found which row, bool[n, channels]; searches of one channel count as one."""
+    """Which channel found which row, bool[n, channels]; searches of one channel are combined."""
     channels = tuple(dict.fromkeys(pool.candidates.channels))
     hit = pool.candidates.rank != NO_RANK
     columns = [hit[:, np.array(pool.candidates.channels) == channel].any(axis=1) for channel in channels]
@@ -77,6 +77,6 @@ def _found(pool: Pool) -> Mask:
 
 
 def _seen_without(found: Mask, shown: list[int], row: int) -> bool:
-    """True when every channel that found the row also found another one that is shown."""
+    """Whether every channel that found the row also found another shown row."""
     others = np.any(found[[r for r in shown if r != row]], axis=0)
     return bool(np.all(others >= found[row]))

@@ -1,4 +1,4 @@
-"""One result per memory."""
+"""Collapses the passages of each memory into one result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEST = 3
 
 
 class CollapseParams(Params):
-    """How the passages of a memory make its score."""
+    """How the scores of a memory's passages are combined."""
 
     aggregate: Literal["mpab", "max", "mean_top3"] = Field(
         "mpab",
@@ -30,11 +30,11 @@ class CollapseParams(Params):
 class Collapse:
     """Makes one row of all passages of a memory.
 
-    `mpab` is max + factor · Σ rest / √n over the n other passages: exactly one instance of the maximum is left
-    out of the rest, so that two equal passages count as two; one passage alone keeps its score. Passages with
-    negative scores (as on the z scale) add nothing, so that a further passage never lowers a memory. The row
-    keeps the text and the provenance of its best passage, and `chunk_hits` counts the passages. Features R3 and
-    R4. Novelty has to be added before (feature P7), because it belongs to the passages' own scores.
+    `mpab` is max + factor · Σ rest / √n over the n other passages: exactly one instance of the maximum is excluded from
+    the rest, so that two equal passages count as two; a single passage keeps its score. Passages with negative scores
+    (as on the z scale) add nothing, so that a further passage never lowers a memory. The row keeps the text and the
+    provenance of its best passage, and `chunk_hits` counts the passages. Features R3 and R4. Novelty must be added
+    before (feature P7), because it belongs to the passages' own scores.
     """
 
     about = About(features=("R3", "R4"), groups=True, widens=True)
@@ -48,6 +48,7 @@ class Collapse:
         parents = pool.candidates.parents
         # The pool is in total order: within a memory the best passage comes first.
         by_memory = np.argsort(parents, kind="stable")
+        # start: (memories,), where each memory's rows begin in `by_memory`; sizes: its number of rows
         start = np.flatnonzero(np.diff(parents[by_memory], prepend=-2))
         sizes = np.diff(start, append=len(pool))
         scores = pool.score[by_memory]
@@ -59,6 +60,7 @@ class Collapse:
             how, parts = "best / count", {"best": best, "count": np.minimum(sizes, _BEST).astype(np.float64)}
         else:
             rest = np.maximum(scores, 0.0)
+            # The first passage of each memory is its maximum, which is not part of the rest.
             rest[start] = 0.0
             root = np.sqrt(np.maximum(sizes - 1, 1))
             how = "before + factor * others / root_of_count"

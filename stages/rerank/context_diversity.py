@@ -1,4 +1,4 @@
-"""Results from several regions of the causal graph rather than many from one."""
+"""Prefers results from several regions of the causal graph to many from one."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from speckit_memory.stages.rerank._places import by_place
 
 
 class ContextDiversityParams(Params):
-    """How much worse a row from an unseen region may be."""
+    """How much lower a row from a new region may score."""
 
     share: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="An unseen region is preferred above this share of the next best score.",
+        description="A new region is preferred above this share of the next best score.",
         json_schema_extra={"tunable": [0.3, 1.0]},
     )
-    top: int = Field(20, ge=2, le=100, description="How many first places are looked at.")
+    top: int = Field(20, ge=2, le=100, description="Number of first places that are reordered.")
 
 
 class ContextDiversity:
-    """Prefers a row from an unseen region of the causal graph, if it scores above half of the next best.
+    """Prefers a row from a new region of the causal graph, if it scores above half of the next best.
 
-    Places are filled from the top. Where the next best row lies in a region that stands above already, the best
-    row of an unseen region takes the place, if it scores more than half. A memory without causal links is a
-    region of its own. Every row gets the score of the place it takes, so that order and scores agree. Needs
-    scores that are not negative. Feature R7.
+    Places are filled from the top. If the next best row is in a region that is already represented above, the best row
+    of a new region takes the place, if it scores more than half. A memory without causal links is a separate region.
+    Every row gets the score of its new place, so that order and scores agree. Needs scores that are not negative.
+    Feature R7.
     """
 
     about = About(features=("R7",), needs=(Scale.UNIT, Scale.BOOST))
@@ -45,6 +45,7 @@ class ContextDiversity:
         """The scores of the new order."""
         top = min(self._params.top, len(pool))
         regions = store.graph.regions(pool.candidates.parents[:top])
+        # A distinct negative number for each memory without edges.
         alone = -1 - np.arange(top)
         first = self._order(pool.score[:top], np.where(regions < 0, alone, regions))
         return by_place(pool.score, np.concatenate([first, np.arange(top, len(pool))]))
@@ -54,6 +55,7 @@ class ContextDiversity:
         left = np.ones(len(scores), np.bool_)
         seen = np.zeros(len(scores), np.bool_)
         for _ in range(len(scores)):
+            # Rows are in order of score, so the first one left is the next best.
             row = int(np.argmax(left))
             fresh = left & ~seen & (scores > self._params.share * scores[row])
             if fresh.any():

@@ -13,22 +13,22 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class CrossEncoderParams(Params):
-    """How many rows are read, and what lengths cost."""
+    """The number of rescored rows, and the factors for passage lengths."""
 
-    pool: int = Field(20, ge=2, le=100, description="How many rows are rescored at most; the deadline may allow fewer.")
-    short: int = Field(50, ge=0, description="Characters below which a passage is too short to say much.")
+    pool: int = Field(20, ge=2, le=100, description="Maximum number of rescored rows; the deadline may allow fewer.")
+    short: int = Field(50, ge=0, description="Characters below which a passage is too short.")
     short_factor: float = Field(0.9, gt=0, le=1, description="Factor for passages that are too short.")
-    long: int = Field(2000, ge=1, description="Characters above which a passage is verbose.")
-    long_factor: float = Field(0.95, gt=0, le=1, description="Factor for verbose passages.")
+    long: int = Field(2000, ge=1, description="Characters above which a passage is too long.")
+    long_factor: float = Field(0.95, gt=0, le=1, description="Factor for passages that are too long.")
 
 
 class CrossEncoder:
     """Replaces the score of the best rows by the relevance that a cross-encoder reads from the text.
 
-    Passages shorter than 50 characters count × 0.9, longer than 2000 × 0.95. How many rows are read follows
-    from the query's deadline and the measured speed of the model, from the top; the rows that were not read
-    stand below in their order, with their score × the lowest relevance read. Without a model, or while it is
-    failing, the scores stay as they are and the answer says so. Feature R1.
+    Passages shorter than 50 characters count × 0.9, longer than 2000 × 0.95. Rows are read from the top, as many as the
+    query's deadline and the measured speed of the model allow; the rows that were not read follow in their order, with
+    their score × the lowest relevance read. Without a model, or while it is failing, the scores are unchanged and the
+    answer says so. Feature R1.
     """
 
     about = About(features=("R1",), needs=(Scale.UNIT,), gives=Scale.UNIT)
@@ -58,6 +58,7 @@ class CrossEncoder:
         return Rescored.by(
             pool.score,
             "relevance * length_factor",
+            # Rows that were not read have NaN as relevance, so this second formula applies to them.
             "before * lowest_read",
             relevance=relevance,
             length_factor=of_length,

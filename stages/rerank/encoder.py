@@ -1,4 +1,4 @@
-"""A second look at the best rows by the vectors of a sentence encoder."""
+"""Rescores the best rows by the vectors of a sentence encoder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from speckit_memory.pipeline.roles.contracts import About, Params
 
 
 class EncoderParams(Params):
-    """How many rows get the second look, and how much it counts."""
+    """The number of rescored rows, and the weight of the encoder."""
 
     pool: int = Field(
-        20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
+        20, ge=2, le=200, description="Number of rescored rows.", json_schema_extra={"tunable": [10, 100]}
     )
     weight: float = Field(
         0.5,
@@ -35,14 +35,14 @@ class EncoderParams(Params):
 
 
 class Encoder:
-    """Adds to the score of the best 20 rows how near they are to the query by a sentence encoder.
+    """Adds to the score of the best 20 rows their similarity to the query by a sentence encoder.
 
-    score + weight · deviation of the scores · z, z being the standardised cosine of these rows: of a short memory as
-    one text, of a long one that of the passage that matched best. No row has more chances than another for being long.
-    All of them are lifted by as much as the last one would fall, so that they stay above the rest.
+    score + weight · deviation of the scores · z, where z is the standardised cosine of these rows: of a short memory as
+    one text, of a long one that of its best matching passage. So long memories have no more chances than others. All of
+    them are lifted by the largest decrease, so that they stay above the other rows.
 
-    The vectors are made in the background: a row without one yet stands as a row of the mean cosine would. Where no
-    encoder is named nothing changes. Feature R1.
+    The vectors are computed in the background: a row without one yet counts as a row with the mean cosine. If no
+    encoder is configured, nothing changes. Feature R1.
     """
 
     about = About(features=("R1",), widens=True)
@@ -52,7 +52,7 @@ class Encoder:
         self._params = params
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
-        """The scores after the second look."""
+        """The rescored rows."""
         top, scores = min(self._params.pool, len(pool)), pool.score
         if not store.encoder.named or not top:
             return Rescored.by(scores, "before")
@@ -63,6 +63,7 @@ class Encoder:
         z, weight = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
         z[:top] = np.nan_to_num(standardise(cosines))
         weight[:top] = np.where(whole, self._params.weight, self._params.passage_weight)
+        # σ of the scores times z gives both the same unit.
         spread = scores[:top].std()
         return Rescored.by(
             scores,
@@ -75,5 +76,5 @@ class Encoder:
         )
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The vectors of the rows that get the second look, if there is an encoder."""
+        """The vectors of the rescored rows, if there is an encoder."""
         return Cost(vectors=min(self._params.pool, rows)) if store.encoder.named else Cost()

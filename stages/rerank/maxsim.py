@@ -1,4 +1,4 @@
-"""Late interaction over static token vectors: a second look at the best rows without a model."""
+"""Late interaction over static token vectors: rescores the best rows without a model."""
 
 from __future__ import annotations
 
@@ -12,50 +12,49 @@ from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
 
 MOST_TOKENS = 1200
-"""Of a query with more different tokens the rarest are compared: a pasted page of 10,000 characters has up to 1,060."""
+"""Maximum number of different query tokens, the rarest; a pasted page of 10,000 characters has up to 1,060."""
 _DIGITS = 6
-"""Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
+"""Similarities are rounded, so that the order does not depend on the last bits of a matrix product."""
 
 
 class MaxsimParams(Params):
-    """How many rows get the second look, and how much it counts."""
+    """The number of rescored rows, and the weight of MaxSim."""
 
     pool: int = Field(
-        20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
+        20, ge=2, le=200, description="Number of rescored rows.", json_schema_extra={"tunable": [10, 100]}
     )
     gain: float = Field(
         3.0,
         ge=0,
         le=20,
-        description="Standard deviations of the score that a MaxSim better by 1 is worth.",
+        description="Standard deviations of the score per unit of MaxSim.",
         json_schema_extra={"tunable": [0.0, 6.0]},
     )
     idf_power: float = Field(
         0.5,
         ge=0,
         le=2,
-        description="A token of the query weighs idf to this power.",
+        description="Exponent of idf in the weight of a query token.",
         json_schema_extra={"tunable": [0.0, 1.0]},
     )
     max_lead: float | None = Field(
         None,
         ge=0,
-        description="Lead of the first row, in standard deviations, from which the query gets no second look; "
-        "null: all get one.",
+        description="Lead of the first row, in standard deviations, from which on nothing is rescored; "
+        "null: always rescore.",
     )
 
 
 class Maxsim:
-    """Adds to the score of the best 20 rows how well the matched passage meets each word of the query.
+    """Adds to the score of the best 20 rows how well the matched passage covers each word of the query.
 
-    score + gain · (MaxSim - mean MaxSim of these rows), with MaxSim = Σ w_t · max_u cos(t, u) / Σ w_t over the
-    distinct tokens t of the query and u of the passage with its title and headings, and w = √idf: late
-    interaction (Khattab and Zaharia 2020), here over static vectors. Stop tokens weigh nothing, unless the
-    query has no others. Rows below the 20 keep their order and distances beneath them. Needs z scores, because
-    the gain counts in standard deviations.
+    score + gain · (MaxSim - mean MaxSim of these rows), with MaxSim = Σ w_t · max_u cos(t, u) / Σ w_t over the distinct
+    tokens t of the query and u of the passage with its title and headings, and w = √idf: late interaction (Khattab and
+    Zaharia 2020), here over static vectors. Stop tokens have no weight, unless the query has no others. Rows below the
+    20 keep their order and distances beneath them. Needs z scores, because the gain is in standard deviations.
 
-    A second look can only harm where the first row is right: with `max_lead` it is left out for queries whose first row
-    leads by so much. Feature R1.
+    Rescoring can only harm if the first row is right: with `max_lead` it is skipped for queries whose first row leads
+    by that much. Feature R1.
     """
 
     about = About(features=("R1",), needs=(Scale.Z_SCORE,), gives=Scale.Z_SCORE)
@@ -65,7 +64,7 @@ class Maxsim:
         self._params = params
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
-        """The scores after the second look."""
+        """The rescored rows."""
         top, scores = min(self._params.pool, len(pool)), pool.score
         if self._leads_clearly(scores):
             return Rescored.by(scores, "before")
@@ -94,7 +93,7 @@ class Maxsim:
         )
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
-        """The passages of the rows that get the second look, if there is a model for it."""
+        """The passages of the rescored rows, if there is a token model."""
         without = isinstance(store.tokens.of_text(""), Unavailable)
         return Cost() if without else Cost(compared_passages=min(self._params.pool, rows))
 
@@ -113,17 +112,18 @@ class Maxsim:
         met = np.zeros(len(held))
         filled = np.array([len(of) > 0 for of in held], np.bool_)
         if filled.any():
-            # Passages of one answer share many tokens: each distinct one meets the query once. A table from token to
-            # place finds them without a sort.
+            # Passages of one answer share many tokens: each distinct one is compared with the query once. A table from
+            # token to row avoids a sort.
             tokens = np.concatenate(held)
             seen = np.zeros(int(tokens.max()) + 1, np.bool_)
             seen[tokens] = True
             vocabulary = np.flatnonzero(seen)
             place_of = np.empty(len(seen), np.intp)
             place_of[vocabulary] = np.arange(len(vocabulary))
+            # similarity: (vocabulary, query tokens); best: (passages with tokens, query tokens)
             similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
-            # A row per token of every passage, then the maximum over the rows of each passage; `reduceat` has no empty
-            # stretch, so that passages without tokens were left out above.
+            # One row per token of every passage, then the maximum over the rows of each passage. `reduceat` cannot
+            # handle empty slices, so passages without tokens are excluded.
             start = np.cumsum([0, *(len(of) for of in held if len(of))])[:-1]
             best = np.maximum.reduceat(similarity.take(place_of[tokens], axis=0), start, axis=0).astype(np.float64)
             met[filled] = (best * weights).sum(axis=1) / weights.sum()

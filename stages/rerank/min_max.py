@@ -1,4 +1,4 @@
-"""Min-max normalisation as a step."""
+"""Min-max normalisation as a rerank step."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class MinMax:
-    """Maps the scores of the pool linearly to [0, 1], so that steps which need that scale may follow.
+    """Maps the scores of the pool linearly to [0, 1], for later steps that need that scale.
 
-    (score - min) / (max - min); a pool of equal scores, or of one row, becomes 1.0. The order stays. Feature F4.
+    (score - min) / (max - min); a pool of equal scores, or of one row, becomes 1.0. The order is unchanged. Feature F4.
     """
 
     about = About(features=("F4",), gives=Scale.UNIT)

@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: a list whose rows do not repeat each other."""
+"""Maximal marginal relevance: avoids rows that repeat each other."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BY_INTENT = {
     "find_decision": 0.50,
 }
 _DIGITS = 7
-"""Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
+"""Similarities are rounded, so that the order does not depend on the last bits of a matrix product."""
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class MmrParams(Params):
-    """How relevance and diversity are weighed."""
+    """The weight of relevance against diversity."""
 
     lambda_: Share | Literal["by_intent"] = Field(
         0.7,
@@ -41,23 +41,22 @@ class MmrParams(Params):
     default_lambda: float = Field(
         0.7, ge=0, le=1, description="λ for intents without an entry, or below `min_confidence`."
     )
-    min_confidence: float = Field(0.3, ge=0, le=1, description="How sure of the intent one must be to go by it.")
-    pool: int = Field(20, ge=2, le=200, description="How many rows are diversified.")
-    min_rows: int = Field(2, ge=2, le=200, description="Pools with fewer rows are left as they are.")
+    min_confidence: float = Field(0.3, ge=0, le=1, description="Minimum confidence in the intent for 'by_intent'.")
+    pool: int = Field(20, ge=2, le=200, description="Number of diversified rows.")
+    min_rows: int = Field(2, ge=2, le=200, description="Pools with fewer rows are unchanged.")
 
 
 class Mmr:
-    """Orders the best rows by λ · relevance - (1 - λ) · similarity to what stands above.
+    """Orders the best rows by λ · relevance - (1 - λ) · similarity to the rows above.
 
-    Greedy selection (Carbonell and Goldstein 1998). Relevance is the score in [0, 1]; similarity is the cosine
-    of the vectors of the matched passages, cut off at 0. A row without a vector has similarity 0 to all and is
-    never dropped.
+    Greedy selection (Carbonell and Goldstein 1998). Relevance is the score in [0, 1]; similarity is the cosine of the
+    vectors of the matched passages, clipped at 0. A row without a vector has similarity 0 to all and is never dropped.
 
     The score of a row is its marginal value when it was selected. These values do not increase: a candidate's
-    similarity to the selected set can only grow with the set, so its value can only fall, and each selection
-    takes the largest value of fewer candidates. A tie goes to the smaller id, both in the selection and in the
-    order. A row below the pool gets λ · relevance - (1 - λ), the least value that its relevance allows, and so
-    cannot pass a selected one. Feature R2.
+    similarity to the selected set can only grow with the set, so its value can only fall, and each selection takes the
+    largest value of fewer candidates. Ties go to the smaller id, both in the selection and in the order. A row below
+    the pool gets λ · relevance - (1 - λ), the lowest value that its relevance allows, so it cannot pass a selected one.
+    Feature R2.
     """
 
     about = About(features=("R2",), needs=(Scale.UNIT,), gives=Scale.MARGINAL)
@@ -77,6 +76,7 @@ class Mmr:
         elif store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         else:
+            # between: (top, top), cosines of the matched passages
             vectors = store.vectors.vectors(pool.candidates.matched[:top]).astype(np.float64)
             between = np.asarray(np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS), np.float64)
             similarity[:top] = _selected(relevance[:top], between, weight, pool.ids[:top])
@@ -93,19 +93,19 @@ class Mmr:
 
 
 def _selected(relevance: Column, between: Column, weight: float, ids: Ids) -> Column:
-    """The similarity of each row, when it is taken, to the nearest of those taken before.
+    """The similarity of each row, when it is selected, to the nearest of the rows selected before.
 
-    `between` float64[n, n] holds the similarities of the rows to each other.
+    `between` float64[n, n] holds the similarities between the rows.
     """
     when_taken, nearest = np.empty(len(relevance)), np.zeros(len(relevance))
     gain = weight * relevance
-    # `argmax` takes the first of equals: looked at in the order of ids, a tie goes to the smaller one.
+    # `argmax` returns the first of equal values; in the order of ids, ties go to the smaller id.
     by_id = np.argsort(ids)
     left = np.ones(len(relevance), np.bool_)
     for _ in range(len(relevance)):
         marginal = np.where(left, gain - (1.0 - weight) * nearest, -np.inf)
         taken = by_id[np.argmax(marginal[by_id])]
         when_taken[taken], left[taken] = nearest[taken], False
-        # Only the row just taken can have come nearer, so that n selections cost n² and not n³.
+        # Only the row just selected can be nearer than before, so n selections cost n² instead of n³.
         nearest = np.maximum(nearest, between[:, taken])
     return when_taken

@@ -1,4 +1,4 @@
-"""Constitutional memories first, and what certain channels found."""
+"""Moves constitutional memories, or the hits of certain channels, to the top."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from speckit_memory.pipeline.roles.contracts import About, Params, PipelineConte
 
 
 class PinParams(Params):
-    """What is pinned."""
+    """The rows that are pinned."""
 
-    tiers: list[str] = Field(["constitutional"], description="Tiers that stand above all others.")
+    tiers: list[str] = Field(["constitutional"], description="Tiers that are moved above all others.")
     max_memories: int = Field(
         5,
         ge=1,
         le=100,
-        description="Memories of these tiers that are lifted at most, and no more than half of the limit.",
+        description="Maximum number of pinned memories of these tiers; never more than half of the limit.",
     )
-    channels: list[str] = Field([], description="Ids of channels; whatever they found stands above all others.")
+    channels: list[str] = Field([], description="Ids of channels whose hits are moved above all others.")
 
 
 class Pin:
-    """Lifts memories of certain tiers above all others, whatever the query, or what certain channels found.
+    """Moves memories of certain tiers, or the hits of certain channels, above all others.
 
-    All pinned rows are raised by one amount, which puts the lowest of them 1 above the best other row; among
-    themselves they keep their order. Where they lead by that much already, nothing changes. The lift is a score
-    like any other and shows in the explanation. Of the tiers at most 5 rows are lifted, those that suit the question
-    best, and at most half of the rows asked for: the others stand where their relevance puts them. Bringing
-    these memories into the pool is the work of the channels `constitutional`, `identifier` and `surface`. Feature C6.
+    All pinned rows are raised by the same amount, which puts the lowest of them 1 above the best other row; among
+    themselves they keep their order. If they already lead by that much, nothing changes. The lift is part of the score
+    and is shown in the explanation. Of the tiers at most 5 rows are lifted, the most relevant ones, and at most half of
+    the requested rows; the others are ranked by relevance. The channels `constitutional`, `identifier` and `surface`
+    add these memories to the pool. Feature C6.
     """
 
     about = About(features=("C6",), widens=True)
@@ -55,10 +55,11 @@ class Pin:
         pinned = np.zeros(len(pool), np.bool_)
         if self._tiers:
             of_tier = any_of(store.attributes.label("tier", pool.ids), self._tiers)
-            # the pool is in total order: the first of them suit the question best
+            # the pool is in total order, so the first rows of the tiers are the most relevant ones
             pinned |= of_tier & (np.cumsum(of_tier) <= query.whatever_is_asked(self._max_memories))
         pinned |= np.isfinite(best_of(pool.candidates.raw, pool.candidates.channels, self._channels))
         if pinned.all() or not pinned.any():
             return Rescored.by(pool.score, "before")
+        # NaN for rows that are not pinned, so the second formula applies to them.
         lift = max(0.0, pool.score[~pinned].max() - pool.score[pinned].min() + 1.0)
         return Rescored.by(pool.score, "before + lift", "before", lift=np.where(pinned, lift, np.nan))

@@ -10,11 +10,11 @@ from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
 
 _DIGITS = 7
-"""Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
+"""Similarities are rounded, so that the order does not depend on the last bits of a matrix product."""
 
 
 class RegulariseParams(Params):
-    """How strongly, and over how many neighbours."""
+    """The weight and number of neighbours."""
 
     weight: float = Field(
         0.2,
@@ -27,18 +27,18 @@ class RegulariseParams(Params):
         10,
         ge=1,
         le=100,
-        description="How many most similar rows speak for a row.",
+        description="Number of most similar rows used for a row.",
         json_schema_extra={"tunable": [3, 30]},
     )
 
 
 class Regularise:
-    """Moves the score of each row towards those of the rows that resemble it.
+    """Moves the score of each row towards the scores of similar rows.
 
-    score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are
-    most similar. By the cluster hypothesis, what resembles relevant passages is relevant (score regularisation,
-    Diaz 2005). Rows that tie with the tenth count too; negative similarities count 0; a row that resembles
-    nothing keeps its score. The scale stays: every new score is a weighted mean of scores. Feature R1.
+    score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are most
+    similar. By the cluster hypothesis, passages similar to relevant ones are relevant (score regularisation, Diaz
+    2005). Rows that tie with the tenth count too; negative similarities count 0; a row without similar rows keeps its
+    score. The scale is unchanged: every new score is a weighted mean of scores. Feature R1.
     """
 
     about = About(features=("R1",))
@@ -53,12 +53,13 @@ class Regularise:
             return Unavailable("the store holds no vectors")
         weight, scores = self._params.weight, pool.score
         vectors = store.vectors.vectors(pool.candidates.matched)
+        # closeness: (n, n), cosines with a diagonal of 0
         closeness = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
         np.fill_diagonal(closeness, 0.0)
         np.maximum(closeness, 0.0, out=closeness)
         if len(pool) > self._params.neighbours:
             least = np.partition(closeness, -self._params.neighbours, axis=1)[:, -self._params.neighbours]
-            # for so many numbers a choice takes a tenth of the time of a mask that is written through
+            # for a matrix of this size `np.where` takes a tenth of the time of assignment by mask
             closeness = np.where(closeness < least[:, None], 0.0, closeness)
         total = closeness.sum(axis=1)
         mean = (closeness * scores).sum(axis=1) / np.where(total > 0, total, 1.0)

@@ -1,4 +1,4 @@
-"""Leaves out what is not relevant enough, even when nothing better was found."""
+"""Leaves out rows that are not relevant enough, even if nothing better was found."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ from speckit_memory.pipeline.roles.contracts import About, Params, PipelineConte
 
 
 class RelevanceFloorParams(Params):
-    """Where the floor lies."""
+    """The floor and the channel it applies to."""
 
-    channel: str = Field("vector", description="The id of the channel whose own scores are compared with the floor.")
-    min_score: float = Field(
-        0.2, description="The score of that channel below which a row is left out, on the channel's scale."
-    )
-    keep_unscored: bool = Field(True, description="Rows that the channel did not score stay.")
+    channel: str = Field("vector", description="Id of the channel whose own scores are compared with the floor.")
+    min_score: float = Field(0.2, description="Minimum score by that channel, on the channel's scale.")
+    keep_unscored: bool = Field(True, description="Keep rows that the channel did not score.")
     ignore_tiers: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
 
 
 class RelevanceFloor:
     """Leaves out rows that one channel scores below a floor.
 
-    Fused scores depend on what else was found, and their best value says nothing about relevance; the scores of a
-    channel (a cosine, say) mean the same for every query. So the floor is on those: all rows may fall, and an empty
-    answer is better than an irrelevant one. A channel that searched several variants counts with its best score.
+    Fused scores depend on the other results, and even the best says nothing about relevance; the scores of a channel
+    (such as a cosine) mean the same for every query. So the floor applies to those: all rows may be left out, and an
+    empty answer is better than an irrelevant one. A channel that searched several variants counts with its best score.
     Feature A4.
     """
 
@@ -48,7 +46,7 @@ class RelevanceFloor:
             yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(context.channels)}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
-        """Which rows stay."""
+        """The mask of the rows that remain."""
         p, candidates = self._params, pool.candidates
         best = best_of(candidates.raw, candidates.channels, (p.channel,))
         keep = np.where(np.isnan(best), p.keep_unscored, best >= p.min_score)

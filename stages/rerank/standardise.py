@@ -1,4 +1,4 @@
-"""Standardisation as a step."""
+"""Standardisation (z-scores) as a rerank step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from speckit_memory.pipeline.roles.contracts import About, NoParams
 
 
 class Standardise:
-    """Expresses the scores of the pool in standard deviations from their mean, for steps that count in them.
+    """Expresses the scores of the pool in standard deviations from their mean, for steps that need z scores.
 
-    (score - mean) / deviation over the pool; 0 for each when all are equal. The order stays. Feature F4.
+    (score - mean) / deviation over the pool; 0 for each if all are equal. The order is unchanged. Feature F4.
     """
 
     about = About(features=("F4",), gives=Scale.Z_SCORE)

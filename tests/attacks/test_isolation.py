@@ -30,8 +30,8 @@ KILLS = {
     "exit": "its process ended with status 7",
     "crash": "its process was ended by the signal SIGSEGV",
     "close": "its process lost the connection and ended",
-    "garble": "what it sent is no answer; its process was ended",
-    "oversize": "what it sent is longer than 72 MB; its process was ended",
+    "garble": "its message is not an answer; its process was ended",
+    "oversize": "its message is longer than 72 MB; its process was ended",
 }
 """What ends the process, and how the answer says so."""
 SURVIVED = {"quit": "SystemExit: 3", "allocate": "MemoryError"}

@@ -25,7 +25,7 @@ from tests.server.doors import COMMAND, environment
 pytestmark = pytest.mark.usefixtures("processes")
 
 QUESTION = "why are ranks fused"
-REFUSED = "its process ended 5 times within 60 seconds and is not started again"
+REFUSED = "its process ended 5 times within 60 seconds and will not be restarted"
 PATIENCE_SECONDS = 60
 
 
@@ -83,7 +83,7 @@ def test_a_server_outlives_what_its_extensions_do(root: Path, path: Path, tmp_pa
         reasons = {part["part"]: part["reason"] for part in answer["meta"]["degraded"]}
         assert set(reasons) == {f"hostile_{role}" for role in STEPS}
         assert all(
-            "its process ended 5 times within 60 seconds and is not started again" in why for why in reasons.values()
+            "its process ended 5 times within 60 seconds and will not be restarted" in why for why in reasons.values()
         )
         health = await client.call_tool("memory_health", {})
         assert not health.is_error

@@ -97,7 +97,7 @@ def test_what_is_no_value_stays_where_it_is(value: object, tally: Tally) -> None
 def test_what_holds_itself_stays_where_it_is(tally: Tally) -> None:
     endless: list[object] = []
     endless.append(endless)
-    with pytest.raises(UnsendableError, match="holds itself"):
+    with pytest.raises(UnsendableError, match="contains itself"):
         packed(endless)
     tally.tried()
 

@@ -105,7 +105,7 @@ def test_an_inherited_weight_leaves_with_its_channel_and_that_is_shown(tmp_path:
     assert dropped in shown
     own = "candidates: {channels: {remove: [phrase]}}\nfusion: {change: [{id: z_score, weights: {phrase: 1}}]}\n"
     [problem] = problems(tmp_path, own)
-    assert problem.startswith("2:51: E119 'z_score': there is no channel 'phrase' to weigh; ")
+    assert problem.startswith("2:51: E119 'z_score': there is no channel 'phrase'; ")
 
 
 @pytest.mark.requirement("P2")
@@ -176,8 +176,8 @@ def test_steps_that_go_beside_one_another_alone_are_refused(tmp_path: Path) -> N
 @pytest.mark.requirement("P7")
 def test_what_an_inherited_step_misses_is_told_where_the_file_removes_it(tmp_path: Path) -> None:
     [problem] = problems(tmp_path, "pipeline: p\ncandidates:\n  channels: {remove: [bm25]}\n")
-    assert problem.startswith("3:3: E119 'fallback': none of bm25 is a declared channel to ask at last; ")
-    assert problem.endswith("; change or remove it here, under its part")
+    assert problem.startswith("3:3: E119 'fallback': none of bm25 is a declared channel for the last attempt; ")
+    assert problem.endswith("; change or remove it here, in its section")
 
 
 def test_a_value_that_an_edit_says_is_rewritten_in_its_place(tmp_path: Path) -> None:

@@ -83,6 +83,6 @@ def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -
     assert report.before is not None
     assert report.before.answerable.share == np.mean(shares < 0.4)
     warning = next(answer.notes.warnings[0] for answer in answers if answer.notes.evidence_gap)
-    assert ", which 15% of the answerable questions miss" in warning
+    assert ", which 15% of the answerable queries miss" in warning
     assert (report.overall.foreign.share, report.overall.removed.share) == (None, 1.0)
     assert report.overall.answerable == report.held_out[0].answerable

@@ -95,8 +95,8 @@ def test_a_required_step_of_a_wrong_type_is_an_error(role: Role, wrong: Any, mem
 
 PLANS: dict[str, Callable[[Query, Plan, Store], Plan]] = {
     "must keep the query": lambda _, plan, __: replace(plan, variants=("something else",)),
-    "planned to ask no channel; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=()),
-    "planned to ask nowhere; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=("nowhere",)),
+    "planned to use no channel; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=()),
+    "planned to use nowhere; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=("nowhere",)),
     "planned the complexity 'easy'; accepted: simple": lambda _, plan, __: replace(plan, complexity="easy"),  # type: ignore[arg-type]
     "planned the mode 'fast'; accepted: auto": lambda _, plan, __: replace(plan, mode="fast"),  # type: ignore[arg-type]
     "limits {'bm25': 0}": lambda _, plan, __: replace(plan, limits={"bm25": 0}),
@@ -146,7 +146,9 @@ HITS: dict[str, Callable[[Query, int, Store], Hits]] = {
         np.array([987654321]), np.array([0.9]), Scale.UNIT
     ),
     "as memories": lambda q, _, s: Hits(np.array([chunk(s)]), np.array([0.9]), Scale.UNIT),
-    "passages of other memories": lambda q, _, s: replace(found(q, s), passages=np.full(3, foreign(q, s))),
+    "passages of memories that are not the hits": lambda q, _, s: replace(
+        found(q, s), passages=np.full(3, foreign(q, s))
+    ),
     "passages must be int64[3]; found float64[3]": lambda q, _, s: replace(found(q, s), passages=np.zeros(3)),  # type: ignore[arg-type]
     "ids must be unique": lambda q, _, s: replace(found(q, s), ids=found(q, s).ids[[0, 0, 0]]),
     "must be ordered": lambda q, _, s: replace(found(q, s), scores=np.array([0.1, 0.5, 0.9])),
@@ -199,7 +201,7 @@ RERANKINGS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "as parts of workings; accepted: float64[": lambda _, pool, __: Rescored(
         pool.score, Workings(("before",), ("lift",), np.ones(1))
     ),
-    "two parts of one name": lambda _, pool, __: Rescored(
+    "two parts of the same name": lambda _, pool, __: Rescored(
         pool.score, Workings(("before",), ("a", "a"), np.ones((len(pool), 2)))
     ),
 }

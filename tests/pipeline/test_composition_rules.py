@@ -68,11 +68,11 @@ BROKEN = {
     ),
     "simple queries are not expanded by vectors": (
         "    - {use: complexity}\n    - {use: router, simple: {channels: [vector, bm25]}}\n", "", (4, 7),
-        "'embedding_expansion': must leave simple queries alone, but no step finds them; add 'complexity' before it",
+        "'embedding_expansion': must not expand simple queries, but no step finds them; add 'complexity' before it",
     ),
     "novelty comes before the passages are aggregated": (
         "  - {use: collapse}\n", "  - {use: collapse}\n  - {use: novelty, id: late}\n", (18, 5),
-        "'novelty' is a signal and cannot stand under 'rerank'; it belongs to 'fusion'",
+        "'novelty' is a signal and cannot be used under 'rerank'; it belongs to 'fusion'",
     ),
     "novelty comes before the composite": (
         "  - {use: novelty}\n  - {use: composite, model: by_intent}\n",

@@ -299,8 +299,8 @@ def test_a_misspelt_flag_is_remarked_on_by_commands_that_look_at_the_configurati
     [
         (
             {"SPECKIT_TEMPORAL_DECAY": "true"}, "composite.weight",
-            "'composite.weight' has no effect: 'temporal' (flag SPECKIT_TEMPORAL_DECAY) stands in the place of "
-            "'composite'; set it on 'temporal'",
+            "'composite.weight' has no effect: 'temporal' (flag SPECKIT_TEMPORAL_DECAY) replaces 'composite'; "
+            "set it on 'temporal'",
         ),
         (
             {}, "novelty.weight",

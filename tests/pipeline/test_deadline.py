@@ -60,7 +60,7 @@ def test_costly_and_optional_steps_give_way_and_one_line_names_them_all() -> Non
             "steps": ["b", "c", "boost", "better"],
             "part": "deadline",
             "reason": "the deadline passed before b, c, boost and better could run",
-            "instead": "the other steps; what only these find is missing",
+            "instead": "the other steps; results that only these find are missing",
             "confidence_impact": "medium",
         }
     ]
@@ -124,7 +124,7 @@ def test_where_only_the_order_suffers_nothing_found_is_said_to_be_missing() -> N
     [part] = Runner(built, clock=lambda: next(ticks)).run(question(deadline_ns=15), STORE).trace.degraded
 
     assert (part.steps, part.confidence_impact) == (("better",), "low")
-    assert part.instead == "the order without them; nothing that was found is missing"
+    assert part.instead == "the order without them; no result is missing"
 
 
 def test_a_search_that_is_late_is_not_tried_again() -> None:

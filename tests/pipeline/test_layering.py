@@ -118,7 +118,7 @@ def test_an_inherited_weight_goes_with_its_channel(tmp_path: Path) -> None:
     assert params(listed, "z_score")["weights"] == params(inherited, "z_score")["weights"] | {"bm25": 0.5}
     file = write_file(tmp_path / "own.yaml", channels + "fusion: [{use: z_score, weights: {graph: 0.5}}]\n")
     [problem] = pipelines.check(str(file), {})
-    assert problem.message.startswith("'z_score': there is no channel 'graph' to weigh; declared channels: bm25, ")
+    assert problem.message.startswith("'z_score': there is no channel 'graph'; declared channels: bm25, ")
 
 
 def test_a_weight_of_a_channel_that_waits_for_a_flag_waits_with_it(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_call_sets_one_key_of_a_mapping_and_leaves_the_others(
 @pytest.mark.parametrize(
     ("source", "path", "message"),
     [
-        ("default", "z_score.weights.bm52", "there is no channel 'bm52' to weigh; did you mean 'bm25'? declared "),
+        ("default", "z_score.weights.bm52", "there is no channel 'bm52'; did you mean 'bm25'? declared "),
         ("default", "bm25.fields.titel", "bm25 has no parameter 'fields.titel'; did you mean 'title'?"),
         ("default", "bm25.k1.title", "'bm25.k1' is 1.2 and has no key 'title'; set 'bm25.k1' as a whole"),
         ("catalogue", "rrf.weights.bm25", "'rrf.weights' is 'by_intent' and has no key 'bm25'; set 'rrf."),

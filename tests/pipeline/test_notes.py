@@ -80,7 +80,7 @@ def test_sections_that_nobody_asked_for_are_refused(more: dict[str, JSON]) -> No
     remark = {"sections": [{"anchor": "summary", "text": "What was done."}], **more}
     found = check_notes(Notes(by_id={1: remark, 2: remark}), POOL, "step")
     assert check_sections(found, ("summary", "next"), "step") is found
-    with pytest.raises(StageInvariantError, match="does not ask for"):
+    with pytest.raises(StageInvariantError, match="does not request"):
         check_sections(found, ("next",), "step")
 
 

@@ -31,8 +31,8 @@ MISTAKES = {
     "two fusers of one id": ("{use: rrf}", "{use: rrf}\n  - {use: rrf}", "10:5: E119 'rrf' is a second fuser"),
     "an empty id": ("annotate: []", "annotate: [{use: attribution, id: ''}]", "11:35: E119 the 'id' of a step"),
     "weights of an unknown channel": ("{use: rrf}", "{use: rrf, weights: {bm52: 2}}", "9:32: E119 'rrf': there is no"),
-    "a channel under rerank": ("rerank: []", "rerank: [bm25]", "10:10: E117 'bm25' is a channel and cannot stand"),
-    "a fuser under rerank": ("rerank: []", "rerank: [rsf]", "10:10: E117 'rsf' is a fuser and cannot stand under"),
+    "a channel under rerank": ("rerank: []", "rerank: [bm25]", "10:10: E117 'bm25' is a channel and cannot be"),
+    "a fuser under rerank": ("rerank: []", "rerank: [rsf]", "10:10: E117 'rsf' is a fuser and cannot be used under"),
     "a note under fusion": ("{use: rrf}", "{use: rrf}\n  - attribution", "10:5: E117 'attribution' is an annotator"),
     "a signal under annotate": ("annotate: []", "annotate: [novelty]", "11:12: E117 'novelty' is a signal and changes"),
     "a token budget below any row": (
@@ -65,7 +65,7 @@ MISTAKES = {
     "no channel but a reranker": (
         TWO,
         "    - mmr\n",
-        "5:7: E117 'mmr' is a reranker and cannot stand under 'channels'",
+        "5:7: E117 'mmr' is a reranker and cannot be used under 'channels'",
     ),
 }
 

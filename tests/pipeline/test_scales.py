@@ -81,9 +81,9 @@ REFUSED = {
         [UNIT, "{use: causal, cap_group: g, cap: 0.2}", "{use: session, cap_group: g, cap: 0.3}"], [],
         (10, "session", "caps the group 'g' at 0.3, and 'causal' (line 9) at 0.2; keep one"),
     ),
-    "a group without a cap": ([UNIT, "{use: novelty, cap_group: g}"], [], (9, "novelty", "names no 'cap'")),
+    "a group without a cap": ([UNIT, "{use: novelty, cap_group: g}"], [], (9, "novelty", "sets no 'cap'")),
     "a factor with a ceiling": (
-        [UNIT, "{use: importance, ceiling: 0.9}"], [], (9, "importance", "'ceiling' bounds what is added"),
+        [UNIT, "{use: importance, ceiling: 0.9}"], [], (9, "importance", "'ceiling' bounds additions"),
     ),
 }  # fmt: skip
 

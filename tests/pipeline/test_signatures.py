@@ -69,7 +69,7 @@ def test_what_takes_them_is_accepted(method: Any) -> None:
 
 
 def test_an_answer_that_somebody_would_have_to_await_is_refused() -> None:
-    found = f"its 'search' at {place(later)} is 'async'; accepted: a plain method, as nobody awaits its answer"
+    found = f"its 'search' at {place(later)} is 'async'; accepted: a plain method, since its answer is not awaited"
 
     assert refusal(Role.CHANNEL, search=later) == found
 
@@ -81,7 +81,7 @@ def test_every_role_has_its_method_looked_at(role: Role) -> None:
     assert refusal(role) == ""
     assert f"its '{name}' at {place(objectless)} takes (limit, store); " in refusal(role, **{name: objectless})
     assert refusal(role, **{name: None, f"{name}s": plain}).startswith(
-        f"it has no method '{name}'; did you mean that by '{name}s' at {place(plain)}?"
+        f"it has no method '{name}'; did you mean '{name}s' at {place(plain)}?"
     )
 
 
@@ -91,7 +91,7 @@ def test_every_role_has_its_method_looked_at(role: Role) -> None:
         ({"check": classmethod(checking)}, ""),
         ({"check": None}, ""),
         ({"check": classmethod(uninformed)}, "its 'check' at {uninformed} takes (params); accepted: {accepted}"),
-        ({"check": checking}, "its 'check' at {checking} is a method of objects; accepted: a class method"),
+        ({"check": checking}, "its 'check' at {checking} is an instance method; accepted: a class method"),
         ({"check": 7}, "its 'check' is of type int; accepted: a method {accepted}"),
         ({"check": property(checking)}, "its 'check' is of type property; accepted: a method {accepted}"),  # type: ignore[arg-type]
     ],

@@ -100,7 +100,7 @@ def test_what_cannot_be_changed_joins_the_problems(control: Effective) -> None:
     assert {(problem.code, problem.message) for problem in variant.problems} == {
         ("E120", "the flag 'SPECKIT_RSF_FUSON' is not declared; did you mean 'SPECKIT_RSF_FUSION'?"),
         ("E030", "no step 'fts' to leave out; did you mean 'fts5'?"),
-        ("E030", "no step 'identifier' to leave out; it takes no part as it is"),
+        ("E030", "no step 'identifier' to leave out; it is already inactive"),
         ("E030", "no step 'vektor' to set 'vektor.limit' on; did you mean 'vector'?"),
         ("E030", "SPECKIT_MMR is permanent and cannot be switched off"),
     }

@@ -111,7 +111,7 @@ def test_a_variant_that_cannot_be_is_a_problem_of_its_control(tmp_path: Path) ->
     (tmp_path / "broken.yaml").write_text("pipeline: broken\nfusion: [{use: z_scor}]\n", encoding="utf-8")
     text = "shadows: [here.yaml, gone.yaml, rsf, {use: rsf}]\n"
     assert problems(text, tmp_path / "here.yaml") == [
-        "1:11: E114 'here.yaml' stands beside itself; name another file or preset",
+        "1:11: E114 'here.yaml' is the pipeline itself; name another file or preset",
         "1:22: E121 'gone.yaml' is neither a file nor a preset; accepted: bm25, catalogue, default, fts5, quality, "
         "resume, rrf, rsf, vector",
         f"1:38: E114 two variants are called 'rsf': shadow listed at {tmp_path}/here.yaml:1:33 and shadow listed at "
@@ -139,7 +139,7 @@ def test_so_many_variants_and_no_more(tmp_path: Path) -> None:
     assert f"'shadows' lists {MOST_BESIDE + 1} pipelines; at most {MOST_BESIDE} run beside one" in told
     half = ", ".join(names[: MOST_BESIDE // 2]), ", ".join(names[MOST_BESIDE // 2 :])
     (told,) = problems(f"shadows: [{half[0]}]\ndark_runs: [{half[1]}]\n", tmp_path / "here.yaml")
-    assert "'v8' is one variant too many; at most 8 run beside a pipeline" in told
+    assert "'v8' is one variant too many; at most 8 run in addition to a pipeline" in told
 
 
 def test_what_is_shown_names_the_variants_and_can_be_read_from_anywhere(tmp_path: Path) -> None:

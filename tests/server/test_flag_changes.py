@@ -367,7 +367,7 @@ def test_too_many_active_flags_are_told_with_their_lines_and_which_to_demote(tmp
     flags(tmp_path, "\n".join(["flags:", ninth, *entries, ""]))
     refused = call(tmp_path, ["search", "fusion"]).ended(2)
     assert refused.err.startswith(
-        f"{file}:10:3: E114 9 pipelines are to run beside 'default', accepted: at most 8; 9 are of flags: "
+        f"{file}:10:3: E114 9 pipelines would run in addition to 'default', accepted: at most 8; 9 are of flags: "
         f"{NAME} shadow ({file}:2), SPECKIT_RRF dark_run ({file}:3), "
     )
     assert "try:  `speckit-memory flags demote SPECKIT_STATE_LIMITS` until it is off" in refused.err

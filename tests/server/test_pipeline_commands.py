@@ -127,9 +127,9 @@ def test_what_other_tools_have_keys_for_is_answered_with_the_edit(
 @pytest.mark.parametrize(
     ("text", "lost"),
     [
-        ("fusion: [{use: z_score, id: mix}]", "'mix' has the component's defaults of 'weights', 'missing'"),
-        ("fusion: [{use: z_score, id: mix, weights: {}}]", "'mix' has the component's defaults of 'missing'"),
-        ("fusion: {remove: [z_score], add: [{use: z_score, id: mix, before: trial_causal}]}", "'mix' has"),
+        ("fusion: [{use: z_score, id: mix}]", "'mix' uses the component's defaults of 'weights', 'missing'"),
+        ("fusion: [{use: z_score, id: mix, weights: {}}]", "'mix' uses the component's defaults of 'missing'"),
+        ("fusion: {remove: [z_score], add: [{use: z_score, id: mix, before: trial_causal}]}", "'mix' uses"),
         ("extends: none\ncandidates: {channels: [bm25]}\nfusion: [z_score]", "defaults of 'weights', which"),
         ("fusion: [z_score]", ""),
         ("fusion: {change: [{id: z_score, weights: {bm25: 1}}]}", ""),

@@ -329,7 +329,7 @@ def test_one_line_says_what_the_deadline_left_no_time_for(run: Run) -> None:
     [line] = [line for line in shown.out.splitlines() if line.startswith("degraded")]
     assert line == (
         "degraded: the deadline passed before spelling, acronyms, coverage, vector, graph, phrase, surface, "
-        "regularise, maxsim and encoder could run; instead: the other steps; what only these find is missing; "
+        "regularise, maxsim and encoder could run; instead: the other steps; results that only these find are missing; "
         "loss of confidence: medium; --deadline-ms gives more time"
     )
     assert "docs/fusion.md" in shown.out

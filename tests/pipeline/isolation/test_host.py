@@ -168,5 +168,5 @@ def test_an_extension_whose_name_is_taken_is_refused_and_the_others_are_not(
     assert registry.find("hostile_signal") is not None
     failures = {one.name: one.failure for one in registry.extensions()}
     assert failures == {
-        "taking_extension": "it offers a component 'bm25', and there is one of that name", "hostile_extension": "",
+        "taking_extension": "it offers a component 'bm25', but that name is already in use", "hostile_extension": "",
     }  # fmt: skip

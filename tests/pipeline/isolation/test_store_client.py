@@ -141,7 +141,7 @@ def test_the_store_answers_during_the_call_only() -> None:
     passages = asking.store.passages
     assert passages.body(2) == STORE.passages.body(2)
     asking.line.close()
-    with pytest.raises(RuntimeError, match="only during the call"):
+    with pytest.raises(RuntimeError, match="only be used during the call"):
         passages.body(2)
 
 

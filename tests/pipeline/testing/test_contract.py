@@ -200,19 +200,19 @@ BROKEN = [
     (Role.CHANNEL, OnAnotherScale, "returned the scale unit; it declares cosine"),
     (Role.CHANNEL, Greedy, "its limit is 1"),
     (Role.CHANNEL, Absent, "answered Unavailable (the moon is full) to 'rank fusion of lists'; accepted here: Hits"),
-    (Role.UNDERSTANDER, Deaf, "changed the plan of none of the questions"),
+    (Role.UNDERSTANDER, Deaf, "changed the plan of no query"),
     (Role.UNDERSTANDER, Forgetful, "dropped the reasons of the steps before it"),
     (Role.RECOVERER, Stubborn, "offered 10 plans for 'rank fusion of lists'; accepted: 1 to 9"),
     (Role.FUSER, Level, "gave all candidates the same score"),
-    (Role.FUSER, ByRow, "scored candidates otherwise when they stood in other rows"),
+    (Role.FUSER, ByRow, "gave candidates other scores when their rows had another order"),
     (Role.SIGNAL, Blind, "gave all rows of every pool the same number"),
-    (Role.SIGNAL, Moody, "answered 'rank fusion of lists' otherwise a second time"),
+    (Role.SIGNAL, Moody, "gave another answer to 'rank fusion of lists' the second time"),
     (Role.SIGNAL, Narrow, "returned float32[0]; accepted: float64[0]"),
     (Role.RERANKER, Idle, "changed none of the pools"),
-    (Role.ANNOTATOR, Silent, "said the same of every ranking, whatever the question"),
+    (Role.ANNOTATOR, Silent, "gave the same notes for every query and ranking"),
     (Role.ANNOTATOR, Gossip, "999"),
     (Role.CHANNEL, Unsaid, "has parameters without a description: days"),
-    (Role.CHANNEL, Unruly, "refuses 0 for 'days', an end of its own tunable range: "),
+    (Role.CHANNEL, Unruly, "rejects 0 for 'days', an end of the parameter's tunable range: "),
     (Role.CHANNEL, NeedsModel, "answered Unavailable (there is no model) where the store lacks texts, vectors and"),
 ]
 
@@ -242,7 +242,7 @@ def test_a_sample_of_ones_own_stands_in_for_the_one_of_the_suite() -> None:
     sample = Sample(aged, questions=(ask("when?"),))
 
     check_component(Role.CHANNEL, Newest, sample=sample)
-    with pytest.raises(AssertionError, match="gave no memory a score above 0, whatever the question"):
+    with pytest.raises(AssertionError, match="returned no memory with a score above 0 for any query"):
         check_component(Role.CHANNEL, Newest, sample=Sample(FakeStore(), questions=(ask("when?"),)))
 
 

@@ -123,7 +123,7 @@ def test_rows_fit_that_are_named_or_hold_most_of_the_question_and_stand_near_the
     assert kept(notes, ranking_of(store, scores).ids) == [1, 2]
     assert notes.overall == {"unfit": 2}
     nothing = present(step.annotate(ask(text="walrus tusk"), ranking_of(store, scores), store))
-    assert (kept(nothing, ranking_of(store, scores).ids), nothing.warnings) == ([], ("No memory fits the question.",))
+    assert (kept(nothing, ranking_of(store, scores).ids), nothing.warnings) == ([], ("No memory fits the query.",))
     named = ranking_of(store, scores, found={"bm25": [1, 2, 3, 4], "trigger": [3]})
     telling = Fitting(FittingParams(naming=["trigger"], min_coverage=1.0))
     assert kept(telling.annotate(ask(text="quokka cache warm"), named, store), named.ids) == [1, 3]

@@ -169,7 +169,7 @@ def test_a_weight_of_an_undeclared_channel_is_reported_at_its_place() -> None:
     problems = list(Rrf.check(RrfParams(weights={"vector": 1.0, "bm52": 0.5}), here))
 
     assert problems == [
-        (("weights", "bm52"), "there is no channel 'bm52' to weigh; declared channels: vector"),
+        (("weights", "bm52"), "there is no channel 'bm52'; declared channels: vector"),
     ]
 
 
