@@ -1,6 +1,6 @@
-"""What is remembered, made from Markdown files, texts and datasets (features I1 to I9).
+"""Turns Markdown files, texts and datasets into stored memories (features I1 to I9).
 
-Names are imported on first use: a search needs what reads queries, and nothing of what reads files.
+Names are imported on first use: a search needs the analyser, but none of the modules that read files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOMES = {
     "SavedLink": "speckit_memory.memory.intake.index_report",
     "Source": "speckit_memory.memory.intake.source",
 }
-"""The module of each name."""
+"""The module that defines each exported name."""
 
 
 def __getattr__(name: str) -> Any:

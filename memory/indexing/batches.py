@@ -1,7 +1,7 @@
-"""Documents written in batches: vectors from the cache or the model, then one transaction per batch.
+"""Writes documents in batches: vectors come from the cache or the model, then one transaction stores the batch.
 
-A memory is written with all its rows or not at all, so a run that is killed loses at most its last batch, and the next
-run finishes the work. A model that fails leaves memories pending; every later run tries those again.
+A memory is written with all its rows or not at all, so a killed run loses at most its last batch, and the next run
+finishes the work. If the model fails, memories are left pending; every later run tries those again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from speckit_memory.memory.store.writing.rows import Entry
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000
-"""A transaction holds at most this much, so that a kill loses little and other writers wait shortly."""
+"""Upper bounds of one transaction, so that a kill loses little and other writers wait only briefly."""
 LARGE_BATCH = 3_000_000
 LARGE_PASSAGES = 3000
-"""Characters and passages; only a document that is very long itself makes a batch of more."""
+"""Characters and passages above which a batch is large; only a very long document makes one."""
 TRIAL = "does the model work?"
 CACHE_SECONDS = 90 * 86_400.0
-"""Vectors that no run asked for in this time leave the cache."""
+"""Vectors not used for this long are evicted from the cache."""
 
 
 class BatchWriter:
-    """Writes the documents of one run and keeps its report. `now` is in epoch seconds.
+    """Writes the documents of one run and fills its report. `now` is in epoch seconds.
 
-    `created` is called with the id of every new memory, in the transaction that stores it.
+    `created` is called with the id of every new memory, within the transaction that stores it.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class BatchWriter:
         self._characters = 0
 
     def begin(self, *, takeover: bool = True, progress: OnProgress | None = None) -> None:
-        """Makes the embedder's model the store's own, and says so when it was another.
+        """Make the embedder's model the store's model, and report it if it was a different one.
 
-        Vectors of another model serve until the new one has made all of its own; whoever is killed before that has
-        changed nothing, and goes on there. Without `takeover` they stay, and what is written now waits for its vectors.
+        The old model's vectors serve until the new model has embedded everything; a run killed before that has changed
+        nothing, and the next one resumes. Without `takeover` they stay, and new memories wait for their vectors.
         """
         if self._embedder is None:
             return
@@ -84,13 +84,13 @@ class BatchWriter:
             Problem(
                 "E003",
                 f"the store held {change}: all memories are embedded again",
-                "Vectors of two models never mix.",
+                "Vectors of two models are never mixed.",
                 ("to go back, configure the other model and index again",),
             )
         )
 
     def add(self, document: Document, made: Made | None = None) -> bool:
-        """Takes a document, and what else was made of it; True when that filled a batch, which has been written."""
+        """Add a document, with its precomputed parts in `made`; return True if that filled a batch and wrote it."""
         self._made.append(made or Made(document.key, document))
         self._characters += len(document.body)
         if len(self._made) < BATCH_DOCUMENTS and self._characters < BATCH_CHARACTERS:
@@ -99,13 +99,14 @@ class BatchWriter:
         return True
 
     def flush(self) -> None:
-        """Writes what was taken since the last batch. A document that cannot be written is reported."""
+        """Write the documents added since the last batch. A document that cannot be stored is reported."""
         batch, self._made = self._made, []
         characters, self._characters = self._characters, 0
         documents = [made.document for made in batch if made.document is not None]
         large = characters > LARGE_BATCH or sum(len(document.chunks) for document in documents) > LARGE_PASSAGES
         if not documents:
             return
+        # Vectors are computed before the transaction, which then only writes.
         embedded = self._known(batch) or self._embed(
             self._text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
             for document in documents
@@ -120,7 +121,7 @@ class BatchWriter:
             for entry, put in zip(entries, writer.put_documents(txn, entries, self._now, self._model_id), strict=True):
                 if isinstance(put, SpeckitError):
                     report.failures += put.problems
-                elif isinstance(put, Exception):  # what SQLite cannot hold
+                elif isinstance(put, Exception):  # SQLite cannot hold a value of it
                     message = f"{entry.document.key}: it cannot be stored: {type(put).__name__}: {put}"
                     report.failures.append(Problem("E081", message, retryable=False))
                 else:
@@ -131,7 +132,7 @@ class BatchWriter:
                         report.count(entry.document)
 
     def finish(self, progress: OnProgress | None = None) -> None:
-        """Writes the last batch, completes pending embeddings and tidies the cache."""
+        """Write the last batch, complete pending embeddings and evict old cache entries."""
         self.flush()
         self._complete_pending(progress)
         with self._database.write() as txn:
@@ -139,8 +140,8 @@ class BatchWriter:
         self._report.pending = reader.statistics(self._database.reader()).pending_embeddings
 
     def _take_over(self, embedder: Embedder, stored: str, progress: OnProgress | None) -> None:
-        """Makes the vectors of all passages and puts them in the place of those in use."""
-        if stored == embedder.model_id:  # the tokens alone are others
+        """Embed all passages with the new model, then replace the vectors in use."""
+        if stored == embedder.model_id:  # only the token model differs
             with self._database.write() as txn:
                 vectors.forget_all(txn)
             return
@@ -151,7 +152,7 @@ class BatchWriter:
         spaces.change(self._database, built.stamp, title_repeats(embedder), tokens, self._now, chosen=False)
 
     def _same_tokens(self, embedder: Embedder) -> bool:
-        """Whether the store's tokens, if it has any, are those of the embedder."""
+        """Whether the store has no tokens, or those of this embedder."""
         stored = get_meta(self._database.reader(), token_sets.MODEL)
         return stored is None or not isinstance(embedder, TokenModel) or stored == embedder.token_model_id
 
@@ -176,7 +177,7 @@ class BatchWriter:
                 progress(Progress(done, max(done, total), found.last))
 
     def _known(self, batch: Sequence[Made]) -> Embedded | None:
-        """The vectors of a batch that another process has found; None where they are to be found here."""
+        """Return the vectors of a batch if a worker process has computed them; else None."""
         passages = [made.passages for made in batch if made.passages is not None]
         if len(passages) < len(batch) or not isinstance(self._embedder, StaticEmbedder):
             return None
@@ -184,7 +185,7 @@ class BatchWriter:
         return self._counted(embedded)
 
     def _embed(self, texts: Iterable[str]) -> Embedded | None:
-        """The vectors of these texts; None without a model, and from the model's first failure on."""
+        """Return the vectors of these texts; None without a model, and after its first failure."""
         if self._embedder is None:
             return None
         try:
@@ -207,7 +208,7 @@ class BatchWriter:
 def _entries(
     documents: Sequence[Document], embedded: Embedded | None, fingerprints: Sequence[bytes | None]
 ) -> list[Entry]:
-    """The documents with the vectors and tokens of their passages, which follow one another in `embedded`."""
+    """Pair the documents with the vectors and tokens of their passages, which `embedded` holds in the same order."""
     entries, start = [], 0
     for document, digest in zip(documents, fingerprints, strict=True):
         end = start + len(document.chunks)

@@ -1,4 +1,4 @@
-"""A source becomes a document: parsed, classified, cut into passages and analysed."""
+"""Builds a document from a source: parses, classifies, splits into passages and analyses it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, 
 from speckit_memory.pipeline.arithmetic import german
 
 OWN_WORDS = 20_000
-"""After so many new words of one document the analyser begins anew."""
+"""Distinct new words of one document after which the analyser's cache is cleared."""
 _TEXT = re.compile(r"\S")
 
 
 def content_hash(text: str) -> str:
-    """SHA-256 of a decoded text, in hexadecimal."""
+    """Return the SHA-256 of a decoded text, in hexadecimal."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -58,14 +58,23 @@ def build(
     rules: SavingRules = SHIPPED_RULES,
     taken_in: Intake | None = None,
 ) -> tuple[Document, list[Problem]]:
-    """The document of a source, ready to be written, and what is wrong with it.
+    """Build the document of a source, ready to be written.
 
-    What is neither dated nor a file with a time has no known date, and 1970-01-01 is none either: archives write it.
+    Sections that `init` wrote for agents are left out first, then recalled text and secrets; a document of poor quality
+    is mended. Lines keep their numbers. The content hash is that of the given text, so that an unchanged file is
+    recognised. The date is unknown if the document states none and has no file time; 1970-01-01, which archives write,
+    counts as unknown too.
 
-    The target of every link is added to `targets` with its place; whether it is there can only be said when all
-    documents are. What `init` wrote for agents is left out before anything else is looked at, and by the `rules`
-    secrets and recalled text, and a poor document is mended; what that was is noted in `taken_in`. Lines keep their
-    numbers. The content hash is that of the text as it was given, so that an unchanged file is known by it.
+    Args:
+        source: The text with its key, and its file if it has one.
+        analyser: Tokenises title, triggers, path and passages.
+        sizes: The passage sizes, in characters.
+        targets: Receives the target of every link with its place; they are resolved once all documents are stored.
+        rules: The saving rules of the workspace.
+        taken_in: Receives the omissions and repairs.
+
+    Returns:
+        The document, and the problems found.
     """
     noted = taken_in if taken_in is not None else Intake()
     whole = clean(source.text)
@@ -79,6 +88,7 @@ def build(
     limits = Limits(source.key, first, lambda line: page.line(line, first))
     if page.limit:
         limits.note_at(page.limit, page.limit_line + first - 1)
+    # Anchors and links are found in the converted text; `page.placed` maps their lines to those of the file.
     sections, broken_anchors = anchors.find(body, source.key, front.body_line, limits)
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line, limits)
     problems += page.placed([*broken_anchors, *broken_links], first) + noted.problems(source.key)
@@ -101,6 +111,8 @@ def build(
     triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
     noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
     declared = (*front.fields, *metadata.head_of(body).fields, *described)
+    # Creation time, in order of precedence: source, front matter, metadata fields, first line, file name.
+    # File and commit times only fill in what is still unknown.
     told = front.created_at if source.created_at is None else source.created_at
     if told is None:
         told = next((time for time in _dates(declared, body, source.key) if time is not None), None)
@@ -119,6 +131,7 @@ def build(
         links = dict(islice(links.items(), MOST_LINKS))
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
+    # All generators from here to `passages`: a long document is split and analysed passage by passage.
     cut = chunks.split(body, sections, sizes, first, limits)
     shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
     in_german = german.is_german(f"{name}\n{body[:OPENING]}")
@@ -153,26 +166,26 @@ def build(
 
 
 def _dates(declared: Iterable[metadata.Field], body: str, key: str) -> Iterator[float | None]:
-    """When a document was made, by what it says of itself, by its first line, and by its name."""
+    """Yield the creation times by declared fields, by the first line and by the file name, in this order."""
     yield metadata.created_in(declared)
     yield dates.opening_time(body)
     yield dates.named_time(key)
 
 
 def _extra(front: front_matter.FrontMatter, description: str) -> dict[str, str]:
-    """What else is declared, as texts. The end is kept as it was said: use moves the one that is in force."""
+    """Return the other declarations as text. The declared expiry is kept because use moves the one in force."""
     expires = {} if front.expires_at is None else {EXPIRES: repr(front.expires_at)}
     return front.extra | ({"description": description} if description else {}) | expires
 
 
 def _readable(source: Source, body: str) -> Readable:
-    """The body of a source as Markdown. What is no file is Markdown, whatever its key looks like."""
+    """Return the body of a source as Markdown. A source that is not a file is always read as Markdown."""
     return formats.readable(source.key, body) if source.file else Readable(body)
 
 
 def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_german: bool) -> Iterator[Chunk]:
-    """The passages with their words, each in its own language or, where it does not tell, in that of the document. What
-    the document says of itself is found with the first one, which does not show it."""
+    """Yield the passages with their tokens, by the passage's language or, if undetected, that of the document. The
+    tokens of the declared fields are added to the first passage; its text stays unchanged."""
     before = analyser.tokens(declared)
     for chunk in passages:
         text = anchors.without_tags(chunk.text)
@@ -181,13 +194,14 @@ def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_g
 
 
 def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limits) -> Iterator[Chunk]:
-    """The analysed passages of a long text, as many as a document may have.
+    """Yield the analysed passages of a long text up to the limits of a document.
 
-    Equal words become one object, and the analyser does not keep many that may be this document's own.
+    To bound memory, equal tokens share one object and the analyser's cache is cleared every `OWN_WORDS` new words.
     """
     words, known, kept = 0, dict[str, str](), OWN_WORDS
     for number, chunk in enumerate(passages):
         words += len(chunk.tokens)
+        # setdefault interns: every later occurrence of a token refers to the first string object.
         tokens = tuple(map(known.setdefault, chunk.tokens, chunk.tokens))
         if len(known) > kept:
             analyser.forget()
@@ -204,7 +218,7 @@ def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limit
 
 
 def _described(source: Source, noted: Intake, rules: SavingRules, problems: list[Problem]) -> tuple[Field, ...]:
-    """What another file says of the document; what in it cannot be read is added to the problems."""
+    """Return the fields of the document's metadata file; a file that cannot be read adds a problem."""
     try:
         name, text = read_metadata(source.file, source.key) if source.file else ("", "")
     except SpeckitError as error:
@@ -218,19 +232,19 @@ def _described(source: Source, noted: Intake, rules: SavingRules, problems: list
 
 
 def _mistaken_times(key: str, times: dict[str, float | None]) -> list[Problem]:
-    """What is wrong with the times of a document; a time that both share is named once."""
+    """Return a problem for every impossible time of a document; a time that both share is reported once."""
     wrong: dict[float, str] = {}
     for what, time in times.items():
         if time is not None and known_time(time) is None:
             wrong.setdefault(time, what)
     return [
-        Problem("E095", f"{what} {time:.0f} seconds after 1970, which is left unknown", where=Where(key, 1, 1))
+        Problem("E095", f"{what} {time:.0f} seconds after 1970: the time is left unknown", where=Where(key, 1, 1))
         for time, what in wrong.items()
     ]
 
 
 def _opening(body: str) -> str:
-    """The beginning of a text, as far as somebody might state something in it."""
+    """Return the first `OPENING` characters of a text, from its first non-blank one."""
     text = _TEXT.search(body)
     return body[text.start() : text.start() + OPENING] if text else ""
 

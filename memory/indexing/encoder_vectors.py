@@ -1,4 +1,4 @@
-"""Vectors for the second look, made in the background: what waits for its vector, a batch at a time (feature R1)."""
+"""Computes the vectors of the second-look encoder in the background, a batch at a time (feature R1)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from speckit_memory.memory.store.tables.vectors.encoder_vectors import WaitingTe
 BATCH = 64
 """Texts of one batch."""
 GROUP = 16
-"""Texts whose vectors are written together: what a killed process loses is the work of a second."""
+"""Texts whose vectors are written together: a killed process loses about a second of work."""
 READ_CHARACTERS = 4_000
-"""Of a whole memory the encoder is given so many characters, which is more than it reads."""
+"""Characters of a whole memory given to the encoder, more than its maximum input."""
 
 
 def waiting(embedder: Embedder, connection: Connection, now: float) -> int:
-    """How many memories and passages wait. One for an encoder that cannot be had: whoever makes vectors tells why."""
+    """Return how many memories and passages have no vector yet; 1 if the encoder is unavailable, since only `make`
+    reports why."""
     try:
         return encoder_vectors.waiting(connection, embedder.model_id, now)
     except SpeckitError:
@@ -31,13 +32,14 @@ def waiting(embedder: Embedder, connection: Connection, now: float) -> int:
 
 
 def make(embedder: Embedder, database: Database, now: float) -> int:
-    """Makes the vectors of the next texts that wait, and writes each group when it is made; returns how many.
+    """Embed the next batch of texts without vectors, writing each finished group; return how many.
 
-    Raises E001 when the model fails: what was made until then stays.
+    Raises E001 if the model fails; groups already written stay.
     """
     model_id = embedder.model_id
     with database.snapshot_read() as connection:
         found = encoder_vectors.next_waiting(connection, model_id, now, BATCH)
+        # The snapshot ends here: no read transaction is open while the model runs.
         texts = _texts(connection, found)
     for group in _groups(found):
         keys = {text.key for text in group}
@@ -53,7 +55,7 @@ def make(embedder: Embedder, database: Database, now: float) -> int:
 
 
 def make_all(embedder: Embedder, database: Database) -> int:
-    """Makes all vectors that are missing; returns how many. Raises as `make` does."""
+    """Embed all texts without vectors; return how many. Raises as `make` does."""
     made = 0
     while more := make(embedder, database, time.time()):
         made += more
@@ -66,7 +68,7 @@ def _groups(found: Sequence[WaitingText]) -> Iterator[Sequence[WaitingText]]:
 
 
 def _texts(connection: Connection, found: Sequence[WaitingText]) -> dict[int, str]:
-    """What is embedded of each memory and passage, by id."""
+    """Return the text to embed of each memory and passage, by id."""
     passages = texts_of(connection, [text.id for text in found if text.id != text.memory], 1)
     memories = rows(
         connection,

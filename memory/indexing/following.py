@@ -1,4 +1,4 @@
-"""Memories that follow their files to other places, before anything else is made of a scan (feature I8)."""
+"""Moves memories along with their renamed or moved files, as the first step after a scan (feature I8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLANK = content_hash("")
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Files that were read: hashes of their texts, and the texts of those that may be an edited one."""
+    """Hashes of the files that were read, and the texts of those that may be edited versions of a vanished file."""
 
     hashes: dict[str, str]
     texts: dict[str, str]
@@ -34,12 +34,23 @@ class _Read:
 def found_moves(
     connection: Connection, known: Known, decision: Decision, root: Path, elsewhere: Callable[[str], bool]
 ) -> list[Move]:
-    """The memories whose files are at other places now, by new key.
+    """Find the memories whose files have moved.
 
-    Files are read for it only where some have gone, or two known ones have other times, which may have been exchanged.
-    An empty text is none. What has been absent since an earlier run is known by an equal text alone.
+    Files are read only if some have vanished, or if at least two known ones have new times and may have been swapped.
+    Blank texts are never matched. A memory absent since an earlier run only matches an equal text.
+
+    Args:
+        connection: Reads the bodies of memories.
+        known: The files in the store, by key.
+        decision: What the run decided to read, skip and report as gone.
+        root: The root of the workspace.
+        elsewhere: Tells whether a key belongs to another source.
+
+    Returns:
+        The moves, sorted by new key.
     """
     gone = set(decision.gone)
+    # A file may also have come from outside the indexed paths.
     gone |= _vanished(root, known, decision, elsewhere)
     new = {file.key for file in decision.read if file.key not in known} if gone else set[str]()
     older = {file.key for file in decision.read if file.key in known and known[file.key].mtime_ns is not None}
@@ -49,6 +60,7 @@ def found_moves(
     changed = {key for key in older & read.hashes.keys() if known[key].content_hash != read.hashes[key]}
     left = {key: known[key].content_hash for key in gone | changed}
     found = {key: read.hashes[key] for key in (new & read.hashes.keys()) | changed if read.hashes[key] != BLANK}
+    # Equal texts first; only the rest is compared by similarity, which is quadratic in the number of files.
     certain = moves.equal(left, found, changed)
     texts = {key: text for key, text in read.texts.items() if key not in {move.new for move in certain}}
     old = sorted(key for key in gone - {move.old for move in certain} if not known[key].absent)
@@ -59,7 +71,15 @@ def found_moves(
 
 
 def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Callable[[str], bool]) -> list[Move]:
-    """The move that saving a single file is: no memory has its key, and one has its text whose file is gone."""
+    """Return the move that saving one file amounts to: its key is new, and a memory with equal text has lost its file.
+
+    Args:
+        known: The files in the store, by key.
+        key: The key of the file.
+        digest: The content hash of its text.
+        root: The root of the workspace.
+        elsewhere: Tells whether a key belongs to another source.
+    """
     if key in known or digest == BLANK:
         return []
     old = {
@@ -74,7 +94,17 @@ def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Calla
 
 
 def follow(database: Database, known: Known, found: Iterable[Move], now: float) -> list[Move]:
-    """Moves the memories; returns those moves that nobody else had made impossible. `now` is in epoch seconds."""
+    """Apply moves to the store.
+
+    Args:
+        database: The store.
+        known: The files in the store, by key.
+        found: The moves to apply.
+        now: The time, in epoch seconds.
+
+    Returns:
+        The moves that were applied; concurrent changes may have made others impossible.
+    """
     wanted = {move.new: move for move in found}
     with database.write() as txn:
         done = move_memories(
@@ -86,7 +116,7 @@ def follow(database: Database, known: Known, found: Iterable[Move], now: float) 
 
 
 def followed(known: Known, moved: Iterable[Move]) -> dict[str, KnownFile]:
-    """What is known once the memories have moved."""
+    """Return the known files after the moves."""
     news = {move.old: move.new for move in moved}
     after = {key: stored for key, stored in known.items() if key not in news}
     after |= {new: known[old]._replace(mtime_ns=TO_BE_READ) for old, new in news.items()}
@@ -99,7 +129,7 @@ def _read(files: Iterable[FoundFile], texts_of: set[str]) -> _Read:
     for file in files:
         try:
             text, _ = file.read()
-        except SpeckitError:  # told when it is read to be indexed
+        except SpeckitError:  # reported when the file is read for indexing
             continue
         hashes[file.key] = content_hash(text) if text.strip() else BLANK
         if file.key in texts_of and len(text) <= moves.LONGEST_COMPARED and len(texts) <= moves.MOST_COMPARED:
@@ -108,7 +138,7 @@ def _read(files: Iterable[FoundFile], texts_of: set[str]) -> _Read:
 
 
 def _vanished(root: Path, known: Known, decision: Decision, elsewhere: Callable[[str], bool]) -> set[str]:
-    """The keys beside those of the run whose files are known not to be there, if a new file may be one of them."""
+    """Return the keys outside the run's scope whose files do not exist, if the run has new files to match them."""
     if all(file.key in known for file in decision.read):
         return set()
     seen = {file.key for file in decision.read} | {*decision.skip, *decision.gone}

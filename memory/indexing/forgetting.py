@@ -1,4 +1,4 @@
-"""Sources that are taken back, and the memories that go with them."""
+"""Forgets sources and deletes the memories that no other source holds."""
 
 from __future__ import annotations
 
@@ -30,9 +30,19 @@ def forget(
     dry_run: bool,
     now: float,
 ) -> IndexReport:
-    """Forgets the sources at and below the paths, with every memory that no other source holds.
+    """Forget the sources at and below the paths, with every memory that no other source holds.
 
-    The paths need not exist any more. Raises E014 for one that nothing was indexed from; nothing is forgotten then.
+    Args:
+        database: The store.
+        sources: The sources of the workspace.
+        root: The root of the workspace.
+        patterns: The include and exclude patterns in force.
+        paths: Files and folders, relative to the root or absolute; they need not exist any more.
+        dry_run: Report what would be deleted and write nothing.
+        now: The time, in epoch seconds.
+
+    Raises:
+        SpeckitError: E014 for every path from which nothing was indexed; nothing is forgotten then.
     """
     connection = database.reader()
     known, stored = sources.known(connection), reader.known_files(connection)
@@ -50,6 +60,7 @@ def forget(
     found = scan([Path(name) for name in left], root, patterns)
     elsewhere = sources.elsewhere(connection)
     concerned = [key for key, file in stored.items() if _is_file(file) and any(below(key, name) for name in wanted)]
+    # A memory stays if a remaining source has its file, could not be read, or belongs to another root.
     held = [
         key
         for key in concerned
@@ -62,7 +73,7 @@ def forget(
         who = f"1 memory stays, {held[0]}" if one else f"{len(held)} memories stay, such as {held[0]}"
         message = f"{who}: another source holds {'it' if one else 'them'}"
         actions = (f"leave them out with sources.exclude in {CONFIG_FILE}", "forget that source too")
-        report.problems.append(Problem("E014", message, "A source holds what lies below it.", actions))
+        report.problems.append(Problem("E014", message, "A source holds all files below it.", actions))
     if dry_run:
         report.deleted += gone
         return report
@@ -76,9 +87,9 @@ def forget(
 
 
 def still_stored(txn: Transaction, keys: Sequence[str], known: Mapping[str, KnownFile]) -> list[str]:
-    """Those keys whose memory is still the known one: another process may have deleted or rewritten it since."""
+    """Return the keys whose memory is unchanged: another process may have deleted or rewritten it since."""
     stored = reader.known_files(txn.connection) if keys else {}
-    return [key for key in keys if key in stored and stored[key][:3] == known[key][:3]]  # whatever its vectors
+    return [key for key in keys if key in stored and stored[key][:3] == known[key][:3]]  # vectors not compared
 
 
 def _is_file(stored: KnownFile) -> bool:

@@ -1,4 +1,4 @@
-"""What is said of declared links for which a memory has no room (feature M7)."""
+"""Resolves declared links and reports those beyond the limit of links per memory (feature M7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.memory.store.writing.links import resolve_links
 
 
 def resolve_and_tell(txn: Transaction, now: float) -> tuple[int, list[Problem]]:
-    """Makes the edges that documents declare: how many are new, and the problems of those that found no room."""
+    """Create the edges that documents declare; return how many are new, and the problems of those beyond the limit."""
     left_out: list[tuple[int, int, str]] = []
     new = resolve_links(txn, now, left_out)
     return new, few(_without_room(txn, left_out))
@@ -26,7 +26,7 @@ def _without_room(txn: Transaction, links: Sequence[tuple[int, int, str]]) -> li
     ends = sorted({end for link in links for end in link[:2]})
     wanted = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?))"
     keys = dict(rows(txn.connection, wanted, (integers(ends),)))
-    hint = "The strongest declarations count; the link is kept, and holds as soon as there is room."
+    hint = "The strongest declarations are used; this link is kept and takes effect once there is room."
     shown = f"speckit-memory lineage {shlex.quote(keys[links[0][1]])}"
     actions = (f"declare fewer links, or weaker ones: `{shown}` shows them",)
     return [

@@ -1,8 +1,8 @@
-"""Documents read and analysed by further processes, while this one writes (feature I8).
+"""Reads and analyses documents in helper processes while this process writes (feature I8).
 
-Helpers get lists of files or texts and send back what `Maker` made of them. They have no store, and nothing is lost
-with one of them that ends or stands still: what it had been given is done here. Documents are taken in the order in
-which they are given, so that the store becomes what it would have become without them.
+Helpers receive lists of files or texts and send back the results of `Maker`. They have no access to the store. If one
+ends or hangs, this process does its work, so nothing is lost. Results are taken in input order, so the store is the
+same as without helpers.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from speckit_memory.memory.models.embedders.static import StaticEmbedder
 from speckit_memory.memory.parsing.analysis import Analyser
 
 LEAST_FILES = 1_000
-"""Fewer documents are made sooner than a helper has started."""
+"""Fewer documents than this are processed before a helper has even started."""
 TASKS_AT_ONCE = 16
-"""Documents of one list, which is sent back as a whole."""
+"""Documents per list; a list is sent back as a whole."""
 PATIENCE_SECONDS = 30
-"""A helper that neither takes nor sends anything for so long, while something is asked of it, is given up: somebody may
-have stopped it. One whose disk is slow, or that others leave no time, still sends signs of life."""
+"""Timeout after which a helper with work that neither receives nor sends anything is given up: it may have been
+stopped. A helper slowed by its disk or by other processes still sends heartbeats."""
 SIGNS = 6
-"""So many of them come within that time."""
+"""Heartbeats within that time."""
 LISTS_AHEAD = 2
-"""Lists that a helper holds: one that it works at, and the next one."""
+"""Lists assigned to a helper: the one it works on and the next one."""
 NICENESS = 10
-"""Helpers give way to whoever searches meanwhile."""
+"""Nice value of helpers, so that concurrent searches take precedence."""
 _LAST_SECONDS = 2.0
-"""How long a helper may take to end before it is killed."""
+"""Time to wait for a terminated helper before it is killed."""
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.helpers import main; main()"
 
 Work = list[Task | Source]
 
 
 def helpful_processes() -> int:
-    """How many helpers are of use on this machine: one per processor, none where there is a single one; at most 4."""
+    """Return the useful number of helpers on this machine: one per processor, at most 4, none on a single one."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 0 if processors < 2 else min(processors, 4)
 
@@ -60,11 +60,20 @@ def helpful_processes() -> int:
 def beside(
     tasks: Iterable[Task | Source], maker: Maker, embedder: Embedder | None, processes: int, report: IndexReport
 ) -> Iterator[Iterable[Made]]:
-    """What becomes of files and texts, in order, made by at most so many helpers; here, without any, where that is as
-    fast. So many of the `tasks` are held as tell whether they are many.
+    """Process files and texts in helper processes, or in this process if there are too few to pay off.
 
-    Models other than the bundled one stay in this process: they take turns anyway. The end of the block ends the
-    helpers. One that ends before, or stands still, is told in the report.
+    Helpers compute vectors with the bundled model only; other models run in this process. Leaving the context ends the
+    helpers.
+
+    Args:
+        tasks: Files and texts, consumed lazily; up to `LEAST_FILES` are buffered to decide whether helpers pay off.
+        maker: Processes a file or text; also used here for the work of a lost helper.
+        embedder: The model of the run.
+        processes: The maximum number of helpers.
+        report: Receives a problem (E096) for each helper that ended early or hung.
+
+    Returns:
+        A context manager with the results, in input order.
     """
     bundled = embedder is not None and type(embedder) is StaticEmbedder and embedder.is_bundled
     if processes < 1 or type(maker.analyser) is not Analyser or os.name != "posix":
@@ -77,7 +86,7 @@ def beside(
         return
     helpers: list[_Helper] = []
     try:
-        with suppress(OSError):  # no more processes, or no memory for them: then with those there are
+        with suppress(OSError):  # out of processes or memory: use the helpers started so far
             helpers += (_Helper() for _ in range(processes))
         for helper in helpers:
             helper.begin(maker, bundled)
@@ -90,15 +99,17 @@ def beside(
 def _together(
     helpers: Sequence[_Helper], tasks: Iterator[Task | Source], maker: Maker, report: IndexReport
 ) -> Iterator[Made]:
+    # Invariant: `waiting` holds the assigned lists in input order, so that results are yielded in this order too.
     lists = iter(lambda: list(islice(tasks, TASKS_AT_ONCE)), [])
     following = next(lists, None)
-    waiting: deque[tuple[_Helper | None, Work]] = deque()  # lists in their order, each with who has it
+    waiting: deque[tuple[_Helper | None, Work]] = deque()  # lists in order, each with its helper
     while following or waiting:
         for _ in range(LISTS_AHEAD):
             for helper in helpers:
                 if following and helper.alive and helper.holds < LISTS_AHEAD:
                     waiting.append((helper if helper.take(following) else None, following))
                     following = next(lists, None)
+        # No helper could take the next list: this process handles it.
         if following and not waiting:
             waiting.append((None, following))
             following = next(lists, None)
@@ -106,8 +117,9 @@ def _together(
         answer = who.answer() if who else None
         if who and answer is None and not who.told:
             who.told = True
-            message = f"a process that helped to read the files ended: {who.status()}"
+            message = f"a helper process that read files ended: {who.status()}"
             report.problems.append(Problem("E096", message))
+        # None means "process it here": the helper is lost, or left this document out of its reply.
         made = deque(answer or [None] * len(work))
         del answer
         for task in work:
@@ -115,16 +127,18 @@ def _together(
 
 
 class _Helper:
-    """One process, in a session of its own, so that an interrupt from the terminal reaches this one alone. It ends when
-    its connection does, which the system closes whatever becomes of this process."""
+    """A helper process. It runs in a separate session, so that a terminal interrupt only reaches this process, and ends
+    when its connection closes, which the system does even if this process is killed."""
 
     def __init__(self) -> None:
         here, there = socketpair()
-        for limit in (SO_RCVTIMEO, SO_SNDTIMEO):  # also in the middle of a message, where `poll` would be of no use
+        for limit in (SO_RCVTIMEO, SO_SNDTIMEO):  # also limits a partial message, unlike `poll`
             here.setsockopt(SOL_SOCKET, limit, struct.pack("@ll", PATIENCE_SECONDS, 0))
+        # "" in sys.path means the current folder, which may change until the helper starts.
         path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
             self._process = subprocess.Popen(
+                # -P keeps the current folder off the path; _BOOT then restores the path of this process.
                 [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), *path],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -144,21 +158,21 @@ class _Helper:
         self.holds = 0
 
     def begin(self, maker: Maker, bundled: bool) -> None:
-        """Says by which rules it works, and whether it finds the vectors of the bundled model."""
+        """Send the rules, and whether to compute vectors with the bundled model."""
         self._send((maker.sizes, maker.rules, bundled, PATIENCE_SECONDS / SIGNS))
 
     def take(self, work: Work) -> bool:
-        """Gives it a list; False when it has ended."""
+        """Send a list of work; return False if the helper has ended."""
         self.holds += self._send(work)
         return self.alive
 
     def answer(self) -> list[Made | None] | None:
-        """What it made of the list given first, None for a file that it left to this process; None when it ended."""
+        """Return the results of the oldest list, with None for files left to this process; None if the helper ended."""
         if not self.alive:
             return None
         made: list[Made | None] | None = None
         try:
-            while made is None:  # a sign of life
+            while made is None:  # None is a heartbeat
                 made = self._connection.recv()
         except (EOFError, OSError) as error:
             self._lost(error)
@@ -167,9 +181,9 @@ class _Helper:
         return made
 
     def status(self) -> str:
-        """How it ended."""
+        """Describe how the helper ended."""
         if self._stands_still:
-            return f"it stood still for {PATIENCE_SECONDS} seconds, and this process does its work"
+            return f"it did not respond for {PATIENCE_SECONDS} seconds, and this process does its work"
         try:
             status = self._process.wait(_LAST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -177,7 +191,7 @@ class _Helper:
         return f"signal {-status}" if status < 0 else f"status {status}"
 
     def end(self) -> None:
-        """Ends it, whatever it is at."""
+        """End the helper, killing it if it does not terminate."""
         self._connection.close()
         self._process.terminate()
         try:
@@ -194,7 +208,7 @@ class _Helper:
         return self.alive
 
     def _lost(self, error: Exception) -> None:
-        """Nothing more comes from it; one that stands still is ended at once, by what a stopped process obeys too."""
+        """Mark the helper as lost. A hung one is sent SIGKILL, which also ends a stopped process."""
         self.alive = False
         if isinstance(error, BlockingIOError):
             self._stands_still = True
@@ -202,13 +216,14 @@ class _Helper:
 
 
 def main() -> None:
-    """The whole life of a helper, whose connection is the descriptor that the command line names."""
+    """Run a helper; its connection is the file descriptor given on the command line."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
+    with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # ends when the other end closes
         sizes, rules, bundled, pause = connection.recv()
         sending = Lock()
         Thread(target=_live, args=(connection, sending, pause), daemon=True).start()
+        # Three threads: heartbeats, receiving, and this one, which works; `sending` keeps their messages apart.
         maker, embedder = Maker(Analyser(), sizes, rules), StaticEmbedder() if bundled else None
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
@@ -219,7 +234,7 @@ def main() -> None:
 
 
 def _live(connection: Connection, sending: Lock, pause: float) -> None:
-    """Sends a sign of life after each `pause` (seconds), whatever the process waits for; none when it is stopped."""
+    """Send a heartbeat every `pause` seconds, in a thread of the helper; a stopped process sends none."""
     with suppress(OSError):
         while True:
             sleep(pause)
@@ -228,8 +243,8 @@ def _live(connection: Connection, sending: Lock, pause: float) -> None:
 
 
 def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
-    """Takes every list as soon as it comes: were it left in the connection while this process sends what it made, and
-    the list longer than what a connection holds (8 kB on some systems), each end would wait for the other for ever."""
+    """Receive every list at once. Otherwise both ends could block in `send` for ever, if a list exceeds the buffer of
+    the connection (8 kB on some systems) while this process sends results."""
     with suppress(EOFError, OSError):
         while True:
             given.put(connection.recv())
@@ -237,15 +252,16 @@ def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
 
 
 def _made(maker: Maker, embedder: StaticEmbedder | None, work: Work) -> list[Made | None]:
-    """What becomes of the documents of a list; None for those that are too much to be sent."""
+    """Process the documents of a list; None for those that exceed the size limit of one reply."""
     made: list[Made | None] = []
     characters = 0
     for task in work:
         if isinstance(task, Source):
             characters += len(task.text)
         else:
-            with suppress(OSError):  # what cannot be looked at is found out by reading it
+            with suppress(OSError):  # reading the file reports the error
                 characters += task.file.path.stat().st_size
+        # Sizes add up over the list, because the reply is one message.
         made.append(maker.made(task) if characters <= LARGE else None)
     kept = iter(with_passages([each for each in made if each is not None], embedder))
     return [next(kept) if each is not None else None for each in made]

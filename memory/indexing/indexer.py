@@ -1,4 +1,4 @@
-"""From files and datasets to memories (features I1 to I9)."""
+"""Indexes files and datasets into memories (features I1 to I9)."""
 
 from __future__ import annotations
 
@@ -49,15 +49,14 @@ from speckit_memory.memory.store.writing.moving import TO_BE_READ
 from speckit_memory.pipeline.process.cancellation import require_wanted
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095", "E099"}) | REMARKS
-"""Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, a line of its
-front matter is not understood, or something was left out or mended as it was stored."""
+"""Codes of problems that do not prevent saving a document: it was cut, its time is unknown, a line of its front matter
+is not understood, or something was left out or mended on intake."""
 
 
 class Indexer:
     """Writes documents into a store. Without an embedder, memories are stored with their embedding pending.
 
-    Keys of files are relative to `root`. One indexer serves one thread at a time; several processes may index the same
-    store.
+    Keys of files are relative to `root`. An indexer is not thread-safe; several processes may index the same store.
     """
 
     def __init__(
@@ -86,14 +85,19 @@ class Indexer:
         processes: int = 0,
         leave: Collection[str] = (),
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders: new, changed, vanished and returned files.
+        """Bring the store up to date with files and folders: new, changed, vanished and returned files.
 
-        A memory whose file is not there is absent: nothing finds it, and nothing of it is lost until it is back.
-        They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
-        `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
-        reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
-        the files where they are many: see `beside`. Documents of the kinds to `leave` (`classify.document_type`) are
-        left as they are: not read, and what is stored of them stays; memories follow their files there and from there.
+        A memory whose file is missing becomes absent: no search finds it, but all of it is kept until the file is back.
+        Unreadable files are reported, and the rest is indexed.
+
+        Args:
+            paths: Files and folders to index, remembered as sources. Earlier sources below them are indexed as well.
+            force: Read every file again.
+            dry_run: Report what would be done and write nothing.
+            now: The time, in epoch seconds.
+            progress: Called after each batch.
+            processes: The maximum number of helper processes that read and analyse files; see `helpers`.
+            leave: Document types (`classify.document_type`) to skip; their files are not read, their memories stay.
         """
         report = IndexReport(dry_run=dry_run, absent_days=load_workspace_config(self._root).absent_days)
         connection = self._database.reader()
@@ -101,23 +105,23 @@ class Indexer:
         patterns = self._patterns()
         overruling = self._sources.overruling(connection)
         found = scan(paths, self._root, patterns, overruling)
-        found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
+        found.covered = [key for key in found.covered if not secrets.named(key)]  # reading the file reports them
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != intake_version(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, known, force, elsewhere)
-        returned = Returned(found, self._root, patterns, overruling)
+        returned = Returned(found, self._root, patterns, overruling)  # missing only during the scan
         if back := returned.among(decision.gone):
             found.hidden += back
             decision = decide(found, known, force, elsewhere)
-        moved = found_moves(connection, known, decision, self._root, elsewhere)
+        moved = found_moves(connection, known, decision, self._root, elsewhere)  # applied before other changes
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
         if moved:
             known = followed(known, moved) if dry_run else reader.known_files(connection)
             decision = decide(found, known, force, elsewhere)
-        decision = leave_alone(decision, found, leave)
+        decision = leave_alone(decision, found, leave)  # after the moves, which also concern excluded types
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
@@ -134,7 +138,7 @@ class Indexer:
         tasks = self._tasks(decision.read, known, restorations.removed(connection), force, committed)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
-        again = {*returned.among(decision.gone)}  # a run takes a while
+        again = {*returned.among(decision.gone)}  # files may have returned during the run
         report.problems += returned.remarks()
         report.absent += [key for key in decision.gone if key not in again and known[key].restored != NO_FILE]
         report.absent += [key for key in without if key in known]
@@ -152,22 +156,21 @@ class Indexer:
         return report
 
     def sources(self) -> dict[str, bool]:
-        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
+        """Return the sources by key ("" is the root), and whether each is only included because it was named."""
         return self._sources.known(self._database.reader())
 
     def forget(self, paths: Sequence[Path], *, dry_run: bool = False, now: float) -> IndexReport:
-        """Forgets the sources at and below these paths, with every memory that no other source holds.
-
-        Raises E014 for a path that nothing was indexed from. `now` is in epoch seconds.
-        """
+        """Forget the sources at and below these paths, with every memory that no other source holds; see `forget`."""
         return forget(self._database, self._sources, self._root, self._patterns(), paths, dry_run=dry_run, now=now)
 
     def index_documents(
         self, sources: Iterable[Source], *, now: float, progress: OnProgress | None = None, processes: int = 0
     ) -> IndexReport:
-        """Writes the documents of a dataset; those stored alike already are left alone. Nothing is deleted.
+        """Write the documents of a dataset. Documents stored with equal content are skipped; nothing is deleted.
 
-        Up to so many further `processes` analyse them where they are many: see `beside`.
+        Args:
+            sources: The documents, consumed lazily.
+            now, progress, processes: As in `index`.
         """
         report = IndexReport()
         known = reader.known_files(self._database.reader())
@@ -186,12 +189,18 @@ class Indexer:
     def save_file(
         self, path: Path, *, now: float, force: bool = False, dry_run: bool = False, skip_preflight: bool = False
     ) -> Saved:
-        """Stores one file below the root if nothing is wrong with it: front matter, anchors, links, a duplicate.
+        """Store one file below the root if its front matter, anchors and links are valid and it is no duplicate.
 
-        Raises all problems at once, and writes nothing then. Only a remark is a link to what is not stored yet, and
-        that another memory holds the same when the file is stored already. `force` stores it all the same; with
-        `skip_preflight` nobody looks at anchors, for duplicates or at the length. A dry run writes nothing and returns
-        the problems. Raises E010 to E014 for a file that cannot be read.
+        Args:
+            path: The file, relative to the root or absolute.
+            now: The time, in epoch seconds.
+            force: Store the file despite problems.
+            dry_run: Write nothing and return the problems.
+            skip_preflight: Do not check anchors, duplicates and length.
+
+        Raises:
+            SpeckitError: All problems at once, nothing being written; E010 to E014 for a file that cannot be read.
+                Links to unknown memories are only remarks; so are duplicates of a file that is stored already.
         """
         found = scan([path], self._root, self._patterns())
         if found.problems or found.missing:
@@ -204,16 +213,21 @@ class Indexer:
         return self._save(source, now, force, dry_run, skip_preflight, found)
 
     def preview(self, key: str, text: str, *, now: float, force: bool = False, skip_preflight: bool = False) -> Saved:
-        """What saving a file with this key and text would do, told by a dry run; there need not be one. Raises as
-        `save_file`."""
+        """Return the result of a dry run of saving a text under a key; the file need not exist.
+
+        Args:
+            key: The path relative to the root.
+            text: The content of the file.
+            now, force, skip_preflight: As in `save_file`.
+        """
         return self._save(Source(key, text, file=self._root / key), now, force, True, skip_preflight, Scan())
 
     def _patterns(self) -> SourcePatterns:
-        """Read anew for every run: people edit the file while a server goes on."""
+        """Return the patterns, read again for every run because the file may be edited while a server runs."""
         return load_workspace_config(self._root).sources
 
     def _rules(self) -> SavingRules:
-        """Likewise."""
+        """Return the saving rules, read again for every run like the patterns."""
         return load_workspace_config(self._root).saving
 
     def _maker(self, rules: SavingRules) -> Maker:
@@ -269,7 +283,7 @@ class Indexer:
         noted = (lambda txn, memory: interrupted.note(txn, memory, now)) if acting else None
         batches = BatchWriter(self._database, self._embedder, now, report, noted)
         batches.begin(takeover=False)
-        batches.add(document)
+        batches.add(document)  # in one transaction with the note, so that a crash cannot lose the verdict
         batches.finish()
         with self._database.write() as txn:
             self._sources.remember(txn, scanned)
@@ -293,7 +307,7 @@ class Indexer:
         return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
 
     def _resolve(self, txn: Transaction, report: IndexReport, now: float) -> None:
-        """Makes the edges that documents declare, and tells which of them had no room."""
+        """Create the edges that documents declare, and report those beyond the limit of a memory."""
         report.links, told = resolve_and_tell(txn, now)
         report.problems += told
 
@@ -305,15 +319,15 @@ class Indexer:
         force: bool,
         committed: Mapping[str, CommitTimes],
     ) -> list[Task]:
-        """The files to be read, with what is known of those whose content may be the stored one; none by `force`, but
-        for what a restored checkpoint holds until a file changes."""
+        """Return the files to read, with the stored hash if unchanged content may be skipped. `force` skips none,
+        except files that disagree with a restored checkpoint, which holds until they change."""
         tasks = []
         for file in files:
             stored = known.get(file.key)
             if stored is None:
                 same = removed.get(file.key, "")
             elif not stored.restored and (metadata_file(file.path) or (stored.ctime_ns or 0) > file.ctime_ns):
-                same = ""  # the file that describes it may say something else, or have gone
+                same = ""  # its metadata file may have changed or been deleted
             elif stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)):
                 same = stored.content_hash
             else:
@@ -331,10 +345,10 @@ class Indexer:
         progress: OnProgress | None,
         total: int | None,
     ) -> tuple[dict[int, int], list[str]]:
-        """Writes the documents that are made. `hashes` are the contents that stay in the store by key.
+        """Write the processed documents. `hashes` are the content hashes that stay in the store, by key.
 
-        Returns the times of modification (ns) of files whose content is stored already, by memory id, and the keys of
-        files that are ignored for what is in them.
+        Returns the modification times (ns) of files with unchanged content, by memory id, and the keys of files that
+        are ignored because of their content.
         """
         batches = BatchWriter(self._database, self._embedder, now, report)
         if not report.dry_run:
@@ -371,7 +385,7 @@ class Indexer:
                 (report.updated if key in known else report.created).append(key)
             elif batches.add(document, made) and progress:
                 progress(Progress(done, total, key))
-            del made, document  # before the next one is read: both may be long
+            del made, document  # free them before the next one is read: both may be large
         if not report.dry_run:
             batches.finish(progress)
         if progress:
@@ -385,7 +399,7 @@ class Indexer:
     def _settle(
         self, report: IndexReport, found: Scan, known: Mapping[str, KnownFile], touched: dict[int, int], now: float
     ) -> None:
-        """Writes what a run knows once all files are read: its sources, the times of files, and which are away."""
+        """Write the results that are known once all files are read: sources, file times and absent memories."""
         with self._database.write() as txn:
             self._sources.remember(txn, found)
             writer.touch_mtime(txn, touched)
@@ -394,14 +408,14 @@ class Indexer:
             report.vanished += [key for key in report.absent if known[key].id in begun]
             writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
             writer.note_ctimes(txn, _changed_ctimes(found, known, report))
-            # last: while a moved file is stored twice, the end of its key means two memories
+            # Last: while a moved file is stored twice, the end of its key matches two memories.
             self._resolve(txn, report, now)
             aliases.remember(txn, found.links, found.covered)
         interference.recount(self._database)
 
 
 def _changed_ctimes(found: Scan, known: Mapping[str, KnownFile], report: IndexReport) -> dict[str, int]:
-    """When the state of each file that agrees with the store changed last (ns), by key, where that is new."""
+    """Return the new ctimes (ns) of files that agree with the store, by key."""
     return {
         key: found.files[key].ctime_ns
         for key in (*report.created, *report.updated, *report.unchanged)

@@ -1,6 +1,6 @@
-"""What becomes of each file that is read: a document with the vectors of its passages, or the reason why there is none.
+"""Turns each file into a document with the vectors of its passages, or into the reason why there is none.
 
-It needs nothing of the store but what is told with the file, so that it can be done by other processes.
+It needs no access to the store, only the facts passed with each file, so that other processes can do it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing.writer import fingerprint
 
 LARGE = 1_000_000
-"""Bytes of files that are made and sent at once; what is more is made by the process that writes."""
+"""Bytes of files that a helper processes per list; the writing process handles the excess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be read, and the hash of its content when it was stored last; "" for a file that was never stored, and
-    for one that is to be written whatever it holds. `stored` says whether there is a memory of it, and `committed` when
-    git took it in."""
+    """A file to read, with the hash of its stored content; "" for a file that was never stored, or that must be written
+    even if unchanged. `stored` says whether it has a memory; `committed` holds its commit times."""
 
     file: FoundFile
     stored: bool = False
@@ -43,12 +42,12 @@ class Task:
 
 @dataclass(slots=True)
 class Made:
-    """What became of a source. One that did not become a document has `failures`, or is told in `problems`, or has
-    the content that is stored, `unchanged_since` (ns), or is `ignored` for a reason; one that was deleted meanwhile has
-    nothing of all that.
+    """The result of processing a source. Without a `document` it has `failures`, a reason in `problems`, the unchanged
+    file's modification time `unchanged_since` (ns), or the reason why it is `ignored`; none of these if the file was
+    deleted since the scan.
 
-    `targets` are those of the document's links with their places. `passages` and `fingerprint` are those of the
-    document where they are known, `intake` what was done to it on its way in.
+    `targets` are the targets of the document's links with their places. `passages` and `fingerprint` are set if they
+    have been computed; `intake` holds the changes made on intake.
     """
 
     key: str
@@ -65,25 +64,24 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes documents by these rules. Called, it reads a file."""
+    """Builds documents by fixed sizes and rules. Calling it reads a file."""
 
     analyser: Analyser
     sizes: ChunkSizes
     rules: SavingRules = SHIPPED_RULES
 
     def made(self, task: Task | Source) -> Made:
-        """What became of a file or of a source."""
+        """Process a file or a source."""
         return self.of_source(task) if isinstance(task, Source) else self(task)
 
     def __call__(self, task: Task) -> Made:
-        """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
-        learned of it does. One of nothing but what `init` wrote, and a pointer of Git LFS, make none, whatever was
-        stored of them."""
+        """Read and process a file. An empty file makes no memory, but if it has one, that stays with its learned state.
+        A file with only text written by `init` and a Git LFS pointer are ignored even if they have a memory."""
         file = task.file
         try:
             text, mtime_ns = file.read()
         except SpeckitError as error:
-            # deleted since the scan: nobody's mistake, and the next run will find it gone
+            # E010, deleted since the scan: not an error, the next run will find it gone.
             return Made(file.key, failures=[problem for problem in error.problems if error.code != "E010"])
         if lfs_pointer.is_pointer(text):
             return Made(file.key, ignored=lfs_pointer.POINTER)
@@ -98,15 +96,15 @@ class Maker:
         return made
 
     def of_source(self, source: Source, *, stored: bool = False) -> Made:
-        """The document of a source. One that a parser gives up on is a failure (E090): it must not stop a whole run.
+        """Build the document of a source. A parser error is a failure (E090), so that it does not stop a whole run.
 
-        Nothing but recalled text makes none, unless there is a memory of it, which is emptied then.
+        A source with only recalled text makes no document, unless it is `stored`: then its memory is emptied.
         """
         if kind := secrets.named(source.key) if self.rules.secrets != "keep" else "":
             return Made(source.key, failures=[secrets.in_name(source.key, kind)])
         if lfs_pointer.is_pointer(source.text):
             actions = ("fetch its content with `git lfs pull`",)
-            message = f"{source.key}: no document but a {lfs_pointer.POINTER}"
+            message = f"{source.key}: not a document but a {lfs_pointer.POINTER}"
             return Made(source.key, failures=[Problem("E090", message, actions=actions)])
         targets: list[tuple[str, Where]] = []
         intake = Intake()
@@ -114,7 +112,7 @@ class Maker:
             document, problems = build(source, self.analyser, self.sizes, targets, self.rules, intake)
         except SpeckitError as error:
             return Made(source.key, failures=list(error.problems))
-        except Exception as error:  # whatever a document leads to ends no more than itself
+        except Exception as error:  # an unexpected error of one document must not end the run
             message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
             return Made(source.key, failures=[Problem("E090", message)])
         if intake.only_generated or (intake.only_recalled and not stored):
@@ -123,7 +121,7 @@ class Maker:
 
 
 def with_passages(made: Iterable[Made], embedder: StaticEmbedder | None) -> list[Made]:
-    """The same with all that can be known without the store."""
+    """Add the fingerprints and vectors, which can be computed without the store."""
     known = list(made)
     documents = [each.document for each in known if each.document is not None]
     found: Callable[[], Passages] | None = None

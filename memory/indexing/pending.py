@@ -1,4 +1,4 @@
-"""Passages that wait for their vectors, a batch at a time: an index run completes them, and so does background work."""
+"""Completes pending vectors of passages batch by batch, for index runs and background work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Vectors
 
 BATCH = 128
-"""Passages whose vectors are completed in one transaction: a sentence encoder reads so many in some seconds."""
+"""Passages completed per transaction; a sentence encoder takes some seconds for them."""
 
 _WAITING = (
     "SELECT count(*) FROM memories m JOIN chunks c ON c.memory_id = m.id "
@@ -26,8 +26,8 @@ _WAITING = (
 
 
 class Completed(NamedTuple):
-    """Passages that waited, by id and in order, what was embedded of each, their vectors by this model, which sees
-    titles so often, and the key of the last one's memory."""
+    """A batch of completed passages: embedded texts by chunk id in order, their vectors, the model id, how often the
+    title is repeated for this model, and the key of the last passage's memory."""
 
     texts: dict[int, str]
     embedded: Embedded
@@ -37,7 +37,7 @@ class Completed(NamedTuple):
 
 
 def waiting(connection: Connection) -> int:
-    """How many passages wait for their vectors."""
+    """Return how many passages have pending vectors."""
     number: int = value(connection, _WAITING)
     return number
 
@@ -45,10 +45,10 @@ def waiting(connection: Connection) -> int:
 def completed(
     database: Database, embedder: Embedder, keep: Callable[[Mapping[str, Vectors]], None] | None = None
 ) -> Completed | None:
-    """The vectors of the next passages that wait, None when none does. Writes nothing itself; `keep` as in `embed`.
+    """Embed the next batch of pending passages; None if there are none. Writes nothing itself; `keep` as in `embed`.
 
-    The passages are read in one state, which is let go of before the model is asked: that may take minutes. What
-    becomes of them meanwhile is seen by `store`. Raises E001.
+    The snapshot is released before the model runs, which may take minutes; `store` detects changes made since. Raises
+    E001.
     """
     repeats = title_repeats(embedder)
     with database.snapshot_read() as connection:
@@ -63,25 +63,26 @@ def completed(
 
 
 def in_use(connection: Connection, embedder: Embedder) -> None:
-    """Raises E003 unless this model may complete the vectors of the store: those of two models never mix."""
+    """Raise E003 if the store has vectors of another model: vectors of two models are never mixed."""
     stored = get_meta(connection, vectors.MODEL)
     if stored not in (None, embedder.model_id):
         raise SpeckitError(
             "E003",
-            f"the store holds vectors made by '{stored}', the model that can be had here is '{embedder.model_id}': "
-            "what waits for vectors waits on",
-            hint="Vectors of two models never mix.",
-            actions=("name the store's own model where this runs", "run `speckit-memory index PATH` to embed again"),
+            f"the store holds vectors made by '{stored}', the model available here is '{embedder.model_id}': "
+            "pending passages stay pending",
+            hint="Vectors of two models are never mixed.",
+            actions=("configure the store's model here", "run `speckit-memory index PATH` to embed again"),
         )
 
 
 def store(txn: Transaction, now: float, found: Completed | None) -> int:
-    """Writes the vectors of passages that still wait and read as they did; returns how many those were."""
+    """Store the vectors of passages that are still pending and unchanged; return how many."""
     if found is None:
         return 0
     found.embedded.note(txn, found.model_id, now)
-    # an edit gives the number of a passage to its new text
+    # After an edit, a chunk id may belong to a new text.
     read = texts_of(txn.connection, list(found.texts), found.repeats)
+    # same: chunk id to its row in `rows`, shape (n, dimensions), for passages with the embedded text.
     same = {chunk: at for at, (chunk, text) in enumerate(found.texts.items()) if read.get(chunk) == text}
     rows, tokens = found.embedded.rows, found.embedded.tokens
     return writer.set_vectors(

@@ -1,4 +1,4 @@
-"""Where files disagree with what a checkpoint has brought back: the store holds until they change (feature M14)."""
+"""Records where files disagree with a restored checkpoint: the store wins until they change (feature M14)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 REMOVED = "removed by a restored checkpoint"
-"""Why a file is left out whose memory is gone; it is taken again once it says something else."""
+"""The reason given for skipping a file whose memory a restore removed; it is indexed again once it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreements:
-    """Keys of memories that say something else than their files, of those without a file, and of files whose memories
-    are gone. The store holds in all of them until the file changes."""
+    """Keys of memories that differ from their files, of memories without a file, and of files whose memories were
+    removed. In all of them the store takes precedence until the file changes."""
 
     differing: tuple[str, ...] = ()
     without_file: tuple[str, ...] = ()
@@ -34,14 +34,25 @@ class Disagreements:
 def note_disagreements(
     txn: Transaction, root: Path, elsewhere: Callable[[str], bool], restored: Collection[int], removed: Collection[str]
 ) -> Disagreements:
-    """Compares the memories that were `restored`, by id, and the keys of those that were `removed`, with the files of a
-    workspace, and notes where the store holds. What cannot be read is taken for unchanged."""
+    """Compare a restored store with the files, and record where the store takes precedence.
+
+    Args:
+        txn: The transaction to write in.
+        root: The root of the workspace.
+        elsewhere: Tells whether a key belongs to another source.
+        restored: The ids of the memories that were restored.
+        removed: The keys of the memories that were removed.
+
+    Returns:
+        The disagreements; unreadable files count as unchanged.
+    """
     found = rows(
         txn.connection,
         "SELECT id, key, content_hash, memory_id IS NOT NULL FROM memories LEFT JOIN absences ON memory_id = id "
         "WHERE mtime_ns IS NOT NULL AND id IN (SELECT value FROM carray(?)) ORDER BY key",
         (integers(sorted(restored)),),
     )
+    # First forget earlier disagreements of these memories; those that remain are recorded again below.
     restorations.settle(txn, [memory for memory, *_ in found])
     restorations.settle_removed(txn, [key for _, key, _, _ in found])
     hashes: dict[int, str] = {}
@@ -67,7 +78,7 @@ def note_disagreements(
 
 
 def _hash(root: Path, key: str) -> str | None:
-    """The hash of a file's content, `NO_FILE` where there is none, None where it cannot be read."""
+    """Return the hash of a file's content, `NO_FILE` if it does not exist, None if it cannot be read."""
     try:
         return content_hash(FoundFile(key, root, 0).read()[0])
     except SpeckitError:

@@ -1,8 +1,8 @@
-"""Vectors of another model beside those in use, and the change from one to the other (features I6, I7).
+"""Builds the vectors of another model while the current ones are in use, and switches to them (features I6, I7).
 
-New vectors are made in the cache, batch by batch, while searches go on with the old ones: whoever is killed loses one
-batch, and who comes next goes on. The change itself is one transaction that computes nothing. The old vectors stay in
-the cache, so that going back computes nothing either.
+New vectors are computed into the cache, batch by batch, while searches use the old ones. A killed process loses one
+batch, and the next one resumes. The switch is one transaction that computes nothing. The old vectors stay in the cache,
+so that switching back computes nothing either.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from speckit_memory.memory.store.tables.vectors.embedding_models import LEASE_SE
 from speckit_memory.memory.store.tables.words import token_sets
 
 MOVED_AT_ONCE = 1_000
-"""Passages whose vectors are held at a time while they take the place of others."""
+"""Passages whose vectors are held in memory at a time during the switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was made: `embedded` passages were computed now and `cached` were there, of `total`."""
+    """The result of a build: `embedded` vectors were computed and `cached` ones reused, of `total` passages."""
 
     stamp: Stamp
     embedded: int
@@ -43,7 +43,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A change of vectors: the ids of both models ("" for none), and how many memories wait for theirs."""
+    """A switch of models: the ids before ("" for none) and after, and how many memories have pending vectors."""
 
     before: str
     after: str
@@ -51,7 +51,7 @@ class Changed:
 
 
 def stamp(embedder: Embedder) -> Stamp:
-    """What an embedder says of itself. It may ask a service for the length of its vectors. Raises E001."""
+    """Return the identity of an embedder; it may ask a service for the dimensions. Raises E001."""
     model_id = embedder.model_id
     found = embedder.provenance if isinstance(embedder, Stamped) else None
     name, revision, pooling = found or (model_id, "unknown", "unknown")
@@ -59,15 +59,23 @@ def stamp(embedder: Embedder) -> Stamp:
 
 
 def build(database: Database, embedder: Embedder, now: float, progress: OnProgress | None = None) -> Built:
-    """Makes the vectors of all passages by this model that the cache does not hold, and nothing else changes.
+    """Compute the vectors of all passages by this model that are not in the cache; nothing else changes.
 
-    Raises E022 while another process makes some, and E001 when the model fails: what was made until then stays.
+    Args:
+        database: The store.
+        embedder: The model.
+        now: The start time, in epoch seconds.
+        progress: Called after each batch.
+
+    Raises:
+        SpeckitError: E022 while another process builds vectors; E001 if the model fails. Finished batches stay.
     """
     made = stamp(embedder)
     work = _Building(database, made, embedding_models.new_holder())
     work.begin(now)
     embedded = cached = 0
     try:
+        # Each batch is its own short transaction, so searches and writers are never blocked for long.
         for ids in _pages(database.reader(), GROUP):
             texts = _texts(database.reader(), ids, title_repeats(embedder))
             known = embedding_cache.lookup(database.reader(), made.model_id, set(texts))
@@ -85,10 +93,18 @@ def build(database: Database, embedder: Embedder, now: float, progress: OnProgre
 
 
 def change(database: Database, made: Stamp, repeats: int, token_model_id: str, now: float, *, chosen: bool) -> Changed:
-    """Puts the cached vectors of a model in the place of those in use, in one transaction.
+    """Replace the vectors in use by the cached ones of a model, in one transaction.
 
-    `repeats` tells how often this model sees titles, and `chosen` whether somebody chose it for the store, so that
-    later runs keep to it. A passage without a cached vector is pending afterwards.
+    Args:
+        database: The store.
+        made: The identity of the model.
+        repeats: How often the title is repeated for this model.
+        token_model_id: The id of its token model; if that changes too, all passages become pending.
+        now: The time, in epoch seconds.
+        chosen: Record the model as the user's choice, which later runs use.
+
+    Returns:
+        The switch; passages without a cached vector are pending afterwards.
     """
     with database.write() as txn, txn.with_small_cache():
         connection = txn.connection
@@ -106,8 +122,9 @@ def change(database: Database, made: Stamp, repeats: int, token_model_id: str, n
 def _exchange(txn: Transaction, made: Stamp, repeats: int, token_model_id: str) -> None:
     connection = txn.connection
     if get_meta(connection, token_sets.MODEL) not in (None, token_model_id):
-        vectors.forget_all(txn)  # their tokens are cut anew as well: every passage waits
+        vectors.forget_all(txn)  # tokens must be recomputed too: every passage becomes pending
         return
+    # Passages that were pending before stay so: their tokens are missing as well.
     waiting = {chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'pending'")}
     vectors.drop(txn)
     for ids in _pages(connection, MOVED_AT_ONCE):
@@ -124,29 +141,29 @@ def _exchange(txn: Transaction, made: Stamp, repeats: int, token_model_id: str) 
 
 
 class _Building:
-    """The record of vectors in the making, which every process of the store sees."""
+    """The record of a build in progress, visible to every process of the store."""
 
     def __init__(self, database: Database, made: Stamp, holder: str) -> None:
         self._database, self._made, self._holder = database, made, holder
         self.done = self.total = 0
 
     def begin(self, now: float) -> None:
-        """Takes the lease. Raises E022 when a process that lives has it."""
+        """Take the lease. Raises E022 if a live process holds it."""
         with self._database.write() as txn:
             found = embedding_models.build(txn.connection)
             if found and embedding_models.at_work(found, time.time()):
                 raise SpeckitError(
                     "E022",
-                    f"another process makes the vectors of {found.name}: {found.done:,} of {found.total:,} passages",
-                    hint="One at a time does.",
-                    actions=("wait until it is through", "look at `speckit-memory model list`"),
+                    f"another process builds the vectors of {found.name}: {found.done:,} of {found.total:,} passages",
+                    hint="Only one process can build vectors at a time.",
+                    actions=("wait until it has finished", "look at `speckit-memory model list`"),
                 )
             self.total = value(txn.connection, "SELECT count(*) FROM chunks") or 0
             embedding_models.note(txn, self._made, now)
             embedding_models.note_build(txn, self._state())
 
     def go_on(self, computed: dict[str, np.ndarray], used: dict[str, np.ndarray], passages: int) -> None:
-        """Keeps what was computed, and says how far this is."""
+        """Store a batch of vectors and record the progress."""
         self.done += passages
         now = time.time()
         with self._database.write() as txn:
@@ -155,7 +172,7 @@ class _Building:
             embedding_models.note_build(txn, self._state())
 
     def end(self) -> None:
-        """Gives the lease back; how far this is stays known until the vectors are in use."""
+        """Release the lease; the progress stays recorded until the vectors are in use."""
         with suppress(SpeckitError), self._database.write() as txn:
             embedding_models.note_build(txn, self._state()._replace(until=0.0))
 
@@ -171,7 +188,7 @@ class _Building:
 
 
 def _pages(connection: Connection, size: int) -> Iterator[list[int]]:
-    """The ids of all passages, ascending, so many at a time; those written meanwhile come last."""
+    """Yield the ids of all passages in ascending pages of `size`; passages written meanwhile come last."""
     last = -1
     while found := [
         chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, size))
@@ -181,16 +198,16 @@ def _pages(connection: Connection, size: int) -> Iterator[list[int]]:
 
 
 def _texts(connection: Connection, ids: Sequence[int], repeats: int) -> dict[str, str]:
-    """What is embedded of each passage, by its hash."""
+    """Return the text to embed of each passage, by its hash."""
     return {sha256(text.encode()).hexdigest(): text for text in texts_of(connection, ids, repeats).values()}
 
 
 def _keys(connection: Connection, ids: Sequence[int], repeats: int) -> dict[int, str]:
-    """The hash of what is embedded of each passage."""
+    """Return the hash of the text to embed of each passage, by chunk id."""
     embedded = texts_of(connection, ids, repeats)
     return {chunk: sha256(text.encode()).hexdigest() for chunk, text in embedded.items()}
 
 
 def token_model_of(embedder: Embedder) -> str:
-    """The token model beside an embedder, "" for none."""
+    """Return the token model id of an embedder, "" if it has none."""
     return embedder.token_model_id if isinstance(embedder, TokenModel) else ""

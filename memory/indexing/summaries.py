@@ -1,4 +1,4 @@
-"""Makes summaries in the background, in stores of more than 5,000 memories (features I11 and R8)."""
+"""Creates summaries in the background, in stores of more than 5,000 memories (features I11 and R8)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.tables.words import summaries as table
 
 LARGE_STORE = 5_000
-"""A store of more memories has summaries."""
+"""Memories above which a store has summaries."""
 BATCH = 50
-"""Memories of one batch."""
+"""Memories per batch."""
 
 Found = list[tuple[int, str, str]]
 
 
 def waiting(connection: Connection, _now: float) -> int:
-    """How many memories of several passages wait for a summary; 0 in a store that is not large."""
+    """Return how many memories of several passages lack a summary; 0 in a store that is not large."""
     return table.outdated(connection) if table.memories(connection) > LARGE_STORE else 0
 
 
 def found(connection: Connection, _now: float) -> Found:
-    """The summaries of the next memories, with the hash of the text that each is of."""
+    """Return the summaries of the next memories, each with the hash of its text."""
     if table.memories(connection) <= LARGE_STORE:
         return []
     analyser = Analyser()
@@ -32,7 +32,7 @@ def found(connection: Connection, _now: float) -> Found:
 
 
 def keep(txn: Transaction, _now: float, made: Found) -> int:
-    """Keeps them; returns how many."""
+    """Store summaries; return how many."""
     for memory, content_hash, text in made:
         table.store(txn, memory, content_hash, text)
     return len(made)

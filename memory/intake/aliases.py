@@ -1,4 +1,4 @@
-"""Files that hold the same, and which of them a report has named before: a list that repeats is no longer read."""
+"""Reports files with equal content and links to files, each once: people stop reading a list that repeats."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from speckit_memory.memory.store.file.connection import Connection, Database, Tr
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 NAMED = "named_links"
-"""The store's fact that says which links to a file have been named: pairs of keys, as JSON."""
+"""Metadata key under which the store keeps the links already reported: pairs of keys, as JSON."""
 
 Link = tuple[str, str]
 
 
 def equal_contents(hashes: Mapping[str, str], written: Iterable[str], report: IndexReport) -> None:
-    """Names the groups of keys with equal content, one of which was written in this run, and counts the others.
+    """Report each group of keys with equal content if this run wrote one of them, and count the other groups.
 
-    `hashes` are the contents by key, `written` those of this run.
+    `hashes` maps every key to its content hash; `written` holds the content hashes written in this run.
     """
     groups: dict[str, list[str]] = {}
     for key, digest in hashes.items():
@@ -33,7 +33,14 @@ def equal_contents(hashes: Mapping[str, str], written: Iterable[str], report: In
 
 
 def links(database: Database, found: Sequence[Link], force: bool, report: IndexReport) -> None:
-    """Names the links that no earlier run has named, all with `force`, and counts the others."""
+    """Report the links that no earlier run reported, and count the others.
+
+    Args:
+        database: The store that remembers which links were reported.
+        found: The links found by this run.
+        force: Report all links again.
+        report: Receives the links in `aliases` and the count in `known_aliases`.
+    """
     known = set() if force else _named(get_meta(database.reader(), NAMED))
     new = [link for link in found if link not in known]
     report.aliases += new
@@ -41,12 +48,12 @@ def links(database: Database, found: Sequence[Link], force: bool, report: IndexR
 
 
 def named_links(connection: Connection) -> set[Link]:
-    """The links that have been named: a key, and that of the file it leads to or comes from."""
+    """Return the links already reported: each is a key and the key of the file at the other end."""
     return _named(get_meta(connection, NAMED))
 
 
 def remember(txn: Transaction, found: Sequence[Link], covered: Sequence[str]) -> None:
-    """Notes the links as named; those below the `covered` keys that are gone are forgotten."""
+    """Record the links as reported, and forget recorded links below the `covered` keys that no longer exist."""
     before = _named(get_meta(txn.connection, NAMED))
     after = {*found, *(link for link in before if not any(below(link[1], folder) for folder in covered))}
     if after != before:

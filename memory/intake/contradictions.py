@@ -1,7 +1,7 @@
-"""Whether a text takes back what another one says: eight patterns with a confidence each (feature M6).
+"""Detects whether a text contradicts an older one: eight patterns with a confidence each (feature M6).
 
-Words such as "not" or "instead" stand in nearly every long text. What counts is a sentence that is new, whose nearest
-sentence in the other text speaks of the same thing, and does not bear the same sign.
+Words such as "not" or "instead" occur in nearly every long text. A match therefore only counts in a sentence that is
+new, if the most similar sentence of the old text is about the same subject and does not match the same pattern.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from typing import NamedTuple
 
 SHARED_WORDS = 2
 SHARED_PART = 1 / 3
-"""So many words, and such a part of its own, must a sentence have in common with the nearest one of the other text to
-speak of the same thing."""
+"""Two sentences are about the same subject if they share this many words and this fraction of the new one's words."""
 LEAST_LETTERS = 4
 MOST_SENTENCES = 400
 LONGEST_SENTENCE = 500
-"""Characters that are looked at, as of the texts the first sentences: the time is bounded whatever is compared."""
+"""Characters read of a sentence, of the first `MOST_SENTENCES`: the time of a comparison is bounded."""
 CONTRADICTS_FROM = 0.5
-"""Confidence; a clarification alone takes nothing back."""
+"""Confidence from which a match counts as a contradiction; a clarification alone does not."""
 
 
 class Pattern(NamedTuple):
-    """One way to contradict, how sure a match makes, and what is looked for."""
+    """One kind of contradiction: its name, the confidence of a match, and the pattern."""
 
     name: str
     confidence: float
@@ -30,7 +29,7 @@ class Pattern(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """The surest sign that was found, and the sentence that bears it."""
+    """The match with the highest confidence, and the sentence with it."""
 
     pattern: str
     confidence: float
@@ -38,7 +37,7 @@ class Contradiction(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether it is sure enough to say that the other text holds no longer."""
+        """Whether the confidence suffices to treat the old text as no longer valid."""
         return self.confidence >= CONTRADICTS_FROM
 
 
@@ -94,25 +93,27 @@ PATTERNS = (
         r"clarif(?:y|ies|ied|ication)|to be (?:clear|precise|exact)|more precisely|in other words|that is to say",
     ),
 )
-"""Surest first."""
+"""Highest confidence first."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"\w+")
 
 
 def contradiction(new: str, old: str) -> Contradiction | None:
-    """The surest sign that `new` takes back something that `old` says; None without one."""
+    """Return the match with the highest confidence that `new` contradicts `old`; None if there is none."""
     before = _sentences(old)
     known = {_normalised(sentence) for sentence in before}
     words_before = [_words(sentence) for sentence in before]
     best: Contradiction | None = None
     for sentence in _sentences(new):
+        # A sentence that the old text also has cannot contradict it.
         if _normalised(sentence) in known:
             continue
         words = _words(sentence)
         nearest, shared = _nearest(words, before, words_before)
         if shared < max(SHARED_WORDS, SHARED_PART * len(words)):
             continue
+        # Patterns are sorted by confidence, so the first one below the best so far ends the search.
         for pattern in PATTERNS:
             if best is not None and pattern.confidence <= best.confidence:
                 break
@@ -122,7 +123,7 @@ def contradiction(new: str, old: str) -> Contradiction | None:
 
 
 def _nearest(words: set[str], sentences: list[str], their_words: list[set[str]]) -> tuple[str, int]:
-    """The sentence that shares the most words, the first of equal ones, and how many."""
+    """Return the sentence that shares the most words (the first on ties), and how many it shares."""
     shared = [len(words & others) for others in their_words]
     most = max(shared, default=0)
     return (sentences[shared.index(most)], most) if most else ("", 0)

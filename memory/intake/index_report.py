@@ -1,4 +1,4 @@
-"""What is put in and what comes out: the values of an index run."""
+"""The input and output values of an index run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come. `total` is None while it is unknown, `key` is the document finished last. After the last
-    document of files a second `phase` begins, which counts the parts of what searches read instead of the store."""
+    """The progress of a run. `total` is None while unknown; `key` is the last finished document. After the last file, a
+    second `phase` counts the parts of the search index."""
 
     done: int
     total: int | None
@@ -33,20 +33,18 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class IndexReport:
-    """The report of an index run: keys by what became of them, and counts.
+    """The report of an index run: keys by outcome, and counts.
 
-    `failures` explain why a document could not be indexed, `problems` what is wrong with documents that were indexed
-    all the same, and which new files hold no text. `aliases` are groups of keys with equal content that no earlier run
-    has named: one of them was written in this run, or leads to the file of another since. `known_aliases` counts the
-    other groups. `ignored` says why documents, and folders (with "/" at the end), were left out; `overruled` why what
-    was taken by name would have been. `sources` are the keys of all that was indexed by name. `chunks` and `characters`
-    count what was created or updated; what several runs at once have done adds up. `embedded` counts vectors that were
-    computed, `cache_hits` those taken from the cache, `pending` memories left without. `redacted` counts secrets that
-    were left out, by kind, `recalled` blocks of text that had come out of an answer, `mended` documents that were made
-    easier to find. `absent` are memories whose files are not there, `vanished` those of them whose files were until
-    this run, and `returned` are absent ones that were taken up again, which the updated and unchanged ones have as
-    well. An absent one is kept for `absent_days`. `verdicts` tell what new documents repeat or contradict, by key.
-    `renamed` are memories that followed their files to other places, which no other list has.
+    `failures` explain why documents could not be indexed, `problems` what is wrong with documents that were indexed,
+    and which new files are empty. `aliases` are groups of keys with equal content that no earlier run reported: one of
+    them was written in this run, or is a new link to the file of another; `known_aliases` counts the other groups.
+    `ignored` gives the reason for each document and folder (with a trailing "/") left out, `overruled` the reason why a
+    named path would have been. `sources` are the keys of all named paths. `chunks` and `characters` count created and
+    updated content. `embedded` counts computed vectors, `cache_hits` those from the cache, `pending` memories without
+    vectors. `redacted` counts secrets by kind, `recalled` blocks pasted from answers, `mended` repaired documents.
+    `absent` are memories without a file, kept for `absent_days`; `vanished` those that lost it since the last run;
+    `returned` those whose file is back, which are also updated or unchanged. `verdicts` say, by key, what new documents
+    repeat or contradict. `renamed` are memories that followed their files and are in no other list.
     """
 
     created: list[str] = field(default_factory=list)
@@ -78,15 +76,16 @@ class IndexReport:
     renamed: list[Move] = field(default_factory=list)
 
     def follow(self, moves: Sequence[Move]) -> None:
-        """Tells those of the documents brought up to date whose memories followed their files apart from the others."""
+        """Record moves, and remove the moved documents from the updated and unchanged ones."""
         self.renamed += moves
         moved = {move.new for move in moves}
         self.updated = [key for key in self.updated if key not in moved]
         self.unchanged = [key for key in self.unchanged if key not in moved]
 
     def followed_by(self, later: IndexReport) -> IndexReport:
-        """The report of this run and a later one of the same sources, as if they were one."""
+        """Return the combined report of this run and a later one of the same sources."""
         moved = {move.new for move in self.renamed}
+        # A document written in the first run is not reported again as updated or unchanged by the later one.
         written = dict.fromkeys([*self.created, *self.updated])
         gone = {*later.deleted, *later.vanished}
         return replace(
@@ -116,20 +115,20 @@ class IndexReport:
         )
 
     def taken_in(self, intake: Intake) -> None:
-        """Adds what one document was taken in with."""
+        """Count the changes made to one document on intake."""
         for secret in intake.secrets:
             self.redacted[secret.kind] = self.redacted.get(secret.kind, 0) + 1
         self.recalled += len(intake.recalled)
         self.mended += bool(intake.quality and intake.quality.mended)
 
     def count(self, document: Document) -> None:
-        """Adds the size of a document that was created or updated."""
+        """Count the size of a document that was created or updated."""
         self.chunks += len(document.chunks)
         self.characters += len(document.body)
 
 
 class SavedLink(NamedTuple):
-    """A link that saving a document was asked to make, and why no document declares it, "" where one does."""
+    """A link requested with a save, and why it is stored but not declared in the document ("" if it is declared)."""
 
     relation: str
     target: str
@@ -138,10 +137,10 @@ class SavedLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of one document. `id` is None in a dry run of a new one; `tokens` is an estimate of its length for a
-    language model and `duplicates` are keys of memories with the same content: 0 and none where the checks were
-    skipped. `verdict` tells what it is to the nearest memory, None where that was settled before; `intake` what was
-    left out and mended as it was stored; `links` are those that the save was asked for."""
+    """The result of saving one document. `id` is None in a dry run of a new one. `tokens` estimates its length for a
+    language model, and `duplicates` are keys of memories with the same content; 0 and empty if the checks were skipped.
+    `verdict` is its relation to the nearest memory, None if that was not judged; `intake` holds the omissions and
+    repairs; `links` are those requested with the save."""
 
     key: str
     id: int | None
@@ -156,11 +155,13 @@ class Saved:
     links: tuple[SavedLink, ...] = ()
 
     def without(self, left_out: Sequence[Secret]) -> Saved:
-        """The same of a text out of which these secrets were left before it became part of a file."""
+        """Return the result with secrets that were redacted before the text was written to the file."""
         if not left_out:
             return self
         told = [
-            Problem("E097", f"{secret.kind} in line {secret.line} of what was given left out of the file and the store")
+            Problem(
+                "E097", f"{secret.kind} in line {secret.line} of the given text is left out of the file and the store"
+            )
             for secret in left_out
         ]
         intake = replace(self.intake, secrets=(*left_out, *self.intake.secrets))

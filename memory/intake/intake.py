@@ -1,4 +1,4 @@
-"""What is done to a document on its way in, and what is told of it: secrets, recalled text, quality (I9, I10)."""
+"""Cleans a document on intake and reports the changes: secrets, recalled text, quality (I9, I10)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from speckit_memory.memory.parsing.markdown.anchors import Section
 SECRET_CODE = "E097"
 RECALLED_CODE = "E098"
 REMARKS = frozenset({SECRET_CODE, RECALLED_CODE})
-"""Codes of what was left out of a document, which keeps nobody from saving it."""
+"""Codes of omissions from a document, which do not prevent saving it."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """What one document was taken in with. Secrets are told by kind and line, never by what they say."""
+    """The changes made to one document on intake. Secrets are recorded by kind and line, never by content."""
 
     secrets: tuple[Secret, ...] = ()
     suspicions: tuple[Secret, ...] = ()
-    """What may be a secret, and is stored."""
+    """Possible secrets, which are stored."""
     recalled: tuple[Recalled, ...] = ()
     quality: Quality | None = None
     memory_type: Inferred = UNKNOWN_TYPE
     only_recalled: bool = False
-    """Whether nothing was left beside what came out of an answer."""
+    """Whether the document holds only text recalled from an answer."""
     only_generated: bool = False
-    """Whether nothing was left beside what `init` wrote for agents."""
+    """Whether the document holds only text that `init` wrote for agents."""
 
     def text(self, text: str, rules: SavingRules) -> str:
-        """The text as it may be stored: with as many lines."""
+        """Return the text to store, with the same number of lines."""
         own = generated.leave_out(text)
         self.only_generated = own != text and not own.strip()
         kept, self.recalled = recalled.leave_out(own)
@@ -50,7 +50,7 @@ class Intake:
         return kept
 
     def metadata(self, text: str, rules: SavingRules) -> str:
-        """What another file says of the document, as it may be stored; its secrets count as of line 1."""
+        """Return the text of the metadata file to store; its secrets are recorded for line 1."""
         if rules.secrets == "keep":
             return text
         kept, found = secrets.redact(text, addresses=rules.secrets == "all")
@@ -58,7 +58,7 @@ class Intake:
         return kept
 
     def source(self, source: Source, rules: SavingRules) -> Source:
-        """The source with a title and trigger phrases that may be stored; their secrets count as of line 1."""
+        """Return the source with title and trigger phrases to store; their secrets are recorded for line 1."""
         if rules.secrets == "keep" or not (source.title or source.triggers):
             return source
         addresses = rules.secrets == "all"
@@ -77,13 +77,26 @@ class Intake:
         key: str,
         rules: SavingRules,
     ) -> tuple[tuple[str, ...], tuple[Section, ...]]:
-        """Trigger phrases and sections as they are stored, and the quality of the document with them.
+        """Assess the quality of a document, and mend it below the pass mark.
 
-        A document below the pass mark is mended, at most `quality.MOST_ATTEMPTS` times and as long as that changes it.
+        Mending stops after `quality.MOST_ATTEMPTS` attempts, or when one changes nothing.
+
+        Args:
+            triggers: The declared trigger phrases.
+            sections: The well-formed sections.
+            broken: The number of broken anchor tags.
+            body: The text of the document.
+            title: Its title, which does not become a trigger phrase.
+            key: Its key.
+            rules: With quality "report", nothing is mended.
+
+        Returns:
+            The trigger phrases and sections to store.
         """
         found = quality.assess(len(triggers), len(sections), broken, body)
         done: list[str] = []
         attempts = 0
+        # Each attempt adds trigger phrases from headings and closes open sections, then scores again.
         while not found.passed and rules.quality != "report" and attempts < quality.MOST_ATTEMPTS:
             more = (
                 quality.triggers_of_headings(body, (title, *triggers))
@@ -105,24 +118,24 @@ class Intake:
         return triggers, sections
 
     def redacted(self) -> dict[str, int]:
-        """How many secrets were left out, by kind."""
+        """Return the number of redacted secrets by kind."""
         return dict(Counter(kind for kind, _ in self.secrets))
 
     def problems(self, key: str) -> list[Problem]:
-        """What is told of the secrets and of the recalled text of a document."""
+        """Return the problems that report the secrets and the recalled text of a document."""
         told = [
-            Problem(SECRET_CODE, f"{kind} left out of what is stored", where=Where(key, line, 1))
+            Problem(SECRET_CODE, f"{kind} left out of the stored text", where=Where(key, line, 1))
             for kind, line in self.secrets
         ]
         told += [
-            Problem(SECRET_CODE, f"{kind} may be a secret, and stay in what is stored", where=Where(key, line, 1))
+            Problem(SECRET_CODE, f"{kind} may be a secret, but stay in the stored text", where=Where(key, line, 1))
             for kind, line in self.suspicions
         ]
         return told + [
             Problem(
                 RECALLED_CODE,
-                f"lines {block.first_line} to {block.last_line} came out of an answer"
-                f"{f' about {block.source}' if block.source else ''} and are left out of what is stored",
+                f"lines {block.first_line} to {block.last_line} were copied from an answer"
+                f"{f' about {block.source}' if block.source else ''} and are left out of the stored text",
                 where=Where(key, block.first_line, 1),
             )
             for block in self.recalled

@@ -1,4 +1,4 @@
-"""Where the gate on saving is asked: before and after one document is saved, and after a run of the index (M6)."""
+"""Runs the prediction-error gate: before and after one document is saved, and after an index run (M6)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,25 @@ from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 
 MOST_JUDGED = 20
-"""New documents of one run of the index that are compared with the memories there are: each costs four searches."""
+"""New documents of an index run up to which they are compared with existing memories: each costs four searches."""
 
 
 def of_path(
     document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str], *, dry_run: bool = False
 ) -> Verdict | None:
-    """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
+    """Return the verdict if no comparison is needed: the key exists already, or another memory has equal content.
+
+    Args:
+        document: The document to save.
+        known: The files in the store, by key.
+        duplicates: The keys of other memories with the same content.
+        dry_run: Word the outcome as what would be done.
+    """
     stored = known.get(document.key)
     if stored is not None:
         same = stored.content_hash == document.content_hash and stored.restored is None
         brought = "would be" if dry_run else "was"
-        done = "nothing: it says the same" if same else f"its own memory {brought} brought up to date"
+        done = "nothing: it says the same" if same else f"its memory {brought} updated"
         return Verdict("update", key=document.key, id=stored.id, done=done)
     if duplicates:
         key = duplicates[0]
@@ -42,7 +49,14 @@ def of_path(
 
 
 def foreseen(connection: Connection, embedder: Embedder | None, document: Document, now: float) -> Verdict:
-    """The verdict on a document that is not stored."""
+    """Return the verdict on a document that is not stored.
+
+    Args:
+        connection: Reads the store.
+        embedder: Embeds the document if it is the store's model; without vectors nothing is compared.
+        document: The document.
+        now: The time, in epoch seconds.
+    """
     rows = np.empty((0, 0), np.float32)
     if embedder is not None and get_meta(connection, vectors.MODEL) == embedder.model_id:
         rows = embed(connection, embedder, document_texts(document, embedder)).rows
@@ -50,16 +64,26 @@ def foreseen(connection: Connection, embedder: Embedder | None, document: Docume
 
 
 def judged(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
-    """The verdict on a document of this text that has just been stored, and what was done about it.
+    """Judge a document that has just been stored, and act on the verdict.
 
-    What cannot be done now is done by background work: see `interrupted`.
+    If that is not possible now, background work does it later: see `interrupted`.
+
+    Args:
+        database: The store.
+        text: The body of the document.
+        own_id: The id of its memory.
+        now: The time, in epoch seconds.
+        acting: Act on the verdict; otherwise only report it.
+
+    Returns:
+        The verdict, with the action taken in `done`.
     """
     connection = database.reader()
     own = comparing.vectors_of(connection, own_id, MOST_PASSAGES)
     verdict = judge(connection, text, own, own_id, now)
     if not acting:
         return replace(verdict, done=verdict.done or "nothing")
-    if not len(own):  # its vectors are to come
+    if not len(own):  # no vectors yet
         return verdict
     try:
         with database.write() as txn:
@@ -71,7 +95,7 @@ def judged(database: Database, text: str, own_id: int, now: float, *, acting: bo
 
 
 def changed(database: Database, verdict: Verdict, now: float) -> Verdict:
-    """The verdict on a document that was saved anew, with what holds no longer of what was said about it before."""
+    """Return the verdict on an updated document, with the earlier verdicts on it that were withdrawn."""
     told = reconsider(database, [verdict.key], now).get(verdict.key, [])
     return replace(verdict, done="; ".join([verdict.done, *told]))
 
@@ -79,10 +103,16 @@ def changed(database: Database, verdict: Verdict, now: float) -> Verdict:
 def compare(
     database: Database, embedder: Embedder | None, known: Mapping[str, KnownFile], report: IndexReport, now: float
 ) -> None:
-    """Tells what the new documents of a run are to what was there before it; nothing is done about it. What documents
-    that changed were said to supersede, or to be superseded by, is looked at anew.
+    """Report verdicts on the new documents of an index run without acting, and reconsider those on changed documents.
 
-    Many at once are not compared: which of them came first is not known, and a first run would compare all.
+    More than `MOST_JUDGED` new documents are not compared: their order is unknown, and a first run would compare all.
+
+    Args:
+        database: The store.
+        embedder: The model; without one nothing is compared.
+        known: The files in the store before the run, by key.
+        report: The report of the run, which receives the verdicts.
+        now: The time, in epoch seconds.
     """
     for key, lines in reconsider(database, report.updated, now).items():
         report.verdicts[key] = Verdict("update", key=key, done="; ".join(lines))
@@ -94,4 +124,4 @@ def compare(
         own = comparing.vectors_of(connection, memory.id, MOST_PASSAGES)
         verdict = judge(connection, reader.body(connection, memory.id), own, memory.id, now)
         if verdict.kind != "create":
-            report.verdicts[key] = replace(verdict, done="nothing: an index run tells, memory_save acts")
+            report.verdicts[key] = replace(verdict, done="nothing: an index run only reports, memory_save acts")

@@ -1,8 +1,8 @@
-"""What a saved document is to what is remembered: new, a repetition, more of the same, or its end (feature M6).
+"""Classifies a saved document against existing memories: new, repeated, extending or superseding (feature M6).
 
-It is compared with live memories by their vectors of passages: how well each covers the other, passage by passage, the
-lesser of both. So a short note is no duplicate of a long document that holds it. A key is never compared with its own
-older version: an edit is always an update. docs/decisions/0061-saving-well.md says what follows from each verdict.
+Documents are compared by their passage vectors: the similarity is the lesser of how well each covers the other, passage
+by passage, so a short note is not a duplicate of a long document that contains it. An edit of a key is always an
+update, never compared with the old version. docs/decisions/0061-saving-well.md defines the action for each verdict.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ DUPLICATE = 0.95
 HIGH = 0.85
 MEDIUM = 0.70
 LOW = 0.50
-"""Cosine similarities, each the least of its band."""
+"""Cosine similarities, each the lower bound of its band."""
 MAKER = "prediction_error"
-"""Who makes the edges of this gate."""
+"""The creator recorded with the edges of this gate."""
 CANDIDATES = 5
-"""Memories that are compared passage by passage."""
+"""Memories compared passage by passage."""
 MOST_ASKED = 4
-"""Passages, evenly spaced, whose neighbours are looked for."""
+"""Evenly spaced passages whose nearest neighbours are searched."""
 NEIGHBOURS = 20
 MOST_PASSAGES = 64
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
-"""What no automatic process says to be over."""
+"""Tiers that no automatic process marks as superseded."""
 
 Kind = Literal["create", "update", "supersede", "reinforce", "duplicate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a document is to the nearest live memory, with its evidence, and what was done about it.
+    """The relation of a document to the nearest live memory, with the evidence, and the action taken in `done`.
 
-    `similarity` is a cosine, None where nothing was compared; `band` is "duplicate", "high", "medium", "low" or "none".
+    `similarity` is a cosine, None if nothing was compared; `band` is "duplicate", "high", "medium", "low" or "none".
     """
 
     kind: Kind
@@ -59,7 +59,7 @@ class Verdict:
     done: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the verdict as plain data."""
         found = self.contradiction
         return {
             "kind": self.kind,
@@ -72,16 +72,16 @@ class Verdict:
 
 
 def band(similarity: float) -> str:
-    """The band of a cosine similarity."""
+    """Return the band of a cosine similarity."""
     borders = {"duplicate": DUPLICATE, "high": HIGH, "medium": MEDIUM, "low": LOW}
     return next((name for name, least in borders.items() if similarity >= least), "none")
 
 
 def decide(similarity: float, found: Contradiction | None) -> Kind:
-    """The verdict on a document with this similarity to the nearest memory, and what contradicts that.
+    """Return the verdict for a similarity to the nearest memory and a contradiction of it.
 
-    A text that takes back what a memory says is near to it, and may differ from it by a single word: so a
-    contradiction goes before a repetition.
+    A text that contradicts a memory is similar to it and may differ in a single word, so a contradiction takes
+    precedence over a duplicate.
     """
     if similarity >= HIGH and found is not None and found.counts:
         return "supersede"
@@ -91,23 +91,32 @@ def decide(similarity: float, found: Contradiction | None) -> Kind:
 
 
 def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | None, now: float) -> Verdict:
-    """The verdict on a document with these vectors of passages, whose own memory, if it has one, is left out.
+    """Return the verdict on a document against the live memories.
 
-    It is about the memory that the document takes back, if there is one, else about the nearest; below `HIGH` a
-    contradiction is told and nothing done about it.
+    It refers to the memory that the document contradicts, else to the nearest one; a contradiction below `HIGH` is only
+    reported.
+
+    Args:
+        connection: Reads the store.
+        text: The body of the document.
+        vectors: Its passage vectors, shape (n, dimensions).
+        own_id: The id of its memory, which is not compared; None if it is not stored.
+        now: The time, in epoch seconds; expired memories are not compared.
     """
     if not len(vectors) or not vectors.any():
-        return Verdict("create", done="nothing: it has no vectors to be compared by")
+        return Verdict("create", done="nothing: it has no vectors to compare")
     others = alike(connection, vectors[:MOST_PASSAGES], own_id, now)
     others.sort(key=lambda pair: (-pair[1], pair[0].id))
     if not others:
         return Verdict("create")
+    # Reading bodies is the expensive part: texts below MEDIUM are not checked for contradictions.
     signs = [
         contradiction(text, reader.body(connection, other.id)) if similarity >= MEDIUM else None
         for other, similarity in others
     ]
     taken_back = [at for at, found in enumerate(signs) if found is not None and found.counts]
     nearest = others[0][1]
+    # Prefer the nearest contradicted memory, unless it is below HIGH while the nearest one is not.
     at = taken_back[0] if taken_back and (others[taken_back[0]][1] >= HIGH or nearest < HIGH) else 0
     (other, similarity), found = others[at], signs[at]
     name = band(similarity)
@@ -117,7 +126,17 @@ def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | Non
 
 
 def act(txn: Transaction, verdict: Verdict, own_id: int, now: float) -> str:
-    """Does what follows from a verdict, and says what that was; nothing that a document says is lost by it."""
+    """Act on a verdict; no content of a memory is lost.
+
+    Args:
+        txn: The transaction to write in.
+        verdict: The verdict.
+        own_id: The id of the saved document's memory.
+        now: The time, in epoch seconds.
+
+    Returns:
+        A description of the action taken.
+    """
     if verdict.id is None:
         return verdict.done
     if verdict.kind == "reinforce":
@@ -147,8 +166,18 @@ def _supersede(txn: Transaction, verdict: Verdict, own_id: int, now: float) -> s
 
 
 def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: float) -> list[tuple[LivePassages, float]]:
-    """The live memories, `CANDIDATES` at most, nearest to a document with these vectors of passages, with their
-    similarity (a cosine); its own memory is left out."""
+    """Find the live memories nearest to a document.
+
+    Args:
+        connection: Reads the store.
+        vectors: The passage vectors of the document, shape (n, dimensions).
+        own_id: The id of its memory, which is left out.
+        now: The time, in epoch seconds; expired memories are left out.
+
+    Returns:
+        At most `CANDIDATES` memories with their similarities (cosines), best candidate first.
+    """
+    # Candidates are voted for: each probed passage adds a memory's best similarity among its neighbours.
     asked = np.unique(np.linspace(0, len(vectors) - 1, MOST_ASKED).round().astype(np.int64))
     votes: dict[int, float] = {}
     for at in asked.tolist():
@@ -168,11 +197,13 @@ def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: flo
 
 
 def similarity_of(one: Vectors, other: Vectors) -> float:
-    """How well two documents cover each other, given unit vectors of their passages: in [-1, 1], 1 for the same.
+    """Return how well two documents cover each other, given unit vectors of their passages: in [-1, 1], 1 if equal.
 
-    Each passage has its best counterpart; the mean of them is taken from both sides, and the lesser counts.
+    The cosine of each passage with its best match is averaged in both directions; the lesser mean is the result.
     """
     if not len(one) or not len(other):
         return 0.0
+    # products: (n, m) float64; both sides are unit vectors, so these are cosines
     products = one.astype(np.float64) @ other.astype(np.float64).T
+    # min(mean_i max_j c_ij, mean_j max_i c_ij)
     return float(min(products.max(axis=1).mean(), products.max(axis=0).mean()))

@@ -1,4 +1,4 @@
-"""What is checked before a single document is saved (feature I9)."""
+"""Checks that run before a single document is saved (feature I9)."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.reading.reader import KnownFile
 
 ANCHORS = "E091"
-"""The code of what is wrong with the anchors of a document."""
+"""The code of anchor errors."""
 
 
 def no_text(text: str, key: str, line: int = 1, generated: bool = False) -> Problem:
-    """The problem of a document without text, and why it has none: `text` is the whole file, its body from `line`.
+    """Return the problem of a document without text, with the reason.
 
-    It may be that all of it was `generated` by `init`, and left out.
+    Args:
+        text: The whole file.
+        key: The key of the document.
+        line: The first line of its body.
+        generated: Whether all of it was written by `init` and left out.
     """
     if generated:
-        reason = "it holds nothing but what `init` wrote for agents"
+        reason = "it holds only text that `init` wrote for agents"
     elif not text:
         reason = "the file holds no characters"
     elif not text.strip():
-        reason = "the file holds nothing but blanks and line ends"
+        reason = "the file holds only blanks and line ends"
     else:
         reason = "nothing follows its front matter"
-    hint = "An empty document has no words by which it could be found."
-    actions = ("write something in it, or leave it as it is",)
+    hint = "An empty document has no words to search for."
+    actions = ("add text, or leave the file unindexed",)
     return Problem("E090", f"an empty document: {reason}", hint, actions, Where(key, line, 1))
 
 
 def same_content(document: Document, known: Mapping[str, KnownFile]) -> tuple[str, ...]:
-    """The keys of other memories with the content of the document; absent ones take no place from it."""
+    """Return the keys of other memories with the same content, except absent ones."""
     return tuple(
         key
         for key, file in known.items()
@@ -47,7 +51,7 @@ def same_content(document: Document, known: Mapping[str, KnownFile]) -> tuple[st
 
 
 def duplicate(document: Document, keys: tuple[str, ...]) -> list[Problem]:
-    """The problem of saving what other memories hold already, if there are any."""
+    """Return the problem of saving the content of other memories, if `keys` has any."""
     if not keys:
         return []
     others = ", ".join(keys)
@@ -55,7 +59,7 @@ def duplicate(document: Document, keys: tuple[str, ...]) -> list[Problem]:
 
 
 def quality(key: str, intake: Intake, rules: SavingRules) -> list[Problem]:
-    """The problem of a document that stays below the pass mark, where the workspace requires it (feature I10)."""
+    """Return the problem of a document below the pass mark if the workspace requires that quality (feature I10)."""
     found = intake.quality
     if rules.quality != "require" or found is None or found.passed:
         return []

@@ -1,8 +1,8 @@
-"""How well a document is made to be found, and the two things that can be mended as it is stored (feature I10).
+"""Scores how well a document can be found, and repairs two kinds of defects on intake (feature I10).
 
-The score weighs four parts. Below the pass mark a document is mended, at most twice and never its file: headings serve
-as trigger phrases, and sections that were never closed end where the next one begins. The catalogue's third repair,
-to cut the text at its budget, is left out: a document is kept in passages, and cutting it would lose what it says.
+The score is a weighted sum of four parts. A document below the pass mark is mended at most twice, without changing its
+file: headings become trigger phrases, and unclosed sections end where the next one begins. The catalogue's third
+repair, cutting the text to its budget, is left out: documents are stored in passages, and cutting would lose content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUDGET = 8000
 ENOUGH_TRIGGERS = 4
 MOST_MENDED_TRIGGERS = 8
 LONGEST_HEADING_TRIGGER = 60
-"""Characters; a longer heading is a sentence, which nobody asks literally."""
+"""Characters; a longer heading is a sentence, which does not occur literally in queries."""
 
 _LINE = re.compile(r"^(?: {0,3}(#{1,6})[ \t]++(\S[^\n]*)|[ \t]*+(`{3,}+|~{3,}+)[^\n]*)$", re.MULTILINE)
 _MARKS = re.compile(r"[`*_]|^\d+(?:\.\d+)*[.)]?\s+")
@@ -29,7 +29,7 @@ _MARKS = re.compile(r"[`*_]|^\d+(?:\.\d+)*[.)]?\s+")
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The score of a document in [0, 1] with its four parts, what is wanting, and what was mended as it is stored."""
+    """The score of a document in [0, 1] with its four parts, its defects, and the repairs made on intake."""
 
     score: float
     parts: dict[str, float]
@@ -43,7 +43,7 @@ class Quality:
         return self.score >= PASS
 
     def as_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Return the quality as plain data."""
         return {
             "score": self.score,
             "passed": self.passed,
@@ -55,13 +55,22 @@ class Quality:
 
 
 def assess(triggers: int, sections: int, broken: int, body: str) -> Quality:
-    """The quality of a document with so many trigger phrases, sound sections and broken tags."""
+    """Assess the quality of a document.
+
+    Args:
+        triggers: The number of trigger phrases.
+        sections: The number of well-formed sections.
+        broken: The number of broken anchor tags.
+        body: The text of the document.
+    """
     length = len(body.strip())
     heading = next(headings(body), None) is not None
     parts = {
         "triggers": 0.0 if not triggers else 0.5 if triggers < ENOUGH_TRIGGERS else 1.0,
+        # A text without sections gets a neutral score; otherwise the share of sound ones.
         "anchors": 0.5 if not sections + broken else round(sections / (sections + broken), 4),
         "budget": 1.0 if length <= BUDGET else round(BUDGET / length, 4),
+        # A quarter each: any text, more than 50 characters, a heading, more than 200 characters.
         "coherence": 0.25 * sum((length > 0, length > 50, heading, length > 200)),
     }
     issues = (
@@ -71,12 +80,12 @@ def assess(triggers: int, sections: int, broken: int, body: str) -> Quality:
         *(["hardly any text"] if length <= 50 else ["a short text"] if length <= 200 else []),
         *([] if heading else ["no heading"]),
     )
-    # weights of two decimals: without rounding, what is exactly 0.6 would fall short of it
+    # Rounded: floating-point error would otherwise put a score of exactly 0.6 below the pass mark.
     return Quality(round(sum(WEIGHTS[name] * part for name, part in parts.items()), 4), parts, issues)
 
 
 def headings(body: str) -> Iterator[str]:
-    """The texts of the headings, in order, of those outside of fenced code."""
+    """Yield the texts of the headings outside fenced code, in order."""
     fence = ""
     for match in _LINE.finditer(body):
         if match[3]:
@@ -89,7 +98,7 @@ def headings(body: str) -> Iterator[str]:
 
 
 def triggers_of_headings(body: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Trigger phrases made of headings: of two words or more, not generic, and none that is known, as the title is."""
+    """Return trigger phrases from headings: two words or more, not generic, and not `known` (title, triggers)."""
     taken = {phrase.casefold() for phrase in known}
     found: list[str] = []
     for heading in headings(body):

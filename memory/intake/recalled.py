@@ -1,9 +1,9 @@
-"""Text that came out of an answer of this memory is not remembered again (feature I9).
+"""Leaves out text that was pasted from an answer of this memory, so that it is not remembered again (feature I9).
 
-An answer shows a memory in a form that hardly anybody writes: a numbered heading or row, in it or below it the memory's
-id among points, and the passage as a quotation. A file into which that was pasted would make the passage a second
-memory, which then surfaces beside the first. Such a block is left out of what is stored; the file stays as it is. Its
-lines become empty ones, so that lines keep their numbers. What was measured: docs/decisions/0061-saving-well.md.
+Answers show a memory in a distinctive form: a numbered heading or row, the memory's id between middle dots in it or
+below it, and the passage as a quotation. Pasted into a file, the passage would become a second memory that surfaces
+next to the first. Such a block is stored as empty lines, so that lines keep their numbers; the file is not changed.
+Measurements: docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from typing import NamedTuple
 
 ALLOW = "speckit:allow recalled"
-"""A document that says so anywhere is left as it is: one that explains what answers look like."""
+"""Marker for documents that explain the form of answers: with it anywhere in the text, nothing is left out."""
 MOST_REMARKS = 8
-"""Lines between the id and the passage: what has replaced the memory, where else it stands, why it surfaced."""
+"""Lines between the id and the passage: the memory's replacement, its other copies, why it surfaced."""
 
 _ID = re.compile(r"(?:^|· )id \d{1,12}(?: ·|$)")
 _HEADING = re.compile(r"([ \t>]{0,12})#{1,6} \d{1,3}\. (\S.{0,600})$")
@@ -24,7 +24,7 @@ _PLACE = re.compile(r":\d{1,9}(?:-\d{1,9})?$")
 
 
 class Recalled(NamedTuple):
-    """A block that was left out: what it named as its source ("" for a field of JSON), and its lines, from 1."""
+    """A block that was left out: the source it names ("" for a JSON field), and its lines, counted from 1."""
 
     source: str
     first_line: int
@@ -32,7 +32,7 @@ class Recalled(NamedTuple):
 
 
 def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
-    """The text without what was recalled, with as many lines, and which lines that was. Linear in its length."""
+    """Return the text with recalled blocks emptied, and these blocks. Linear in the length of the text."""
     rendered, as_json = " · id " in text or "\nid " in text, '"memory_text"' in text
     if not (rendered or as_json) or ALLOW in text:
         return text, ()
@@ -57,11 +57,12 @@ def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
 
 
 def _block(lines: list[str], at: int) -> tuple[str, int] | None:
-    """What the block that begins at a line names as its source, and where it ends; None where none begins."""
+    """Return the source and the end of the recalled block that begins at a line; None if none begins there."""
     line = lines[at]
     if "." not in line[:20]:
         return None
     below = at + 1
+    # Two renderings: a Markdown heading with a quotation, and a terminal row with a vertical bar.
     for form, quoting in ((_HEADING, ">"), (_ROW, "    │")):
         head = form.match(line)
         if head is None:
@@ -76,6 +77,7 @@ def _block(lines: list[str], at: int) -> tuple[str, int] | None:
     else:
         return None
     end = below
+    # Skip remarks up to the passage; without a quoted passage it is not a recalled block.
     while end < len(lines) and end - at < MOST_REMARKS and lines[end].strip() and not lines[end].startswith(mark):
         end += 1
     start = end

@@ -1,4 +1,4 @@
-"""Whether what the gate on saving said still holds, once a document says something else (feature M6, M7)."""
+"""Withdraws verdicts of the prediction-error gate that no longer hold after a document changed (features M6, M7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.memory.store.tables.graph import edges
 
 
 def reconsider(database: Database, keys: Sequence[str], now: float) -> dict[str, list[str]]:
-    """Takes the marks of the gate back whose reason is gone, around documents that changed; tells so by their keys."""
+    """Withdraw the gate's edges at changed documents whose reason is gone; return messages by key."""
     connection = database.reader()
     ids = {reader.get_memory(connection, key).id: key for key in keys} if edges.edges_by(connection, MAKER) else {}
     told: dict[str, list[str]] = {}
@@ -30,7 +30,7 @@ def reconsider(database: Database, keys: Sequence[str], now: float) -> dict[str,
 
 
 def withdraw(txn: Transaction, memories: Sequence[int], now: float) -> list[tuple[Edge, str]]:
-    """Removes the marks of the gate around these memories whose reason is gone; returns each with why."""
+    """Remove the gate's edges at these memories whose reason is gone; return each edge with why."""
     withdrawn = []
     for edge in _around(txn.connection, memories):
         if why := reason_gone(txn.connection, edge):
@@ -40,14 +40,14 @@ def withdraw(txn: Transaction, memories: Sequence[int], now: float) -> list[tupl
 
 
 def reason_gone(connection: Connection, edge: Edge) -> str:
-    """Why a mark of the gate holds no longer; "" where it does. What has no vectors yet is judged by its words."""
+    """Return why an edge of the gate no longer holds, "" if it does. Without vectors only the words are compared."""
     one, other = (comparing.vectors_of(connection, end, MOST_PASSAGES) for end in (edge.source_id, edge.target_id))
     if len(one) and len(other) and one.shape[1] == other.shape[1]:
         similarity = similarity_of(one, other)
         if similarity < HIGH:
-            return f"they are {similarity:.2f} alike, below {HIGH}"
+            return f"their similarity is {similarity:.2f}, below {HIGH}"
     found = contradiction(reader.body(connection, edge.source_id), reader.body(connection, edge.target_id))
-    return "" if found is not None and found.counts else "nothing contradicts any more"
+    return "" if found is not None and found.counts else "they no longer contradict each other"
 
 
 def _around(connection: Connection, memories: Sequence[int]) -> list[Edge]:

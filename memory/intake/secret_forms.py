@@ -1,6 +1,6 @@
-"""The forms of keys, tokens and passwords, and what only has their form: examples, placeholders and names.
+"""Patterns of keys, tokens and passwords, and of lookalikes: examples, placeholders and names.
 
-Patterns begin with a fixed mark, or take a run of characters as a whole: the time is linear in the length of the text.
+Patterns begin with a fixed marker or match possessively, so that the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 LEAST_PART = 12
-"""Characters of the longest part between hyphens: names are made of words, which are shorter or have no digits."""
+"""Minimum characters of the longest part between hyphens; in names, parts are words: shorter or without digits."""
 LONGEST_KEY_BLOCK = 20_000
 """Characters; keys of 16,384 bits take 13,000."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of secret. A text without any of the `marks` holds none."""
+    """A kind of secret. A text without any of the `marks` contains none."""
 
     name: str
     marks: tuple[str, ...]
     source: str
-    """The pattern. The group `secret` is what is taken out; the whole match without such a group."""
+    """The pattern. The group `secret` is redacted, or the whole match if there is no such group."""
     flags: int = 0
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Compiled for the first text that has a mark: a search has no use for any."""
+        """Compiled at first use, since searches do not need it."""
         return re.compile(self.source, self.flags)
 
 
@@ -47,8 +47,8 @@ _KEY_NAME = "|".join(
         *(f"{of}[ _-]?key|{of.upper()}[ _-]?KEY|{of}[ _-]?Key|{of.capitalize()}[ _-]?Key" for of in _KEYS_OF),
     ]
 )
-"""Ends the names of what is secret: `DB_PASSWORD`, `clientSecret`, `github_token`, `x-api-key`. Each spelling is
-an alternative of its own: a pattern that ignores case takes four times as long."""
+"""The end of names of secrets: `DB_PASSWORD`, `clientSecret`, `github_token`, `x-api-key`. Each spelling is a separate
+alternative, because a case-insensitive pattern takes four times as long."""
 _CONNECTION_VALUE = r"(?P<quote>['\"]?)(?P<secret>[^\s;&\"'`<>(){}\[\]$*%]{3,200}+)(?=(?P=quote)(?:[\s;&\"'`)]|\Z))"
 _LIBPQ = r"\b(?:host|hostaddr|user|dbname|port)=[^\s;]{0,200}[^\s;,] (?:[a-z_]{1,30}+=[^\s;]{0,200}[^\s;,] ){0,8}?"
 
@@ -167,7 +167,7 @@ FORMS = (
     ),
 )
 
-# The module `re` compiles these when they are first used, and keeps them: a search has no use for any.
+# Strings, not patterns: `re` compiles and caches them at first use, and searches do not need them.
 PARTS = r"[-_/+]"
 _BODY_OF_KEY = r"[A-Za-z0-9+/=]{16}"
 EXAMPLE = r"(?i)example|placeholder|change_?me|your(?:[-_ ]|pass|secret|token|key|api)|dummy|x{6}|\*{4}|redacted|\.\.\."
@@ -178,7 +178,7 @@ _WORDS = frozenset(
         "undefined",
     }
 )
-"""Stand where a password would, in examples and in the configuration of tests."""
+"""Dummy passwords in examples and test configurations."""
 _REFERENCE = (
     r"(?:\.{0,2}/|~/|\\|[A-Za-z]:\\|[a-z]{2,10}://|arn:|sha(?:1|224|256|384|512)[:=-])"
     r"|(?:self|this|process|os|env|environ|config|conf|cfg|settings|args|params|props|req|request|data|opts|options|ctx"
@@ -186,19 +186,19 @@ _REFERENCE = (
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z"
     r"|(?i:u?int|bytes|base(?:32|58|64)|utf-?(?:8|16)|[a-z]s(?:256|512)|ed25519|x25519|secp256|aes-?[0-9]|hmac)\w{0,12}\Z"
 )
-"""Paths, addresses, names of variables, types and algorithms: where a secret comes from, and none itself."""
+"""Paths, addresses, names of variables, types and algorithms: references to a secret, not the secret itself."""
 _NAME = (
     r"[a-z]+(?:[-_.:/][a-z]+)*[-_.:/]v?[0-9]{1,2}\Z|[a-z]+(?:[-_.:/][a-z0-9]{1,12})*[-_.:/][a-z]+\Z"
     r"|_{1,2}[a-z]\w*\Z|[A-Za-z_][\w.]*(?:Keys?|Tokens?|Secrets?|Types?)\Z"
 )
-"""Names made of words, as those of secrets in a cluster, of variables and of types."""
+"""Names composed of words: of secrets in a cluster, of variables and of types."""
 _EXAMPLE_ADDRESS = (
     r"(?i)(?:^|[.@])(?:example(?:\.[a-z]{2,6})?|test|invalid|localhost)$|^(?:git|noreply|no-reply)@|@users\.noreply\."
 )
 
 
 def matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
-    """Where a text that has a mark of a kind holds secrets of it."""
+    """Yield the offsets of secrets of a kind in a text that contains one of its marks."""
     group: str | int = "secret" if "secret" in kind.pattern.groupindex else 0
     for match in kind.pattern.finditer(text):
         if _is_secret(kind.name, match[group], match):
@@ -206,7 +206,7 @@ def matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(kind: str, secret: str, match: re.Match[str]) -> bool:
-    """Whether a match is one, and no example or name of the same form."""
+    """Whether a match is a secret rather than an example or a name of the same form."""
     match kind:
         case "e-mail address":
             return not re.search(_EXAMPLE_ADDRESS, secret)
@@ -214,10 +214,11 @@ def _is_secret(kind: str, secret: str, match: re.Match[str]) -> bool:
             return bool(re.search(_BODY_OF_KEY, secret.split("-----")[2]))
         case "private key" | "jwt":
             return True
-        case "bot token":  # looked at last: a pattern that begins with a digit is many times faster
+        case "bot token":  # context checked here: a pattern that begins with a digit is many times faster
             return match.string[max(0, match.start() - 1) : match.start()] not in tuple("0123456789.:_-")
         case "basic authorization":
             return _is_user_and_password(secret)
+        # Names with hyphens also begin with sk-; their parts are words.
         case "api key" if secret.startswith("sk-"):
             longest = max(re.split(PARTS, secret), key=len)
             return len(longest) >= LEAST_PART and not longest.isalpha() and not re.search(EXAMPLE, secret)

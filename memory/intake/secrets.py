@@ -1,10 +1,9 @@
-"""Secrets are taken out of a text before anything of it is stored (feature I9).
+"""Redacts secrets in a text before anything of it is stored (feature I9).
 
-A secret becomes `(redacted KIND)`, which means nothing to YAML and Markdown, on the line where it stood, so that lines
-keep their numbers. What was found is told by kind and line, never by what it says. Taken out is what has the form of a
-known key or stands beside a name that says so; what is random and nothing more is a suspicion, which is told
-(`examine`) and stays. The forms are in `secret_forms`; their sources, and what was measured, in
-docs/decisions/0061-saving-well.md.
+A secret is replaced in its line by `(redacted KIND)`, which has no meaning in YAML and Markdown, so that lines keep
+their numbers. Secrets are reported by kind and line, never by content. Redacted are strings in the form of a known key
+and random strings after a name that marks them as secret. Other random strings are only reported as suspicions
+(`examine`). The forms are in `secret_forms`; their sources and measurements in docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from speckit_memory.errors.names import shown
 from speckit_memory.memory.intake.secret_forms import EXAMPLE, FORMS, LEAST_PART, PARTS, matches
 
 RULES = 2
-"""Number of this set of rules: a store whose memories were taken in by others has them read again."""
+"""Version of the rules: documents that were stored under other rules are read again."""
 ALLOW = ("speckit:allow secret", "pragma: allowlist secret", "gitleaks:allow")
-"""A line that says one of these is left as it is; two are marks of other tools, which people have set already."""
+"""A line with one of these markers is not redacted; two are markers of other tools that are already in use."""
 LEAST_RUN = 40
-"""Characters; from here on a run without blanks may be a secret for its randomness alone."""
+"""Characters from which a run without blanks may be a secret because of its randomness."""
 LEAST_ENTROPY = 4.3
-"""Bits per character of such a run. Forty random Base64 characters have 4.7 on the average, and hardly ever less than
-this; paths, names and words have less."""
+"""Bits per character of such a run. Forty random Base64 characters have 4.7 on average, and rarely less than this;
+paths, names and words have less."""
 FEWEST_DIGITS = 3
 LEAST_OF_BLOCK = 60
-"""Characters of a line of Base64 but the last of its block."""
+"""Minimum characters of a line in a Base64 block, except its last."""
 LONGEST_RUN = 4_000
-"""Characters; what is longer is data, such as a picture, and no secret."""
+"""Characters; a longer run is data, such as a picture, and not a secret."""
 
 
 class Secret(NamedTuple):
-    """What kind of secret a text held, and in which line of it, from 1."""
+    """The kind of a secret, and its line in the text, counted from 1."""
 
     kind: str
     line: int
@@ -46,12 +45,12 @@ class Secret(NamedTuple):
 _ADDRESS = FORMS[-1].name
 RANDOM = "random characters"
 KINDS = (*dict.fromkeys(kind.name for kind in FORMS), RANDOM)
-"""Every kind that is taken out, in the order in which they are looked for."""
+"""Every kind that is redacted, in search order."""
 
-# The module `re` compiles these when they are first used, and keeps them: a search has no use for any.
+# Strings, not patterns: `re` compiles and caches them at first use, and searches do not need them.
 _RUN = r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])"
 _NO_SECRET_BEFORE = r"(?i)(?:\b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?|h1)[=:-]|://[^\s]*|;base64,)\Z"
-"""A digest says of what kind it is, and an address names what lies behind it."""
+"""Prefixes of runs that are not secrets: digest labels, addresses and embedded data."""
 _SAYS_SECRET = r"(?i:key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|auth)"
 _NAME_BEFORE = (
     rf"(?i)(?P<name>[A-Za-z0-9_ .-]{{0,40}}{_SAYS_SECRET}[A-Za-z0-9_-]{{0,12}})"
@@ -61,29 +60,30 @@ _NOT_SECRET = (
     r"(?i)public|pub[_ -]?key|cache|foreign|primary|sort|partition|hash|digest|checksum|fingerprint|integrity|cert|host"
     r"|modulus|cursor|page|next|continuation"
 )
-"""In the names of keys and tokens that anybody may see."""
+"""Words in the names of public keys and tokens."""
 _PUBLIC = r"_{1,2}Z|_R[A-Z]|AAAA|sha[0-9]{1,3}-"
-"""Begins symbols of C++ and Rust, public keys of SSH, and digests."""
+"""Prefixes of C++ and Rust symbols, SSH public keys, and digests."""
 _MARGIN = " \t\r>\"'`#/*+,\\"
-"""Stands before and after the lines of a block in code, comments and quotations."""
+"""Characters around the lines of a block in code, comments and quotations."""
 _HEX = r"[0-9a-fA-F-]+"
 
 
 def redact(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, ...]]:
-    """The text without its secrets, and what they were, by line. With `addresses`, those of e-mail go as well.
+    """Return the redacted text, and its secrets by line. With `addresses`, e-mail addresses are redacted as well.
 
-    Line ends stay, those inside of a key block included. Placeholders, addresses of example domains, and lines with a
-    mark of `ALLOW` are left alone.
+    Line ends are kept, also inside a key block. Placeholders, addresses of example domains, and lines with a marker of
+    `ALLOW` are not redacted.
     """
     return examine(text, addresses=addresses)[:2]
 
 
 def examine(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, ...], tuple[Secret, ...]]:
-    """As `redact`, with what stays although it looks random: beside no name that says what it is."""
+    """Return the result of `redact`, and the suspicions: random strings without a name that marks them as secret."""
     found: list[tuple[int, int, str]] = []
     for kind in FORMS if addresses else FORMS[:-1]:
         if any(mark in text for mark in kind.marks):
             found += ((start, end, kind.name) for start, end in matches(kind, text))
+    # Random runs with a secret name are redacted; the rest is searched again in the redacted text, for its lines.
     runs = list(_random(text))
     found += ((start, end, RANDOM) for start, end, by_name in runs if by_name)
     kept, secrets = _replaced(text, found) if found else (text, ())
@@ -94,8 +94,8 @@ def examine(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, .
 
 
 def identifier(text: str) -> str:
-    """A name that somebody gave to a session or a task, as it is stored: one with a secret has another in its place,
-    the same each time, which does not tell it. That of a password, which could be guessed, is the same for all."""
+    """Return the name of a session or task for storage. A secret is redacted and a digest appended, so that equal names
+    stay equal; a password gets no digest, since it could be guessed from it."""
     kept, found = redact(shown(text))
     if not found:
         return kept
@@ -104,8 +104,8 @@ def identifier(text: str) -> str:
 
 
 def named(text: str) -> str:
-    """The kind of the first secret in a name of a file or document, "" without one. Randomness alone is none: names
-    are made from digests."""
+    """Return the kind of the first secret in a file or document name, "" if there is none. Random strings do not count:
+    names may contain digests."""
     for kind in FORMS[:-1]:
         if any(mark in text for mark in kind.marks) and next(matches(kind, text), None):
             return kind.name
@@ -113,16 +113,16 @@ def named(text: str) -> str:
 
 
 def in_name(key: str, kind: str) -> Problem:
-    """The problem of a file or document whose name holds a secret: the name is what a memory is known by."""
+    """Return the problem of a file or document whose name contains a secret: the name would become its key."""
     shown, _ = redact(key)
-    message = f"{shown}: the name holds a secret ({kind}); nothing of it is stored"
-    return Problem("E014", message, "A memory is known by the name of its file.", ("rename the file",))
+    message = f"{shown}: the name contains a secret ({kind}); it is not stored"
+    return Problem("E014", message, "The name of a file is the key of its memory.", ("rename the file",))
 
 
 def _random(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Runs that look random, and whether a name before them says that they are secret. Runs of three kinds of
-    characters and of much entropy; no digests, UUIDs, names, symbols and lines of longer data."""
-    if max(map(len, text.split()), default=0) < LEAST_RUN:  # many times faster than the pattern
+    """Yield the offsets of random runs, and whether a name before them marks them as secret. A random run has digits,
+    upper and lower case and high entropy; digests, UUIDs, names, symbols and lines of longer data do not count."""
+    if max(map(len, text.split()), default=0) < LEAST_RUN:  # much faster than the pattern
         return
     for match in re.finditer(_RUN, text):
         run = match[0]
@@ -139,16 +139,17 @@ def _random(text: str) -> Iterator[tuple[int, int, bool]]:
             continue
         if re.search(EXAMPLE, run) or _entropy(run) < LEAST_ENTROPY:
             continue
+        # The name must be on the same line.
         near = before[-80:].rpartition("\n")[2]
-        name = re.search(_SAYS_SECRET, near) and re.search(_NAME_BEFORE, near)  # the first is many times faster
+        name = re.search(_SAYS_SECRET, near) and re.search(_NAME_BEFORE, near)  # the first is much faster
         by_name = name is not None and not re.search(_NOT_SECRET, name["name"])
         if by_name or not _is_data(text, *match.span()):
             yield *match.span(), by_name
 
 
 def _is_data(text: str, start: int, end: int) -> bool:
-    """Whether a run is a line of a block, as of a certificate, a public key or a picture."""
-    first, last = start, end  # one line may hold all of a text: no more of it is looked at than the margins
+    """Whether a run is a line of a block, such as a certificate, a public key or a picture."""
+    first, last = start, end  # reads only the margins, since one line may hold the whole text
     while first and text[first - 1] in _MARGIN:
         first -= 1
     while last < len(text) and text[last] in _MARGIN:
@@ -160,7 +161,7 @@ def _is_data(text: str, start: int, end: int) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Bits per character, by how often each occurs in the text itself."""
+    """Return the Shannon entropy in bits per character: H = -Σ p·log2(p) over the text's own character frequencies."""
     length = len(text)
     return -sum(count / length * log2(count / length) for count in Counter(text).values())
 
@@ -169,15 +170,17 @@ def _replaced(text: str, found: list[tuple[int, int, str]]) -> tuple[str, tuple[
     parts: list[str] = []
     secrets: list[Secret] = []
     done, line, counted, line_end, allowed = 0, 1, 0, -1, False
+    # By start; at the same start, e-mail addresses come last and longer matches first.
     for start, end, kind in sorted(found, key=lambda each: (each[0], each[2] == _ADDRESS, -each[1])):
         if start < done:
-            continue  # within the one before
+            continue  # inside the previous match
         line, counted = line + text.count("\n", counted, start), start
-        if start > line_end:  # a line is looked at once, however many secrets it holds
+        if start > line_end:  # check each line once, even if it holds many secrets
             line_end = _line_end(text, start)
             allowed = any(mark in text[text.rfind("\n", 0, start) + 1 : line_end] for mark in ALLOW)
         if allowed:
             continue
+        # The line ends of a redacted block are kept after the placeholder.
         parts += text[done:start], f"(redacted {kind})", "\n" * text.count("\n", start, end)
         secrets.append(Secret(kind, line))
         done = end

@@ -1,4 +1,4 @@
-"""A text that is to be remembered."""
+"""A text to remember."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from speckit_memory.memory.store.records import Tier
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text to be remembered under a key. What is given here goes before what the text's front matter says.
+    """A text to remember under a key. Values given here take precedence over the text's front matter.
 
     `title` None means "find one"; an empty title means that the document has none. `folder` None means the folder part
-    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from, and
-    `committed` are the times at which git took that in.
+    of the key. `created_at` is in epoch seconds. `file`, `mtime_ns` and `committed` (its commit times) belong to the
+    file from which the text was read.
     """
 
     key: str

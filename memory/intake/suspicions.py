@@ -1,6 +1,6 @@
-"""Pairs of memories of which the newer seems to take back what the older says, looked for in the background (M11, N3).
+"""Searches in the background for pairs of memories of which the newer seems to contradict the older (M11, N3).
 
-Nothing is linked, merged or changed for it: a pair is shown until somebody links the two, dismisses it, or edits one.
+Nothing is linked, merged or changed: a pair is shown until the user links the two, dismisses it, or edits one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows, va
 from speckit_memory.memory.store.reading import comparing, reader
 
 BATCH = 25
-"""Memories that are compared before one transaction."""
+"""Memories compared per transaction."""
 PASSAGES_READ = 2_000_000
-"""Of a large store fewer are, so that no batch reads more vectors than this, four times for each memory."""
+"""Vectors read per batch, all vectors four times per memory; large stores get smaller batches."""
 
-# a hash of '' is of a save that waits for its verdict, which goes first: see `interrupted`
+# An empty hash marks a save with a pending verdict, which is judged first: see `interrupted`.
 _UNSCANNED = (
     "FROM memories m WHERE m.embedding_status = 'done' AND m.tier <> 'deprecated' "
     "AND (m.expires_at IS NULL OR m.expires_at > :now) AND NOT EXISTS "
@@ -39,8 +39,8 @@ ORDER BY c.confidence DESC, c.similarity DESC, c.id
 
 
 class Suspicion(NamedTuple):
-    """A pair that seems to contradict: how alike they are (cosine), by which pattern, how sure, and the newer one's
-    sentence; found at epoch seconds."""
+    """A pair that seems to contradict: its similarity (cosine), the matched pattern and its confidence, and the newer
+    one's sentence; `found_at` is in epoch seconds."""
 
     id: int
     newer: str
@@ -60,22 +60,22 @@ class _Pair(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Memories that were compared, with the hashes of their contents, and the pairs among all that they make."""
+    """The compared memories with their content hashes, and the contradicting pairs found for them."""
 
     memories: list[tuple[int, str]]
     pairs: list[_Pair]
 
 
 def waiting(connection: Connection, now: float) -> int:
-    """How many memories have not been compared since their text changed."""
+    """Return how many memories have not been compared since their text changed."""
     number: int = value(connection, f"SELECT count(*) {_UNSCANNED}", {"now": now})
     return number
 
 
 def compared(connection: Connection, now: float) -> Compared:
-    """Some of them, and the pairs that they make: reading takes long in a large store, and nobody should wait for a
-    lock meanwhile."""
+    """Compare the next batch of memories, without a lock, because reading takes long in a large store."""
     passages: int = value(connection, "SELECT count(*) FROM chunks")
+    # `alike` searches all passages up to four times per memory (MOST_ASKED).
     most = min(BATCH, max(1, PASSAGES_READ // (4 * max(1, passages))))
     chosen = rows(connection, f"SELECT m.id, m.content_hash {_UNSCANNED} ORDER BY m.id LIMIT {most}", {"now": now})
     pairs = {(pair.newer, pair.older): pair for memory, _ in chosen for pair in _pairs(connection, memory, now)}
@@ -83,7 +83,7 @@ def compared(connection: Connection, now: float) -> Compared:
 
 
 def write(txn: Transaction, now: float, found: Compared) -> int:
-    """Stores what was found of memories that are as they were; returns how many were compared."""
+    """Store the pairs of memories that are unchanged since; return how many memories were compared."""
     connection = txn.connection
     connection.executemany(
         "INSERT OR REPLACE INTO scanned_memories SELECT id, ?2, ?3 FROM memories WHERE id = ?1",
@@ -100,18 +100,18 @@ def write(txn: Transaction, now: float, found: Compared) -> int:
         "found_at = excluded.found_at",
         [(*pair.newer, *pair.older, pair.similarity, *pair.found, now) for pair in found.pairs],
     )
-    # an edit whose run was killed before the marks of the gate were looked at anew
+    # covers an edit whose run was killed before the gate's edges were reconsidered
     withdraw(txn, [memory for memory, _ in found.memories], now)
     return len(found.memories)
 
 
 def standing(connection: Connection) -> list[Suspicion]:
-    """The pairs that nobody has looked after yet, the surest first."""
+    """Return the open pairs, highest confidence first."""
     return [Suspicion(*row) for row in rows(connection, _STANDING)]
 
 
 def dismiss(txn: Transaction, number: int, now: float) -> bool:
-    """Notes that a pair does not contradict, until one of the two is edited; False when there is none."""
+    """Dismiss a pair until one of the two is edited; return False if there is no such pair."""
     changed = txn.connection.execute(
         "UPDATE suspected_contradictions SET dismissed_at = ? WHERE id = ? RETURNING id", (now, number)
     ).fetchall()
@@ -134,8 +134,7 @@ def _pairs(connection: Connection, memory: int, now: float) -> list[_Pair]:
 
 
 def _by_age(connection: Connection, one: int, other: int) -> list[tuple[int, str]]:
-    """The newer of two memories, and the older, with the hashes of their contents: by their last change, then by their
-    ids."""
+    """Return two memories with their content hashes, the newer first: by last change, then by id."""
     wanted = (
         "SELECT id, content_hash FROM memories WHERE id IN (SELECT value FROM carray(?)) "
         "ORDER BY updated_at DESC, id DESC"

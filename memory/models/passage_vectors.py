@@ -1,4 +1,4 @@
-"""Vectors of passages, through the cache, and of queries (features C1, I6, I7)."""
+"""Embeds passages, through the cache, and queries (features C1, I6, I7)."""
 
 from __future__ import annotations
 
@@ -20,27 +20,34 @@ from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 TITLE_REPEATS = 3
-"""How often the title stands before each passage in a mean of tokens: it weighs more than a passage's own words
-(measured). A model that reads sentences sees it once."""
+"""How often the title is repeated before each passage for models that average tokens, so that it outweighs the
+passage's own words (measured). Sentence encoders get it once."""
 
 
 GROUP = 64
 GROUP_CHARACTERS = 50_000
-"""Texts that are embedded at a time, and about how many characters of them."""
+"""Limits of one group of texts embedded at a time; the characters may be exceeded by the last text."""
 
 
 def embedding_text(title: str, heading: str, text: str, repeats: int = TITLE_REPEATS) -> str:
-    """What is embedded for a passage: the title of its document, the headings above it, then its words."""
+    """Return the text to embed for a passage: document title, headings above it, then the passage.
+
+    Args:
+        title: The title of the document, "" to omit it.
+        heading: The path of headings above the passage, "" to omit it.
+        text: The passage; ANCHOR tags are removed.
+        repeats: How often the title is repeated.
+    """
     return "\n".join([*[title] * (repeats if title else 0), *([heading] if heading else []), without_tags(text)])
 
 
 def title_repeats(embedder: Embedder) -> int:
-    """How often this model is to see a title."""
+    """Return how often the title is repeated for this model."""
     return TITLE_REPEATS if isinstance(embedder, PoolingModel) else 1
 
 
 def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dict[int, str]:
-    """What is embedded of each of these passages, by its id; of one that is gone, nothing."""
+    """Return the text to embed of each passage, by chunk id; deleted passages are missing."""
     found = rows(
         connection,
         "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
@@ -52,10 +59,10 @@ def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dic
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors in the order of their texts, shape (n, dimensions), and what has to be noted in the cache.
+    """Vectors in the order of their texts, shape (n, dimensions), and the changes to make to the cache.
 
-    `tokens` are the distinct token numbers of each text, ascending, as cut by `token_model_id`; None when the embedder
-    knows no tokens. `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
+    `tokens` are the distinct token ids of each text, ascending, by the tokeniser `token_model_id`; None if the embedder
+    has no tokens. `computed` maps text hashes to new vectors to store; `used` lists the hashes of cache hits.
     """
 
     rows: Vectors
@@ -66,9 +73,9 @@ class Embedded:
     provenance: Provenance | None = None
 
     def note(self, txn: Transaction, model_id: str, now: float) -> None:
-        """Writes to the cache what this run has learned about it, and what its model is.
+        """Store the new vectors and the cache hits, and the model's provenance.
 
-        Raises E002 for tokens that the store cannot take.
+        Raises E002 if the store's tokens belong to another token model.
         """
         if self.provenance and self.rows.size:
             embedding_models.note(txn, Stamp(model_id, *self.provenance, self.rows.shape[1]), now)
@@ -80,8 +87,8 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The passages of one document: hashes of what is embedded of them, their vectors, shape (n, dimensions), and the
-    distinct token numbers of each, ascending."""
+    """The passages of one document: hashes of their embedded texts, vectors of shape (n, dimensions), and the distinct
+    token ids of each, ascending."""
 
     hashes: tuple[str, ...]
     rows: Vectors
@@ -89,14 +96,14 @@ class Passages:
 
 
 def document_texts(document: Document, embedder: Embedder) -> list[str]:
-    """What is embedded of each passage of a document by this model."""
+    """Return the text that this model embeds for each passage of a document."""
     title = "" if document.title == document.key else document.title
     repeats = title_repeats(embedder)
     return [embedding_text(title, chunk.heading, chunk.text, repeats) for chunk in document.chunks]
 
 
 def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) -> list[Passages]:
-    """The passages of documents, given what is embedded of each."""
+    """Embed the passages of documents, given the texts of each document's passages."""
     texts = [text for document in documents for text in document]
     sequences = embedder.tokenise(texts)
     rows = embedder.pool_documents(sequences)
@@ -110,7 +117,7 @@ def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) ->
 
 
 def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[Passages]) -> Embedded:
-    """As `embed`, where vectors and tokens have been found already; those in the cache go before them."""
+    """Return the result of `embed` for passages embedded already; vectors in the cache take precedence."""
     hashes = [each for document in passages for each in document.hashes]
     if not hashes:
         return Embedded(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
@@ -118,6 +125,7 @@ def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[P
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
     for at, key in enumerate(hashes):
         if key in cached:
+            # rows: (n, dimensions); the cache wins, so that a store never holds two vectors for one text.
             rows[at] = cached[key]
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
     tokens = [each for document in passages for each in document.tokens]
@@ -130,11 +138,16 @@ def embed(
     texts: Iterable[str],
     keep: Callable[[Mapping[str, Vectors]], None] | None = None,
 ) -> Embedded:
-    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing itself.
+    """Embed texts, each distinct one at most once and only if it is not in the cache. Writes nothing itself.
 
-    Texts are taken in groups, so that few of them, and of what a tokeniser makes of them, are held at a time. `keep`
-    is given the new vectors of each group, by hash, and puts them into the cache: they are in use then, as if they had
-    been there, whatever becomes of the next group.
+    Texts are processed in groups, to bound the texts and token sequences held in memory.
+
+    Args:
+        connection: Reads the cache.
+        embedder: The model.
+        texts: The texts, consumed lazily.
+        keep: Receives the new vectors of each group by text hash and must store them in the cache; they then count as
+            cache hits, and survive a failure in a later group.
     """
     waiting = iter(texts)
     hashes: list[str] = []
@@ -144,14 +157,16 @@ def embed(
     while group := _group(waiting):
         keys = [sha256(text.encode()).hexdigest() for text in group]
         cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
+        # Text hash to its place in the group; equal texts of a group share one entry.
         missing = {key: at for at, key in enumerate(keys) if key not in cached and key not in computed}
         sequences = embedder.tokenise(group) if isinstance(embedder, TokenModel) else None
         if sequences is not None and isinstance(embedder, PoolingModel):
+            # The tokens are needed anyway, so pooling them saves tokenising the texts twice.
             found = embedder.pool_documents([sequences[at] for at in missing.values()])
         elif missing:
             found = embedder.embed_documents([group[at] for at in missing.values()])
         else:
-            found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
+            found = np.empty((0, 0), np.float32)  # without missing texts the model is not loaded
         new = dict(zip(missing, found, strict=True))
         if keep is None:
             computed |= new
@@ -163,7 +178,7 @@ def embed(
             tokens += [np.unique(sequence) for sequence in sequences]
     vectors = cached | computed
     rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
-    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # each is held once
+    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # views of `rows`: one copy
     token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
     return Embedded(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
 
@@ -182,10 +197,9 @@ def _group(texts: Iterator[str]) -> list[str]:
 
 
 def weighted_query(model: PoolingModel, tokens: Tokens, rarity: Callable[[Ids], Column]) -> Vectors:
-    """The unit vector of a query of these tokens, shape (dimensions,).
+    """Return the unit vector of a query of these tokens, shape (dimensions,).
 
-    The model's own weights of tokens are those of the language at large; in a query each is multiplied by the square
-    root of its inverse document frequency `rarity`, which is what it is worth in this store. The vectors of passages
-    stay free of it and never go stale.
+    The model's token weights reflect general language; in a query each is multiplied by the square root of its inverse
+    document frequency `rarity` in this store. Passage vectors do not depend on it, so they never go stale.
     """
     return model.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

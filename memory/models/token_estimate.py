@@ -1,9 +1,9 @@
-"""About how many tokens a language model counts in a text, by its scripts, where no tokeniser is at hand.
+"""Estimates the number of language-model tokens of a text by its scripts, without a tokeniser.
 
-"Four characters are a token" holds for English prose alone: code has three to a token, minified JSON two, timestamps
-one and a half, and a Chinese or Japanese character costs more than one. So the pieces that a tokeniser would see are
-counted by kind. What each kind costs was fitted to the bundled tokeniser and rounded up: over whole texts of any kind
-the estimate is at most 5 % too low and 20 % too high (docs/decisions/0019-answers-in-markdown.md).
+"Four characters per token" only holds for English prose: code has three, minified JSON two, timestamps one and a half,
+and a Chinese or Japanese character takes more than one token. So the pieces that a tokeniser would see are counted by
+kind. The cost of each kind was fitted to the bundled tokeniser and rounded up: over whole texts of any kind the
+estimate is at most 5 % too low and 20 % too high (docs/decisions/0019-answers-in-markdown.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """Pieces of text that look like `pattern`. Each costs `tokens`, and `further` for each character after `free`."""
+    """A kind of text piece. Each match of `pattern` costs `tokens`, plus `further` per character after `free`."""
 
     pattern: str
     tokens: float
@@ -42,12 +42,12 @@ _KINDS = {
     "control": _Kind(r"[\x00-\x1f\x7f-\x9f]", 2.0),
     "beyond": _Kind(r".", 6.0),
 }
-"""In the order in which they are tried."""
+"""The kinds, in matching order."""
 _PIECES = re.compile("|".join(f"(?P<{name}>{kind.pattern})" for name, kind in _KINDS.items()), re.DOTALL)
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens of a text; linear in its length."""
+    """Return the estimated number of tokens of a text, in time linear in its length."""
     total = 0.0
     for piece in _PIECES.finditer(text):
         kind = _KINDS[str(piece.lastgroup)]

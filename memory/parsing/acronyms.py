@@ -1,17 +1,17 @@
-"""What an acronym stands for, as documents define it: "Long Form (LF)"."""
+"""Finds the long form of an acronym where a document defines it: "Long Form (LF)"."""
 
 from __future__ import annotations
 
 import re
 
 SMALL_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "the", "to"))
-"""Words of which acronyms have no letter, for the most part."""
+"""Words that usually contribute no letter to an acronym."""
 
 
 def long_form(text: str, acronym: str) -> str:
-    """The last words of a text that begin with the letters of an acronym, "" where there are none.
+    """Return the last words of a text whose initials spell the acronym, "" if there are none.
 
-    Small words between them may be passed over.
+    Small words between them may be skipped.
     """
     words = [word for word in re.split(r"[ \n-]+", text) if word]
     left = list(acronym.casefold())

@@ -1,19 +1,19 @@
-"""Text to words: the one analyser behind BM25, FTS5 and queries (features C2, C3).
+"""The analyser that turns text into tokens for BM25, FTS5 and queries (features C2, C3).
 
-An index and a query understand each other only when the same code cut both, so there is no second tokeniser. The rules:
+Index and query must be tokenised by the same code, so there is no second tokeniser. The rules:
 
-* NFKC, which makes full-width letters plain ones, and case folding; diacritics stay.
+* NFKC normalisation, which turns full-width letters into plain ones, and case folding; diacritics stay.
 * Words lose English stop words and are stemmed (Snowball English; words of other languages pass nearly unchanged).
 * Identifiers are kept whole and split: `computeMPAB` gives computempab, compute, mpab; `user_id` gives user_id, user,
-  id; `REQ-006` gives req-006, req, 006; `sha256sum` gives sha256sum, sha, sum. Single letters are no parts. Of a path
-  the names are kept whole as well: `auth/token_store.py` gives auth/token_store.py, auth, token_store, token, store,
-  py. Options keep their dashes in the whole: `--dry-run` gives --dry-run, dry, run. Version numbers stay whole only:
-  `v1.2.3` gives 1.2.3, and so does `https://example.org/v1.2.3/notes` beside its other parts.
-* Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is. What a
-  Chinese question asks with ("是什么", "怎么") is a stop word, and the runs at both sides of it are two.
+  id; `REQ-006` gives req-006, req, 006; `sha256sum` gives sha256sum, sha, sum. Single letters are not emitted as
+  parts. The names in a path are kept whole too: `auth/token_store.py` gives auth/token_store.py, auth, token_store,
+  token, store, py. The whole form of an option keeps its dashes: `--dry-run` gives --dry-run, dry, run. Version
+  numbers are never split: `v1.2.3` gives 1.2.3; `https://example.org/v1.2.3/notes` gives 1.2.3 and its other parts.
+* Chinese, Japanese and Korean runs become overlapping character bigrams; a lone character is one token. Chinese
+  question words ("是什么", "怎么") are stop words, and the text on either side of one forms a separate run.
 
-Documents hold more than that behind their tokens (`Analyser.held`): each Chinese character by itself, and the stems of
-German text (`pipeline.arithmetic.german`). A query finds words by them, and the order of words stays what it is.
+Documents get further tokens after these (`Analyser.held`): each Chinese character alone, and the stems of German text
+(`pipeline.arithmetic.german`). Queries can match them, and the positions of the ordinary tokens are unaffected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STOP_WORDS = frozenset(
     dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent hadnt
     """.split()  # noqa: SIM905 - a list of 150 quoted words is harder to read
 )
-"""Question words are in it: they stand in queries, and hardly ever tell documents apart."""
+"""Includes question words: they are frequent in queries and rarely distinguish documents."""
 
 _CHINESE_STOP_WORDS = """
     什么是 是什么 什么 什麼是 是什麼 什麼 是甚么 甚么 是啥 啥是 为什么 為什麼 为啥 为何 為何 怎么样 怎麼樣 怎么办 怎麼辦
@@ -54,7 +54,7 @@ _CHINESE_STOP_WORDS = """
 """
 
 LONGEST_WORD = 64
-"""Longer runs (encoded data, long URLs) are not kept whole; only their parts are words."""
+"""Characters. Longer runs (encoded data, long URLs) are not indexed whole, only as their parts."""
 
 _CACHED_STRETCHES = 200_000
 
@@ -65,15 +65,15 @@ _CJK = (
 
 
 def _word_of(run: str) -> str:
-    """The pattern of a word whose runs of letters and digits are of this one."""
+    """Return the pattern of a word, given the pattern of a run of letters and digits."""
     name = rf"{run}(?:(?:[-./'’]|::){run})*"
     return rf"[A-Za-z](?:\+\+|#)(?!\w)|{name}|--(?<![\w-]--){name}"
 
 
 _PLAIN_WORD = re.compile(_word_of(r"\w+"))
-"""Of ASCII. The pattern for all scripts finds the same there, and takes longer to make than most searches do."""
+"""For ASCII text. The pattern for all scripts gives the same matches there but is slow to compile."""
 _AROUND = ".,;:!?()[]{}<>\"'`*/|=&%$@~^\\"
-"""Signs around a word that are no part of it. A dash may be: `--dry-run`."""
+"""Characters stripped from both ends of a word. The dash is not among them: `--dry-run`."""
 _VERSION_NUMBER = re.compile(r"v?(\d+(?:\.\d+)+)")
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
 _PATH_SEPARATOR = re.compile(r"[-./]+|::")
@@ -81,8 +81,8 @@ _PATH_SEPARATOR = re.compile(r"[-./]+|::")
 
 @cache
 def _word_of_any_script() -> re.Pattern[str]:
-    # Vowel signs and accents belong to their word, but Python's \w leaves them out: without them Hindi, Tamil or Thai
-    # words fall to pieces. The two ranges hold the combining marks of all living scripts.
+    # Vowel signs and accents belong to their word, but Python's \w excludes them, which would split Hindi, Tamil or
+    # Thai words into fragments. The two ranges hold the combining marks of all living scripts.
     among = (*range(0x300, 0x1D00), *range(0xA660, 0xAC00))
     mark = "".join(chr(c) for c in among if category(chr(c)) in ("Mn", "Mc"))
     letter = rf"[^\W{_CJK}]"
@@ -105,26 +105,26 @@ def _chinese() -> re.Pattern[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The raw words of a text, names and paths whole."""
+    """Return the raw words of a text, with names and paths unsplit."""
     return (_PLAIN_WORD if text.isascii() else _word_of_any_script()).findall(text)
 
 
 class Analyser:
-    """Cuts text into tokens. Safe to share between threads."""
+    """Tokenises text. Safe to share between threads."""
 
     version = f"{VERSION}:{Stemmer.version()}"
-    """Stored with the index: tokens of another version do not match."""
+    """Stored with the index: tokens of different versions are not comparable."""
 
     def __init__(self, stop_words: frozenset[str] = STOP_WORDS) -> None:
         self._stretches = _Stretches(stop_words)
 
     def tokens(self, text: str) -> tuple[str, ...]:
-        """The tokens in text order, repeats included, none with a blank in it.
+        """Return the tokens in text order, including repeats. No token contains whitespace.
 
-        Never empty when the text holds a letter or digit: a text of stop words alone keeps them.
+        Never empty if the text has a letter or digit: a text of only stop words keeps them.
         """
         plain = text if text.isascii() else normalize("NFKC", text)
-        # no word has a blank in it, or looks behind one: each stretch between blanks can be cut by itself
+        # No word contains whitespace and no pattern looks across it, so each stretch is tokenised independently.
         tokens = tuple(chain.from_iterable(map(self._stretches.__getitem__, plain.split())))
         if tokens:
             return tokens
@@ -133,7 +133,7 @@ class Analyser:
         return tuple(chain.from_iterable(map(kept.__getitem__, words)))
 
     def held(self, text: str, in_german: bool = False) -> tuple[str, ...]:
-        """The tokens of a document's text, and behind them what else finds it: see above."""
+        """Return a document's tokens, followed by its extra tokens (Chinese characters, German stems)."""
         tokens = self.tokens(text)
         if not text.isascii():
             runs = _chinese().findall(normalize("NFKC", text))
@@ -141,17 +141,17 @@ class Analyser:
         return tokens + german.marked(text) if in_german else tokens
 
     def forget(self) -> None:
-        """Gives up what is kept of the words met so far; they are cut anew when they are met again."""
+        """Clear the cache of tokenised stretches."""
         self._stretches.clear()
 
 
 class _Stretches(dict[str, tuple[str, ...]]):
-    """What stands between blanks to its tokens, filled on demand, so that each is split and stemmed once."""
+    """Cache from a stretch of non-blank text to its tokens, so that each is split and stemmed once."""
 
     def __init__(self, stop_words: frozenset[str]) -> None:
         super().__init__()
         self._stop_words = stop_words
-        self._stemmer = Stemmer.Stemmer("english", 0)  # without a cache of its own: words come here once
+        self._stemmer = Stemmer.Stemmer("english", 0)  # 0: no cache in the stemmer, words reach it once
         self._lock = threading.Lock()  # the stemmer is not thread safe
 
     def __missing__(self, stretch: str) -> tuple[str, ...]:
@@ -164,9 +164,9 @@ class _Stretches(dict[str, tuple[str, ...]]):
         return tokens
 
     def _cut(self, stretch: str) -> tuple[str, ...]:
-        """The tokens of what stands between blanks."""
+        """Return the tokens of a stretch of non-blank text."""
         if len(stretch) > 1 and stretch.isascii() and stretch.isalpha() and not identifiers.is_identifier(stretch):
-            whole = stretch.lower()  # a plain word, as most are: sooner, and the same
+            whole = stretch.lower()  # shortcut for plain words, which are most; same result
             return () if whole in self._stop_words else (self._stem(whole),)
         cut: dict[str, tuple[str, ...]] = {}  # a long stretch, such as a text without blanks, repeats its words
         tokens: list[str] = []
@@ -177,10 +177,11 @@ class _Stretches(dict[str, tuple[str, ...]]):
         return tuple(tokens)
 
     def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
-        """The tokens of one raw word."""
+        """Return the tokens of one raw word."""
         if not word.isascii() and _cjk().match(word):
             runs = filter(None, _asking().split(word)) if stop_words else (word,)
             return tuple(run[i : i + 2] for run in runs for i in range(max(len(run) - 1, 1)))
+        # Steps: options, apostrophes, version numbers, plain words, then identifiers and paths with their parts.
         if option := word.startswith("--"):
             word = word[2:]
         word = word.replace("’", "'").strip("_")
@@ -194,6 +195,7 @@ class _Stretches(dict[str, tuple[str, ...]]):
         is_identifier = identifiers.is_identifier(word)
         if not is_identifier and not option and word.isalpha():
             return () if whole in stop_words else (self._stem(whole),)
+        # From here on: compound words. `names` are the names of a path, each with its parts.
         names = [(name.strip("_"), identifiers.parts(name)) for name in _PATH_SEPARATOR.split(word)]
         if option and len(whole) <= LONGEST_WORD:
             return (f"--{whole}", *self.cut(word, stop_words))

@@ -1,4 +1,4 @@
-"""What kind of document a text is, from its path and its words (feature I4)."""
+"""Classifies a document by its path and its words (feature I4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTEXT_WORDS = {
 }
 CONTEXT_TYPES = (*CONTEXT_WORDS, "general")
 READING_TOOLS, ASKING_TOOL = ("Read", "Grep", "Glob"), "AskUserQuestion"
-"""Tools of coding agents that look things up, and the one that has a person decide."""
+"""Tools with which coding agents look things up, and the one that asks the user for a decision."""
 OTHER_TOOLS = ("Bash", "Edit", "MultiEdit", "NotebookEdit", "Task", "TodoWrite", "WebFetch", "WebSearch", "Write")
 MEMORY_TYPES = (
     "working",
@@ -79,21 +79,22 @@ _CONTEXT_OF_WORD = {word: context for context, words in CONTEXT_WORDS.items() fo
 _CONTEXT_WORD = re.compile(rf"\b(?:{'|'.join(_CONTEXT_OF_WORD)})\b")
 _CONTEXT_WORD_IN_ANY_CASE = re.compile(_CONTEXT_WORD.pattern, re.IGNORECASE)
 _LETTERS_LIKE_OTHERS = "ſ\u212aıİ"
-"""What a pattern that ignores case takes for an s, a k and an i, and lower case does not make the same."""
+"""Letters that a case-insensitive pattern matches as s, k or i although `str.lower` does not map them there."""
 _TOOLS = (*READING_TOOLS, ASKING_TOOL, *OTHER_TOOLS)
 _NAMES_OF_TOOLS = "|".join(_TOOLS)
 _TOOL_USE = re.compile(rf"`({_NAMES_OF_TOOLS})(?:\([^`\n]*\))?`|(?<![\w.`])(?<!func )({_NAMES_OF_TOOLS})\(")
 _SIGNS_OF_TOOLS = ("Grep", "Glob", ASKING_TOOL)
-"""Without one of these nothing is an agent's tool: in Go, for one, to read is `Read(`."""
+"""A text without one of these names no agent tools: `Read(`, for example, is an ordinary call in Go."""
 _LEVEL = re.compile(r"<!--\s*SPECKIT_LEVEL:\s*([1-9])\+?\s*-->")
 _LEVEL_MARK_WITHIN = 2048
 
 
 def context_type(declared: str, title: str, body: str) -> str:
-    """The declared context type, else the one whose words lead, else what the use of tools tells, else "general".
+    """Return the declared context type, else the one with the most words, else the one its tools suggest, else
+    "general".
 
-    Occurrences in the title count double. One passing "found" proves nothing: the leader needs two counts and must be
-    ahead of the others.
+    Words in the title count double. A single passing "found" proves nothing: the leader needs a count of two and a
+    lead over the others.
     """
     if declared:
         return declared
@@ -105,10 +106,9 @@ def context_type(declared: str, title: str, body: str) -> str:
 
 
 def _by_tools(body: str) -> str:
-    """What the tools of an agent that a text names as code, `Grep` or Grep("TODO"), were used for.
+    """Infer the context from the agent tools that the text names as code, `Grep` or Grep("TODO").
 
-    Where a person was asked, that is a decision; where most uses only looked things up, research. One use is no
-    majority.
+    A question to the user means "decision"; a majority of at least two look-ups means "research".
     """
     if not any(sign in body for sign in _SIGNS_OF_TOOLS):
         return "general"
@@ -121,19 +121,19 @@ def _by_tools(body: str) -> str:
 
 
 def _contexts(text: str) -> list[str]:
-    """The context of each of the words in a text that tell one, in their order, whatever their case."""
+    """Return the context of each context word in a text, in text order and ignoring case."""
     if not text.isascii() and any(letter in text for letter in _LETTERS_LIKE_OTHERS):
-        # a dotless ı is an i to a pattern that ignores case, and to nothing else
+        # A case-insensitive pattern also matches a dotless ı as i; the look-up by casefold drops such matches.
         found = (_CONTEXT_OF_WORD.get(word.casefold()) for word in _CONTEXT_WORD_IN_ANY_CASE.findall(text))
         return [context for context in found if context]
     lower = text.lower()
-    if not any(word in lower for word in _CONTEXT_OF_WORD):  # many times faster than the pattern
+    if not any(word in lower for word in _CONTEXT_OF_WORD):  # much faster than the pattern
         return []
     return [_CONTEXT_OF_WORD[word] for word in _CONTEXT_WORD.findall(lower)]
 
 
 class Inferred(NamedTuple):
-    """A memory type, the step of the cascade that knew it, and how sure that step is."""
+    """A memory type, the step of the cascade that decided it, and the confidence of that step."""
 
     kind: str
     by: str
@@ -144,11 +144,21 @@ UNKNOWN_TYPE = Inferred("declarative", "default", 0.5)
 
 
 def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> Inferred:
-    """One of `MEMORY_TYPES`, by the first of five steps that knows: declared (1.0), tier (0.9), path (0.8), words of
-    title and triggers (0.7), "declarative" (0.5).
+    """Infer one of `MEMORY_TYPES` by the first of five steps that applies.
 
-    `tier` is the declared one; the normal tier says nothing. Steps three and four take the first rule that fits best:
-    the deepest part of the path, the most characters of words, so that "next steps" says more than "steps".
+    The steps are: declared type (1.0), tier (0.9), path (0.8), words of title and triggers (0.7), default (0.5). Of
+    several matching rules, the path step prefers the deepest match and the word step the most matched characters, so
+    that "next steps" outweighs "steps".
+
+    Args:
+        declared: The declared type, "" if none.
+        tier: The declared tier; the normal tier implies no type.
+        key: The key of the document.
+        title: Its title.
+        triggers: Its trigger phrases.
+
+    Returns:
+        The type, the name of the step and its confidence.
     """
     if declared in MEMORY_TYPES:
         return Inferred(declared, "declared", 1.0)
@@ -161,12 +171,13 @@ def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers
     words = "\n".join((title, *triggers)).casefold()
     if not _ANY_OF_WORDS.search(words):
         return UNKNOWN_TYPE
+    # Score of a type: the number of characters that its words match.
     said = {kind: sum(map(len, rule.findall(words))) for rule, kind in _TYPE_OF_WORDS}
     return Inferred(max(said, key=said.__getitem__), "words", 0.7)
 
 
 def document_type(key: str) -> str:
-    """ "constitutional", "scratch", one of the eight spec documents (below specs/, outside memory/), else "memory"."""
+    """Return "constitutional", "scratch", one of `SPEC_DOCUMENTS` (below specs/, outside memory/), else "memory"."""
     if not any(folder in key for folder in ("constitutional", "scratch", "specs")):
         return "memory"
     path = PurePosixPath(key)
@@ -181,9 +192,9 @@ def document_type(key: str) -> str:
 
 
 def spec_level(kind: str, text: str, siblings: Callable[[], Set[str]]) -> int | None:
-    """The level of a spec document: its SPECKIT_LEVEL mark, else judged by the files beside it; None for other kinds.
+    """Return the level of a spec document: its SPECKIT_LEVEL mark, else 1 to 3 by its siblings; None for other kinds.
 
-    `siblings` gives the names of all files in the document's folder and is asked only when there is no mark.
+    `siblings` lists the names of all files in the document's folder; it is only called if there is no mark.
     """
     if kind not in SPEC_DOCUMENTS.values():
         return None

@@ -1,4 +1,4 @@
-"""Dates as people write them: days, months and moments in English and ISO 8601."""
+"""Parses dates as people write them: days, months and times in English and ISO 8601."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ DATE = re.compile(
     r")(?=T\d|\W|_|\Z)",
     re.IGNORECASE,
 )
-"""A day or a month; the year may be missing where a day is named."""
+"""A day or a month; the year of a day may be missing."""
 _TIME = r"(?P<hour>[0-2]?\d):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?:\.\d+)?(?:[ ]?(?P<half>[ap])\.?m\b\.?)?"
 _BEFORE = re.compile(rf"(?:{_TIME}[ ,]*)?(?:on[ ])?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?[ ])?", re.IGNORECASE)
 _BEHIND = re.compile(rf"(?:T|,?[ ](?:at[ ])?){_TIME}", re.IGNORECASE)
 _OPENING = re.compile(r"[\s#>*_~=-]*(?:[^\n:()\[\]]{1,40}[ ]?[(\[]|[(\[])?[ ]*")
-"""What may stand before the date of a note: marks of Markdown, and who speaks, as in `Ann (8 May 2023): …`."""
+"""Text that may precede the date of a note: Markdown markers and a speaker, as in `Ann (8 May 2023): …`."""
 _FARTHEST = 48
-"""Characters between the opening and the date: a time of day and a day of the week."""
+"""Characters allowed between the opening and the date, for a time of day and a weekday."""
 _NAMED = re.compile(r"(?<!\d)(?P<year>\d{4})(?P<sign>[-_.]?)(?P<month>\d{2})(?P=sign)(?P<day>\d{2})(?!\d)")
 
 
 class Day(NamedTuple):
-    """A day, or a month where `day` is 0; `year` is 0 where none is named."""
+    """A day, or a month if `day` is 0; `year` is 0 if it is not stated."""
 
     year: int
     month: int
@@ -60,7 +60,7 @@ class Day(NamedTuple):
 
 
 def day_of(match: re.Match[str]) -> Day | None:
-    """The day that a match of `DATE` names; None for one that no calendar has."""
+    """Return the day of a match of `DATE`; None for a month or day that does not exist."""
     part = {name.rstrip("12345"): said for name, said in match.groupdict().items() if said}
     month = int(part["month"]) if "month" in part else month_number(part["name"])
     day = Day(int(part.get("year", 0)), month, int(part.get("day", 0)))
@@ -68,15 +68,15 @@ def day_of(match: re.Match[str]) -> Day | None:
 
 
 def dates_in(text: str) -> Iterator[Day]:
-    """The days and months in a text that name a year."""
+    """Yield the days and months in a text that are written with a year."""
     yield from (day for match in DATE.finditer(text) if (day := day_of(match)) is not None and day.year)
 
 
 def opening_time(text: str) -> float | None:
-    """The moment that stands where a text begins, in seconds since 1970: that of an entry of a journal or of a
-    conversation, such as `2024-03-12 10:30 …`, `# 12 March 2024` or `Ann (1:56 pm on 8 May, 2023): …`.
+    """Return the time with which a text begins, in seconds since 1970; None if it begins with something else.
 
-    Without a zone a time counts as one of UTC. None where the text begins otherwise.
+    Journal entries and conversations begin so: `2024-03-12 10:30 …`, `# 12 March 2024` or
+    `Ann (1:56 pm on 8 May, 2023): …`. A time without a zone is UTC.
     """
     opening = _OPENING.match(text)
     at = opening.end() if opening else 0
@@ -89,14 +89,14 @@ def opening_time(text: str) -> float | None:
 
 
 def named_time(key: str) -> float | None:
-    """The day in the name of a file, such as `2024-03-12-standup.md`, in seconds since 1970; None where it has none."""
+    """Return the day in a file name such as `2024-03-12-standup.md`, in seconds since 1970; None if it has none."""
     match = _NAMED.search(PurePosixPath(key).stem)
     return time_of(Day(int(match["year"]), int(match["month"]), int(match["day"]))) if match else None
 
 
 def time_of(day: Day, clock: re.Match[str] | None = None) -> float | None:
-    """When a day begins, or the time of that day, in seconds since 1970; None for a month, and for a day or a time that
-    does not exist."""
+    """Return the start of a day, or the given time of it, in seconds since 1970; None for a month, and for a day or
+    time that does not exist."""
     with suppress(ValueError):  # a month alone, the 31st of June, the year 0, or 13 pm
         began = datetime(*day, *_clock(clock), tzinfo=UTC)
         return known_time(began.timestamp())
@@ -108,10 +108,11 @@ def _clock(clock: re.Match[str] | None) -> tuple[int, int, int]:
         return 0, 0, 0
     hour = int(clock["hour"])
     if clock["half"]:
+        # 12 am is hour 0, 12 pm is hour 12.
         hour = hour % 12 + (12 if clock["half"].casefold() == "p" else 0)
     return hour, int(clock["minute"]), int(clock["second"] or 0)
 
 
 def month_number(name: str) -> int:
-    """The number of a month, 1 to 12, by the first three letters of its name or more."""
+    """Return the number of a month, 1 to 12, given at least the first three letters of its name."""
     return next(number for number, month in enumerate(MONTHS, 1) if month.casefold().startswith(name[:3].casefold()))

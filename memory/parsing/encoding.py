@@ -1,4 +1,4 @@
-"""Bytes to text: UTF-8 with or without a byte order mark, UTF-16 with one (feature I1), and what a terminal types."""
+"""Decodes files (UTF-8 with or without a byte order mark, UTF-16 with one; feature I1) and terminal input."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from speckit_memory.errors import SpeckitError
 
 _MARKS = ((BOM_UTF8, "utf-8"), (BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be"))
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
-"""What no text holds: bytes of another encoding, read as a legacy one, come out as these."""
+"""Characters no text contains; bytes decoded with the wrong legacy encoding often yield them."""
 _WESTERN = frozenset({"cp1252", "iso8859-1", "iso8859-15", "cp850", "cp437", "mac-roman"})
 _FOREIGN = re.compile(r"[^\x00-\x7f\u00a0\u00ab\u00bb\u2010-\u203a]{4}")
-"""What no Western language writes: so many letters with marks in a row are another encoding."""
+"""Four accented letters in a row, which no Western language writes: the encoding is another one."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of a file, lines ending in "\\n" alone.
+    """Decode the content of a file, with all line ends as "\\n".
 
-    Raises E012 with the byte offset for any other encoding and for binary files (a NUL character is never text).
+    Raises E012 with the byte offset for any other encoding and for binary files (those with a NUL character).
     `file` only names the file in the error.
     """
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
@@ -37,10 +37,9 @@ def decode(data: bytes, file: str) -> str:
 
 
 def decode_typed(data: bytes, name: str, encodings: Iterable[str]) -> str:
-    """The text of bytes that somebody typed or piped: as `decode` reads them, else in the first of the `encodings` of
-    the terminal that fits.
+    """Decode typed or piped input as `decode` does, else with the first of the terminal's `encodings` that fits.
 
-    Raises E012 where none does. `name` only names the bytes in the error.
+    Raises E012 if none fits. `name` only names the input in the error.
     """
     tried = [each for each in dict.fromkeys(map(_canonical, encodings)) if each not in ("", "utf-8", "ascii")]
     try:
@@ -70,8 +69,8 @@ def _canonical(encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without a byte order mark, with every line end as "\n", and lone surrogates, which no encoding holds, as
-    U+FFFD."""
+    """Return the text without a byte order mark, with every line end as "\n" and lone surrogates, which cannot be
+    encoded, as U+FFFD."""
     text = text.removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

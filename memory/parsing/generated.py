@@ -1,7 +1,7 @@
-"""What `init` wrote into a file for agents is no memory: it says how to use the memory, in words of every project.
+"""Leaves out the section that `init` wrote into a file for agents: it explains the memory and is not project content.
 
-The section stands between two lines that mark it. Its lines become empty ones, so that lines keep their numbers; the
-file stays as it is, and what people wrote around it is remembered.
+Two marker lines enclose the section. Its lines are stored empty, so that lines keep their numbers; the file is not
+changed, and the text around the section is remembered.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 BEGINS = "<!-- speckit-memory: kept by `speckit-memory init --write` -->"
 ENDS = "<!-- /speckit-memory -->"
 GENERATED = "generated"
-IGNORED = f"{GENERATED}: nothing but what `init` wrote for agents"
-"""Why a document of nothing else makes no memory."""
+IGNORED = f"{GENERATED}: only text that `init` wrote for agents"
+"""The reason given for a document without any other text, which is not stored."""
 RULES = 1
-"""Raise it when other text is left out, so that stores are read again."""
+"""Raise this when the rules change, so that stores are read again."""
 
 
 def leave_out(text: str) -> str:
-    """The text without sections that `init` wrote, with as many lines. One that does not end is left as it is."""
+    """Return the text with the lines of sections written by `init` emptied. An unclosed section stays."""
     if BEGINS not in text or ENDS not in text:
         return text
     lines = text.split("\n")

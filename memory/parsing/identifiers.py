@@ -1,4 +1,4 @@
-"""The words inside identifiers: `computeMPAB`, `sha256sum`, `OAuth2Token`, `größeMax` (features C2, C3)."""
+"""Splits identifiers into words: `computeMPAB`, `sha256sum`, `OAuth2Token`, `größeMax` (features C2, C3)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ import re
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _NAME_AND_NUMBER = re.compile(r"([a-z]{2,})(\d{1,4})", re.IGNORECASE)
 _UNSPLIT = re.compile(r"[0-9a-f]+|\d+(?:st|nd|rd|th)", re.IGNORECASE)
-"""Hashes and ordinal numbers: the letters in them are no words."""
+"""Hashes and ordinal numbers: their letters are not words."""
 _HUMP = re.compile(r"A+0*(?!a)|A?[a0]+|0+")
-"""A hump in the shape of a name: capitals A, other letters a, digits 0. Digits belong to what they follow."""
+"""A hump of a camel-case name in the alphabet of `_shape`: capitals A, other letters a, digits 0. Digits belong to the
+letters before them."""
 _LETTERS = re.compile(r"[^\W\d]{2,}")
 _LONG = 3
-"""So many letters has a hump that is a word beside one of a single letter: the Phone of iPhone, not the Pv of IPv."""
+"""Minimum letters of a word in a name that also has a one-letter hump: the Phone of iPhone, not the Pv of IPv."""
 
 
 def parts(name: str) -> list[str]:
-    """The parts of a name that are words, in order; none of an empty name, the name alone where it has none."""
+    """Return the words of a name in order; the name itself if it cannot be split, nothing for an empty name."""
     return [part for piece in name.split("_") if piece for part in _piece(piece)]
 
 
 def is_identifier(word: str) -> bool:
-    """Names are kept whole beside their parts; plain hyphenated words ("state-of-the-art") are their parts only."""
+    """Whether a word is indexed whole as well as split; hyphenated words ("state-of-the-art") are only split."""
     return not word.replace("-", "").isalpha() or not (word[1:].islower() or word.isupper())
 
 
 def _piece(piece: str) -> list[str]:
-    """The parts of a name without separators: at changes of case and around numbers.
+    """Split a name without separators at changes of case and around numbers.
 
-    A single letter is no part, but what it begins is one: OAuth2Token gives OAuth2, OAuth, Auth and Token. A trailing
-    number is one, as in `python3`.
+    A single letter is not a part, but joins the hump after it: OAuth2Token gives OAuth2, OAuth, Auth and Token. A
+    trailing number is a part, as in `python3`.
     """
     if len(piece) == 1:
         return [piece]
@@ -40,6 +41,7 @@ def _piece(piece: str) -> list[str]:
         return [*_piece(match[1]), match[2]]
     if _UNSPLIT.fullmatch(piece):
         return [piece]
+    # Humps are found in the shape, whose offsets are those of the name: OAuth2Token is AAaaa0Aaaaa.
     humps = [piece[hump.start() : hump.end()] for hump in _HUMP.finditer(_shape(piece))]
     shortest = _LONG if any(len(hump) == 1 and hump.isalpha() for hump in humps) else 2
     found: dict[str, None] = {}
@@ -53,12 +55,12 @@ def _piece(piece: str) -> list[str]:
 
 
 def _words(hump: str, shortest: int) -> list[str]:
-    """The runs of letters in a hump that are long enough: between numbers there may be several."""
+    """Return the runs of letters in a hump that are long enough; numbers may separate several."""
     return [run for run in _LETTERS.findall(hump) if len(run) >= shortest]
 
 
 def _with_number(hump: str) -> list[str]:
-    """A hump of letters and a number that is a name by itself: `base64`, `k8s`."""
+    """Return a hump of letters and digits that is itself a name, such as `base64` or `k8s`, else nothing."""
     letters = sum(map(str.isalpha, hump))
     return [hump] if hump[0].isalpha() and 2 <= letters < len(hump) else []
 

@@ -1,4 +1,4 @@
-"""Parts of keys, as `PurePosixPath` has them, without what making one takes (feature I4)."""
+"""Returns parts of keys as `PurePosixPath` does, without the cost of creating one (feature I4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 
 def folder_of(key: str) -> str:
-    """The folder part of a key, "" when it has none."""
+    """Return the folder part of a key, "" if it has none."""
     if _is_plain(key):
         return key.rpartition("/")[0]
     folder = str(PurePosixPath(key).parent)
@@ -15,7 +15,7 @@ def folder_of(key: str) -> str:
 
 
 def with_folders(key: str) -> Iterator[str]:
-    """The key itself, and then the folders it lies in from the nearest on; the last one is "", the root."""
+    """Yield the key, then its parent folders from the nearest to "", the root."""
     while key:
         yield key
         key = key.rpartition("/")[0]
@@ -23,7 +23,7 @@ def with_folders(key: str) -> Iterator[str]:
 
 
 def without_suffix(key: str) -> str:
-    """The key without the suffix of its last name. Raises ValueError for a key without any name."""
+    """Return the key without the suffix of its last name. Raises ValueError for a key without a name."""
     if not _is_plain(key):
         return str(PurePosixPath(key).with_suffix(""))
     name = key.rpartition("/")[2]
@@ -32,5 +32,5 @@ def without_suffix(key: str) -> str:
 
 
 def _is_plain(key: str) -> bool:
-    """Whether a path keeps all its characters: none of its names is empty or a single dot."""
+    """Whether a path is already normalised: none of its names is empty or a single dot."""
     return "" not in (names := key.split("/")) and "." not in names

@@ -1,7 +1,7 @@
-"""How much one document may ask for: what is over a limit is cut, and the report says what and where (feature I9).
+"""Limits of one document: the excess is cut, and the report says what was cut and where (feature I9).
 
-Ordinary documents stay far below (docs/decisions/0022-limits-of-a-document.md). The limits are there so that no file,
-whatever is in it, takes more time than its length accounts for, or memory that the others need.
+Ordinary documents stay far below them (docs/decisions/0022-limits-of-a-document.md). They ensure that no file, however
+malformed, takes more than time linear in its length, or memory that other documents need.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from speckit_memory.errors import Problem, Where
 
 LONGEST_HEADING = 800
-"""Characters of a heading as it stands above each of its passages."""
+"""Characters of a heading in the path of its passages."""
 LONGEST_PATH = 1600
-"""Characters of all headings that stand above a passage."""
+"""Characters of all headings in the path of a passage."""
 LONGEST_FRONT_MATTER = 100_000
 """Characters."""
 LONGEST_TARGET = 1000
@@ -26,42 +26,42 @@ MOST_TAGS = 5000
 MOST_BLOCKS = 250_000
 """Paragraphs, headings, tables and fences."""
 LONGEST_OUTLINED = 500_000
-"""Characters of reStructuredText whose structure is looked for."""
+"""Characters of reStructuredText whose structure is parsed."""
 MOST_MARKUP = 200_000
-"""Tags and references to characters of HTML, or what looks like the beginning of one."""
+"""HTML tags and character references, including malformed ones."""
 MOST_PASSAGES = 10_000
 MOST_WORDS = 1_200_000
 MOST_DISTINCT_WORDS = 100_000
 SHORT = 100_000
-"""Characters of a text that cannot have more passages or words than these."""
+"""Characters up to which a text cannot exceed the limits of passages and words."""
 MOST_PROBLEMS = 50
-"""Problems of one code that a document is reported with."""
+"""Problems of one code reported per document."""
 
-_REST = "the text before this line is found, the rest is not"
+_REST = "the text before this line can be found, the rest cannot"
 _MEANING = {
     "heading": (
-        f"a heading is longer than {LONGEST_HEADING:,} characters, or those above one another than {LONGEST_PATH:,}",
-        "its beginning stands above its passages; all its words are found in the text",
+        f"a heading is longer than {LONGEST_HEADING:,} characters, or a path of headings than {LONGEST_PATH:,}",
+        "it is shortened above its passages; all its words are found in the text",
     ),
     "front matter": (
         f"the front matter is longer than {LONGEST_FRONT_MATTER:,} characters",
         "it counts as text and declares nothing",
     ),
     "target": (f"the name of a linked memory is longer than {LONGEST_TARGET:,} characters", "there is no such link"),
-    "trigger": (f"there are more than {MOST_TRIGGERS:,} trigger phrases", "those before this place count"),
-    "link": (f"there are more than {MOST_LINKS:,} links to other memories", "those before this place count"),
+    "trigger": (f"there are more than {MOST_TRIGGERS:,} trigger phrases", "only those before this place are used"),
+    "link": (f"there are more than {MOST_LINKS:,} links to other memories", "only those before this place are used"),
     "link block": (
         f"there are more than {MOST_LINK_BLOCKS:,} causalLinks blocks, or they are longer than "
         f"{LONGEST_FRONT_MATTER:,} characters or declare more than {MOST_LINKS:,} links together",
-        "those before this place count",
+        "only those before this place are used",
     ),
-    "tag": (f"there are more than {MOST_TAGS:,} ANCHOR tags", "from here on they name no sections"),
+    "tag": (f"there are more than {MOST_TAGS:,} ANCHOR tags", "those from here on are ignored"),
     "outline": (
         f"the document is longer than {LONGEST_OUTLINED:,} characters",
-        "from this line on titles, labels and code are text as any other",
+        "from this line on, titles, labels and code are read as plain text",
     ),
-    "markup": (f"there are more than {MOST_MARKUP:,} tags and references to characters", _REST),
-    "block": (f"there are more than {MOST_BLOCKS:,} paragraphs", "from here on passages are cut by their length"),
+    "markup": (f"there are more than {MOST_MARKUP:,} tags and character references", _REST),
+    "block": (f"there are more than {MOST_BLOCKS:,} paragraphs", "from here on, passages are split by length"),
     "passage": (f"there are more than {MOST_PASSAGES:,} passages", _REST),
     "word": (f"there are more than {MOST_WORDS:,} words", _REST),
     "distinct word": (f"there are more than {MOST_DISTINCT_WORDS:,} different words", _REST),
@@ -69,27 +69,27 @@ _MEANING = {
 
 
 class Limits:
-    """The limits that one document has met. `first_line` is the number of its text's first line in the file."""
+    """Records the limits that one document exceeds. `first_line` is the number of its text's first line in the file."""
 
     def __init__(self, file: str = "", first_line: int = 1, placed: Callable[[int], int] = lambda line: line) -> None:
-        """`placed` gives the line of the file for one of a text that was made of it."""
+        """`placed` maps a line of the converted text to the line of the file."""
         self._file = file
         self._placed = placed
         self._first_line = first_line
         self._met: dict[str, tuple[int, int]] = {}
 
     def note(self, limit: str, text: str, offset: int) -> None:
-        """Notes that a limit was met at an offset of the text; the first place counts."""
+        """Record that a limit was exceeded at an offset of the text; the first place is reported."""
         line = 0 if limit in self._met else self._placed(text.count("\n", 0, offset) + self._first_line)
         self.note_at(limit, line)
 
     def note_at(self, limit: str, line: int) -> None:
-        """The same in a line of the file."""
+        """Record that a limit was exceeded in a line of the file."""
         first, times = self._met.get(limit, (line, 0))
         self._met[limit] = first, times + 1
 
     def problems(self) -> list[Problem]:
-        """One problem for each limit that was met, with the first place and what was kept."""
+        """Return one problem per exceeded limit, with the first place and the consequence."""
         return [
             over(limit, Where(self._file, line, 1), f" ({times:,} times, first here)" if times > 1 else "")
             for limit, (line, times) in self._met.items()
@@ -97,13 +97,13 @@ class Limits:
 
 
 def over(limit: str, where: Where, further: str = "") -> Problem:
-    """The problem of a document that is over a limit, and what was kept of it."""
+    """Return the problem of a document that exceeds a limit, with the consequence."""
     what, kept = _MEANING[limit]
     return Problem("E094", f"{what}{further}: {kept}", where=where)
 
 
 def cut_at_word(text: str, longest: int) -> str:
-    """The text, cut at a word border with an ellipsis when it is longer than `longest` characters."""
+    """Return the text, cut at a word border with an ellipsis if it is longer than `longest` characters."""
     if len(text) <= longest:
         return text
     kept = text[:longest]
@@ -112,12 +112,13 @@ def cut_at_word(text: str, longest: int) -> str:
 
 
 def few(problems: list[Problem]) -> list[Problem]:
-    """The first problems of each code in each file, one of each limit, and one more that counts those left out."""
+    """Return the first `MOST_PROBLEMS` of each code per file, one per limit, and a problem that counts the rest."""
     shown: list[Problem] = []
     counts: dict[tuple[str, str], int] = {}
     met: set[tuple[str, str]] = set()
     for problem in problems:
         file = problem.where.file if problem.where else ""
+        # Limits carry their own count in the message, so one of each per file suffices.
         if problem.code == "E094":
             if (problem.message, file) not in met:
                 shown.append(problem)

@@ -1,8 +1,8 @@
-"""The sentences that say most of what a document says (features I11 and R8).
+"""Summarises a document by extracting its most central sentences (features I11 and R8).
 
-Sentences that share words with many others of the same text are about what the text is about (TextRank, Mihalcea and
-Tarau 2004, over cosines of log frequencies as in LexRank). Nothing is written anew, no model is asked, and nothing
-depends on other documents: a summary holds as long as its text does.
+Sentences that share words with many others of the text express its subject (TextRank, Mihalcea and Tarau 2004, over
+cosines of log frequencies as in LexRank). No text is generated, no model is used, and nothing depends on other
+documents: a summary is valid as long as its text is unchanged.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from speckit_memory.pipeline.ports import Column
 
 MOST_SENTENCES = 3
 SHORTEST, LONGEST = 10, 500
-"""Characters of a sentence that may stand for a text."""
+"""Characters of a sentence that may be part of a summary."""
 ROOM = 600
-"""Characters of a summary altogether."""
+"""Characters of a whole summary."""
 LOOKED_AT = 300
-"""So many sentences are compared with one another; what a text is about stands in its first ones."""
+"""Sentences compared with one another, from the start of the text, which usually states its subject."""
 READ = 200_000
-"""Characters of a text that are looked at."""
+"""Characters read of a text."""
 ALIKE = 0.8
-"""A sentence of which a taken one has this share of the words, or the other way round, says the same."""
+"""Share of common words, relative to the shorter sentence, from which two sentences are redundant."""
 TELLING = 0.5
-"""A sentence below this share of the mean rank says nothing of what the others are about."""
+"""Share of the mean rank below which a sentence is off the subject."""
 DAMPING, ROUNDS = 0.85, 30
 
 _MARKS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?")
@@ -42,15 +42,16 @@ _ADORNED = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<
 
 
 def summary(title: str, body: str, tokens: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
-    """Up to three sentences of a text, in its order; none where it has hardly more than these.
+    """Return up to three sentences of a text, in text order; none if it has no more sentences than that.
 
-    `tokens` makes the words that are compared, of text in any language.
+    `tokens` splits text in any language into the words that are compared.
     """
     said = list(_limited(sentences(body[:READ])))
     if len(said) <= MOST_SENTENCES:
         return ()
     bags = [Counter(tokens(sentence)) for sentence in said]
     ranks = _ranks(_cosines(bags), _shares(set(tokens(title)), bags))
+    # By rank descending, then by position; lexsort sorts by the last key first.
     order = np.lexsort((np.arange(len(said)), -ranks))
     taken: list[int] = []
     room = ROOM
@@ -64,7 +65,7 @@ def summary(title: str, body: str, tokens: Callable[[str], Sequence[str]]) -> tu
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text in order, without marks of Markdown; headings, code and tables are none."""
+    """Yield the sentences of a text in order, without Markdown markup; headings, code and tables are skipped."""
     for block, following in pairwise(chain(blocks(text), [Block(len(text))])):
         if block.kind != "text":
             continue
@@ -95,7 +96,8 @@ def _weighted(words: Counter[str]) -> dict[str, float]:
 
 
 def _cosines(bags: Sequence[Counter[str]]) -> Column:
-    """How near each sentence is to each other one, by the words that at least two of them have."""
+    """Return the cosine similarities of sentences, shape (n, n), over the words in at least two; 0 on the diagonal."""
+    # weight of a word: (1 + ln tf) · ln(1 + n / df); matrix: (n, words) float64, rows of length one
     held = Counter(word for bag in bags for word in bag)
     places = {word: at for at, word in enumerate(word for word, count in held.items() if count > 1)}
     matrix = np.zeros((len(bags), max(1, len(places))))
@@ -105,18 +107,20 @@ def _cosines(bags: Sequence[Counter[str]]) -> Column:
                 matrix[row, places[word]] = weight * math.log(1 + len(bags) / held[word])
     norms = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
     matrix /= np.where(norms > 0, norms, 1.0)
+    # Rounded, so that results do not depend on the BLAS library.
     near: Column = (matrix @ matrix.T).round(9)
     np.fill_diagonal(near, 0.0)
     return near
 
 
 def _shares(title: set[str], bags: Sequence[Counter[str]]) -> Column:
-    """The share of the title's words that each sentence has."""
+    """Return the share of the title's words in each sentence, shape (n,)."""
     return np.array([sum(word in bag for word in title) / max(1, len(title)) for bag in bags])
 
 
 def _ranks(near: Column, about: Column) -> Column:
-    """The rank of each sentence; who begins anew begins near the title and at the beginning."""
+    """Return the rank of each sentence, shape (n,): PageRank with restarts at title words and early sentences."""
+    # r = (1 - d)·start + d·(r @ flow); flow: (n, n), rows sum to one; a sentence without neighbours links to all
     number = len(near)
     start = (0.1 + about) / (1.0 + np.arange(number) / 10.0)
     start /= start.sum()

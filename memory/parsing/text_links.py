@@ -1,7 +1,7 @@
-"""Links that a document makes without declaring them as such (feature I3): links of Markdown to other documents, keys
-of front matter such as `replaces:` and `see-also:`, and lines such as `Superseded by [ADR-5](0005-use-y.md)`.
+"""Extracts implicit links of a document (feature I3): Markdown links to other documents, front matter keys such as
+`replaces:` and `see-also:`, and lines such as `Superseded by [ADR-5](0005-use-y.md)`.
 
-Like declared ones they become edges, and vanish with the text that says so, which is their evidence.
+Like declared links they become edges, with the text as their evidence, and are removed when that text is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from speckit_memory.memory.parsing.markdown.commonmark import leaves
 from speckit_memory.memory.store.records import MENTION, Link, Relation
 
 RELATED, MENTIONED = 0.5, 0.3
-"""Strengths of what is named as related, and of what is linked in passing."""
+"""Strengths of links stated as related, and of links mentioned in passing."""
 _EVIDENCE = 200
 _LONGEST_STATEMENT = 400
 
@@ -40,6 +40,7 @@ _TO_DOCUMENT = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(DOCUMENT_SUFFIXE
 _OTHER_PLACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 _NUMBERED = r"(?P<kind>[A-Za-z]{2,12})(?:[- #]|:`)?0*(?P<number>\d{1,6})(?!\w|[.-]\d)`?"
 _REFERENCE = re.compile(
+    # a link, with or without an address; a numbered document; a path; a bare number
     rf"[*_]{{0,3}}(?:\[(?P<text>[^\[\]\n]{{1,300}})\](?:{_TARGET.format('')}|\[[^\[\]\n]*\])?"
     rf"|:?{_NUMBERED}|(?P<path>[\w./-]+\.(?:md|markdown|mdx|rst|txt)\b)"
     r"|#?0*(?P<bare>\d{1,6})(?=[ \t]*(?:[,;&()\n]|\.(?!\d)|and\b|\Z)))"
@@ -62,13 +63,14 @@ _KIND = re.compile(r"(?:adr|cip|decision|eip|jep|kep|ep|pep|proposal|rfc|rfd|rip
 
 
 def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
-    """The links of a text and of what it says of itself, statements first; to each document one at most that is no
-    statement. Line ends must be "\\n"."""
+    """Return the links of a text and its metadata fields, statements first; at most one mention per document. Line ends
+    must be "\\n"."""
     links = [link for field in fields for link in _of_field(field)]
     lines = sorted({start for stem in _STEMS for start in _lines_with(body, stem)})
     statements = list(islice(filter(None, (_LINE.match(body, start) for start in lines)), MOST_LINKS))
     mentions = chain(_INLINE.finditer(body), _DEFINITION.finditer(body)) if _TO_DOCUMENT.search(body) else iter(())
     addressed = list(islice(mentions, MOST_LINKS))
+    # Links in code and HTML blocks do not count; blocks are only parsed if there is a candidate.
     no_text = (
         [(leaf.start, leaf.end) for leaf in leaves(body) if leaf.kind in ("fence", "code", "html")]
         if statements or addressed
@@ -81,6 +83,7 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
 
     for match in statements:
         if is_text(match.start("verb")):
+            # The rest of the line holds the targets; the line from the verb on is the evidence.
             line = body[match.start("verb") : match.end() + _LONGEST_STATEMENT].split("\n", 1)[0]
             links += _statement(match["verb"], line[len(match[0]) - match.start("verb") + match.start() :], line)
     linked = {link.target for link in links}
@@ -90,6 +93,7 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
         if target and target not in linked and is_text(match.start()):
             linked.add(target)
             links.append(Link(Relation.SUPPORTS, target, MENTIONED, _cut(MENTION + match[0].strip())))
+    # Of equal links the first wins: fields, then statements, then mentions.
     first: dict[tuple[Relation, str, bool], Link] = {}
     for link in links:
         first.setdefault((link.relation, link.target, link.reverse), link)
@@ -97,7 +101,7 @@ def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
 
 
 def _lines_with(text: str, word: str) -> Iterator[int]:
-    """Where the lines begin that hold a word. As most texts have few of them, this is sooner than a pattern."""
+    """Yield the offsets of lines that contain a word. Most texts have few, so this is faster than a pattern."""
     at = text.find(word)
     while at >= 0:
         yield text.rfind("\n", 0, at) + 1
@@ -106,7 +110,7 @@ def _lines_with(text: str, word: str) -> Iterator[int]:
 
 
 def document_target(address: str) -> str:
-    """What a declared link to the document at this address names; "" for what is no document of the workspace."""
+    """Return the link target for the address of a document, "" if it is not a document of the workspace."""
     if _OTHER_PLACE.match(address):
         return ""
     path = unquote(re.split(r"[#?]", address, maxsplit=1)[0]).strip()
@@ -129,7 +133,7 @@ def _of_field(field: Field) -> Iterator[Link]:
 
 
 def _values(value: str) -> list[str]:
-    """The values of a list, or the one there is."""
+    """Return the items of a JSON list, or the value itself."""
     if value.startswith("["):
         try:
             found = json.loads(value)
@@ -143,7 +147,7 @@ def _values(value: str) -> list[str]:
 
 
 def _named(value: str) -> str:
-    """A memory by its key, path or file name; a folder is its README."""
+    """Return the link target for a key, path or file name, "" if it is none; for a folder, its README."""
     name = value.strip().strip("\"'`")
     if not name or len(name) > LONGEST_TARGET or re.search(r"\s|:", name) or name.casefold() in ("none", "null", "n/a"):
         return ""
@@ -160,8 +164,8 @@ def _statement(verb: str, rest: str, told: str, *, bare: bool = False) -> Iterat
 
 
 def _references(text: str, *, bare: bool) -> Iterator[str]:
-    """The targets that a text begins with: links, paths, numbers of documents such as ADR-5; alone, a number must be
-    `bare`."""
+    """Yield the targets with which a text begins: links, paths and document numbers such as ADR-5. With `bare`, numbers
+    without a prefix count too."""
     before = _BEFORE.match(text)
     at = before.end() if before else 0
     while match := _REFERENCE.match(text, at):

@@ -1,4 +1,4 @@
-"""When git first and last took the files of a workspace in: a clone gives all of them the time of the clone."""
+"""Reads from git when each file was first and last committed: in a clone, all file times are that of the clone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.errors import Problem
 from speckit_memory.memory.scanning.ignore_files import git_folder
 
 SECONDS = 20.0
-"""A history that takes longer to read is left alone: it is hundreds of thousands of commits."""
+"""Time limit for reading the history; only hundreds of thousands of commits exceed it."""
 _PLAIN = (
     "--no-pager",
     "--no-optional-locks",
@@ -27,22 +27,22 @@ _PLAIN = (
     "core.hooksPath=/dev/null",
 )
 _ALONE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-"""Nothing that a repository configures is run, nothing is fetched and nobody is asked."""
+"""Environment and options that keep git from running configured programs, fetching or prompting."""
 
 
 class CommitTimes(NamedTuple):
-    """The times of the first and of the last commit of a file, in seconds since 1970; the last is None where the file
-    differs from what was committed."""
+    """The times of a file's first and last commit, in seconds since 1970; `last` is None if the file differs from its
+    committed state."""
 
     first: float
     last: float | None
 
 
 def commit_times(root: Path, keys: Collection[str]) -> tuple[dict[str, CommitTimes], list[Problem]]:
-    """The times of those of these files that git knows.
+    """Return the commit times of the files that git tracks, and a problem if the history could not be read.
 
-    Empty outside of a repository, without git, and in a shallow clone, whose first commit is not that of any file.
-    `keys` are paths below the root with "/". The problem says why the history could not be read.
+    Empty outside a repository, without git, and in a shallow clone, where the first commits are missing. `keys` are
+    paths relative to the root with "/".
     """
     git = which("git")
     if git is None or not keys or not _has_whole_history(root):
@@ -50,27 +50,28 @@ def commit_times(root: Path, keys: Collection[str]) -> tuple[dict[str, CommitTim
     try:
         return _read(git, root, set(keys)), []
     except TimeoutError:
-        why = f"the history of this repository took git more than {SECONDS:g} seconds"
+        why = f"git took more than {SECONDS:g} seconds to read the history of this repository"
     except OSError as error:
         why = f"git cannot read the history of this repository: {error.strerror or error}"
     return {}, [Problem("E102", why)]
 
 
 def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]:
-    """The times of those of these files that git knows. Raises OSError, and TimeoutError of these."""
+    """Return the commit times of the tracked files. Raises OSError, or its subclass TimeoutError."""
     tracked = set(_listed(git, root, "ls-files", "-z")).intersection(keys)
     if not tracked or not list(_listed(git, root, "rev-list", "--all", "--max-count=1")):
         return {}
     first: dict[str, float] = {}
     last: dict[str, float] = {}
     time = 0.0
-    # no path below the root begins with "/"
+    # A relative path never begins with "/", so "/" marks the line with the time of the commit.
     for name in _listed(
         git, root, "log", "-z", "--format=/%ct", "--name-only", "--no-renames", "--relative", "--", "."
     ):
         if name.startswith("/"):
             time = float(name[1:])
         elif (key := name.lstrip("\n")) in tracked:
+            # The log lists the newest commit first: `last` keeps the first value seen, `first` the final one.
             first[key] = time
             last.setdefault(key, time)
     changed = set(_listed(git, root, "diff", "-z", "--name-only", "--no-ext-diff", "--relative", "HEAD", "--", "."))
@@ -78,7 +79,7 @@ def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]
 
 
 def _has_whole_history(root: Path) -> bool:
-    """Whether a workspace lies in a repository whose first commits are there."""
+    """Whether a workspace is in a repository that is not a shallow clone."""
     entry = next((folder / ".git" for folder in (root, *root.parents) if is_there(folder / ".git")), None)
     if entry is None:
         return False
@@ -87,7 +88,8 @@ def _has_whole_history(root: Path) -> bool:
 
 
 def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
-    """What git prints, one entry after the other. Raises OSError for a command that fails, and TimeoutError."""
+    """Yield the NUL-separated entries that git prints. Raises OSError if the command fails, and TimeoutError."""
+    # Variables such as GIT_DIR would redirect git to another repository.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ALONE
     with subprocess.Popen(
         [git, *_PLAIN, *command],
@@ -97,6 +99,7 @@ def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
+        # Killing git closes its output, which ends the read loop below.
         timer = Timer(SECONDS, process.kill)
         timer.start()
         try:
@@ -112,4 +115,4 @@ def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
     if expired:
         raise TimeoutError
     if process.returncode:
-        raise OSError(f"`git {command[0]}` failed; run in a shell it says why")
+        raise OSError(f"`git {command[0]}` failed; run it in a shell to see why")

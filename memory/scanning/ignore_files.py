@@ -1,8 +1,8 @@
-"""What Git is told to ignore: `.gitignore` in every folder, `info/exclude` of the repository, the user's own file; and
-what only this product shall: `.speckitignore` in every folder.
+"""Reads ignore files: Git's (`.gitignore` in every folder, `info/exclude`, the user's global file) and this product's
+(`.speckitignore` in every folder).
 
-The patterns alone decide, also for a file that Git tracks in spite of them. They hold without a repository too: whoever
-writes a `.gitignore` does not want these files passed on.
+Only the patterns decide, even for a file that Git tracks despite them. They also apply outside a repository, since the
+author of a `.gitignore` does not want these files shared.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 
 NAME = ".gitignore"
 OWN_NAME = ".speckitignore"
-"""The same for this product alone. It goes before the file of Git beside it, and holds in repositories below it."""
+"""The ignore file of this product. It overrides the `.gitignore` in its folder, and applies in nested repositories."""
 LARGEST = 1_000_000
-"""Bytes. What is larger was not written by hand, and is no list of patterns."""
+"""Bytes. A larger file is not a hand-written list of patterns."""
 MOST_PATTERNS = 5_000
-"""Each is tried on every name. The longest lists that tools make have some hundreds."""
+"""Each pattern is tried on every name; the longest generated lists have some hundreds."""
 LONGEST_PATTERN = 4096
-"""Characters: no path is longer."""
+"""Characters; paths are not longer."""
 SHOWN_OF_PATTERN = 80
 
 _NO_SUCH_FILE = (ENOENT, ENOTDIR, EISDIR, EINVAL)
-"""A folder or a named pipe of the name is no list of patterns, as for Git."""
+"""Errors that mean there is no ignore file; as in Git, a folder or named pipe with its name does not count."""
 _EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class PatternList:
-    """Patterns relative to the folder `base`. Each has a place, which reports name."""
+    """Patterns relative to the folder `base`, each with its place for reports."""
 
     base: str
     patterns: tuple[str, ...]
     places: tuple[str, ...]
     own: bool = False
-    """Whether they come from a file of the product's own."""
+    """Whether they come from a `.speckitignore`."""
 
     @cached_property
     def spec(self) -> GitIgnoreSpec:
@@ -58,7 +58,7 @@ class PatternList:
         return compiled(self.patterns)
 
     def verdict(self, path: str, is_folder: bool) -> tuple[bool | None, str]:
-        """Whether the last pattern that matches leaves the path out (True) or takes it (False), and that pattern."""
+        """Return whether the last matching pattern ignores the path (None without a match), and the pattern's place."""
         if not self.patterns:
             return None, ""
         at = last_match(self.spec, _relative(path, self.base), is_folder)
@@ -67,7 +67,7 @@ class PatternList:
         return self.spec.patterns[at].include, f"{self.places[at]}: {self.patterns[at]}"
 
     def without_those_that_leave_out(self, folder: str) -> PatternList:
-        """The patterns that do not match a folder below the base, or one it lies in: it was asked for by name."""
+        """Return the list without the patterns that ignore this folder or a parent, since it was named explicitly."""
         relative = _relative(folder, self.base)
         kept = [
             (pattern, place)
@@ -78,7 +78,7 @@ class PatternList:
 
 
 class IgnoreFiles:
-    """The lists in force in one folder; the last one goes before those above it."""
+    """The lists in force in one folder; later ones take precedence."""
 
     def __init__(self, root: Path, lists: Sequence[PatternList] = ()) -> None:
         self._root = root
@@ -86,23 +86,25 @@ class IgnoreFiles:
 
     @classmethod
     def above(cls, folder: Path, root: Path, remarks: list[Problem]) -> IgnoreFiles:
-        """The lists that reach a folder of the workspace from above, without what would leave out the folder itself.
+        """Return the lists of a folder's parents, without the patterns that would ignore the folder itself.
 
-        They begin with the repository that the folder is in, even when that is larger than the workspace.
+        They start at the top of the folder's repository, even if that is above the workspace.
         """
         parents = [*reversed(folder.parents)]
         top = next((place for place in reversed(parents) if is_there(place / ".git")), root)
         found = cls(root)
         for parent in parents:
             if parent.is_relative_to(top):
+                # Parents from the top down, so that lists of deeper folders take precedence.
                 found = found.inside(parent, remarks)
         return cls(root, [each.without_those_that_leave_out(str(folder)) for each in found._lists])
 
     def inside(self, folder: Path, remarks: list[Problem]) -> IgnoreFiles:
-        """The lists in force inside a folder. A repository of its own begins anew. Adds what cannot be read."""
+        """Return the lists in force inside a folder; a nested repository resets Git's lists. `remarks` gets errors."""
         lists = self._lists
         repository = folder / ".git"
         if is_there(repository):
+            # Git's lists of an outer repository do not apply inside a nested one.
             ours = (each for each in lists if each.own)
             lists = (
                 *_of_user(folder, remarks),
@@ -114,7 +116,7 @@ class IgnoreFiles:
         return IgnoreFiles(self._root, (*lists, *of_git, *own))
 
     def reason(self, path: str, is_folder: bool) -> str:
-        """The place and the pattern that leave a path out, "" when nothing does."""
+        """Return the place and the pattern that ignore a path, "" if none does."""
         for each in reversed(self._lists):
             ignored, why = each.verdict(path, is_folder)
             if ignored is not None:
@@ -123,13 +125,13 @@ class IgnoreFiles:
 
 
 def git_folder(entry: Path) -> Path:
-    """The repository behind `.git`: itself, or what the file names that worktrees and submodules have instead."""
+    """Return the repository of a `.git` entry, following the file that worktrees and submodules have instead."""
     own = _named_in(entry, "gitdir:") if is_file(entry) else entry
     return _named_in(own / "commondir", "") if is_file(own / "commondir") else own
 
 
 def is_linked_worktree(folder: Path) -> bool:
-    """Whether a folder is a further checkout of a repository that has another one: its files are there twice."""
+    """Whether a folder is a linked worktree: its files also exist in the main checkout."""
     entry = folder / ".git"
     return is_file(entry) and is_file(_named_in(entry, "gitdir:") / "commondir")
 
@@ -143,13 +145,13 @@ def _named_in(file: Path, prefix: str) -> Path:
 
 
 def _of_user(folder: Path, remarks: list[Problem]) -> Iterable[PatternList]:
-    """The user's list for all repositories: what `core.excludesFile` in `~/.gitconfig` names, or Git's default."""
+    """Return the user's global list: `core.excludesFile` in `~/.gitconfig`, or Git's default file."""
     try:
         home = Path.home()
         text = read_text(home / ".gitconfig", LARGEST, "replace")
     except FileNotFoundError:
         text = ""
-    except (OSError, RuntimeError):  # not to be read; no home at all
+    except (OSError, RuntimeError):  # unreadable; no home directory
         return ()
     file = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore"
     if named := _EXCLUDES_FILE.search(text):
@@ -162,11 +164,11 @@ def _of_user(folder: Path, remarks: list[Problem]) -> Iterable[PatternList]:
 
 
 def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = None) -> Iterable[PatternList]:
-    """The patterns of a file, none when there is no such file. What is no pattern is reported and left out.
+    """Return the patterns of a file, none if it does not exist. Invalid patterns are reported and left out.
 
-    A file that lies in the workspace `root` is not read through a link that leads out of it.
+    A file in the workspace `root` is not read through a link that leads out of it.
     """
-    if not os.path.lexists(file):  # as in most folders: nothing need be opened
+    if not os.path.lexists(file):  # true for most folders; saves opening them
         return ()
     try:
         if root is not None and base.is_relative_to(root):
@@ -175,28 +177,29 @@ def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = No
             data = read_bytes(file, LARGEST)
     except OSError as error:
         if error.errno == EFBIG:
-            message = f"{file}: more than {LARGEST:,} bytes, so that what it ignores is not known"
+            message = f"{file}: more than {LARGEST:,} bytes, so its patterns are not applied"
             remarks.append(Problem("E013", message, actions=("shorten the file",)))
         elif error.errno not in _NO_SUCH_FILE:
-            message = f"{file}: {(error.strerror or str(error)).lower()}, so that what it ignores is not known"
+            message = f"{file}: {(error.strerror or str(error)).lower()}, so its patterns are not applied"
             remarks.append(Problem("E011", message))
         return ()
     try:
-        text = decode(data, str(file))  # also UTF-16, which a shell of Windows writes and Git passes over
+        text = decode(data, str(file))  # also UTF-16, which a Windows shell writes and Git ignores
     except SpeckitError:
-        text = data.decode(errors="surrogateescape")  # names of files that are not UTF-8
+        text = data.decode(errors="surrogateescape")  # file names that are not UTF-8
     lines = [
         (line.removesuffix("\r"), number)
         for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1)
         if line.strip() and not line.startswith("#")
     ]
     if len(lines) > MOST_PATTERNS:
-        message = f"{file}: more than {MOST_PATTERNS:,} patterns, so that what it ignores is not known"
+        message = f"{file}: more than {MOST_PATTERNS:,} patterns, so they are not applied"
         remarks.append(Problem("E013", message, actions=("shorten the file",)))
         return ()
     try:
         if any(len(line) > LONGEST_PATTERN for line, _ in lines):
             raise ValueError
+        # One compilation finds out whether any pattern is invalid; only then each is checked.
         compiled([line for line, _ in lines])
     except ValueError:
         lines = [(line, number) for line, number in lines if _is_pattern(line, Where(str(file), number, 1), remarks)]
@@ -211,7 +214,7 @@ def _is_pattern(line: str, where: Where, remarks: list[Problem]) -> bool:
         compiled([line])
     except ValueError:
         line = line if len(line) <= SHOWN_OF_PATTERN else f"{line[:SHOWN_OF_PATTERN]}…"
-        hint, actions = "Git passes over it without a word.", ("correct the pattern",)
+        hint, actions = "Git ignores it silently.", ("correct the pattern",)
         remarks.append(Problem("E114", f"'{line}' is not a pattern", hint, actions, where))
         return False
     return True

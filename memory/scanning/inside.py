@@ -1,8 +1,7 @@
-"""Opens what lies inside a workspace, and never what lies outside of it, whatever anybody does to names meanwhile.
+"""Opens files and folders inside a workspace, and never outside it, even if names change concurrently.
 
-Each folder on the way is opened from the one above it, and no link is followed by the system. A link is followed by us:
-we ask where it leads, and go there from the root in the same way. A hard link to a file outside of the workspace cannot
-be told from a file.
+Each folder on the path is opened relative to its parent with O_NOFOLLOW. A link is resolved here, and its target is
+opened from the root in the same way. A hard link to a file outside the workspace cannot be detected.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ LEADS_OUT = "the link leads out of the workspace"
 
 _FOLDER = READING | getattr(os, "O_DIRECTORY", 0)
 _STEPWISE = os.open in os.supports_dir_fd
-"""Windows opens no path from a folder: there, what a name leads to is looked at before."""
+"""False on Windows, which cannot open relative to a folder: there the path is resolved before it is opened."""
 _LINK = (ELOOP, EMLINK, ENOTDIR)
-"""How systems refuse a link on the way that is not to be followed."""
+"""The errors with which systems refuse to follow a link."""
 _LONGEST = 4096
-"""Bytes of a path that can be opened in one piece; longer ones can be made, but not be named."""
+"""Bytes of the longest path that can be opened by name; longer ones can exist."""
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file held when it was read, and its time of modification just before, in nanoseconds since 1970."""
+    """The content of a file, and its modification time just before reading, in nanoseconds since 1970."""
 
     data: bytes
     mtime_ns: int
 
 
 def read(root: Path, key: str, largest: int) -> Content:
-    """The content of the regular file with this path relative to the root.
+    """Read the regular file with this path relative to the root.
 
-    Raises OSError: EXDEV when a link leads out of the root, EFBIG for more than `largest` bytes, EINVAL for what is no
+    Raises OSError: EXDEV if a link leads out of the root, EFBIG for more than `largest` bytes, EINVAL if it is not a
     regular file.
     """
     descriptor = _opened(root, PurePath(key), folder=False)
@@ -52,7 +51,7 @@ def read(root: Path, key: str, largest: int) -> Content:
 
 @contextmanager
 def folder(root: Path, key: str) -> Iterator[int]:
-    """A descriptor of the folder with this path relative to the root. Raises OSError, EXDEV as `read`."""
+    """Open the folder with this path relative to the root as a descriptor. Raises OSError, EXDEV as `read` does."""
     descriptor = _opened(root, PurePath(key), folder=True)
     try:
         yield descriptor
@@ -71,7 +70,7 @@ def _opened(root: Path, path: PurePath, *, folder: bool) -> int:
             if error.errno not in _LINK:
                 raise
             led = _followed(root, path)
-            if led == path:  # no link: something else is used as a folder, or a link leads to itself
+            if led == path:  # not a link: a file used as a folder, or a link to itself
                 raise
             path = led
         else:
@@ -84,16 +83,18 @@ def _walked(root: Path, parts: tuple[str, ...], folder: bool) -> int:
     at = os.open(root, _FOLDER)
     try:
         for part in parts if folder else parts[:-1]:
+            # openat(2) relative to the parent: renaming a folder above cannot redirect the path.
             below = os.open(part, _FOLDER | NO_LINK, dir_fd=at)
             os.close(at)
             at = below
+        # dup, because `at` is closed below in any case.
         return os.dup(at) if folder else open_regular(parts[-1], NO_LINK, at)
     finally:
         os.close(at)
 
 
 def _followed(root: Path, path: PurePath) -> PurePath:
-    """Where a path leads, relative to the root. Raises OSError with EXDEV when that is outside."""
+    """Resolve a path, relative to the root. Raises OSError with EXDEV if the target is outside."""
     led, top = Path(os.path.realpath(root / path)), os.path.realpath(root)
     if not led.is_relative_to(top):
         raise OSError(EXDEV, LEADS_OUT)

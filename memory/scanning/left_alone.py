@@ -1,6 +1,6 @@
-"""Kinds of documents that an index run leaves as they are: neither read, nor taken out of the store (feature I8).
+"""Excludes document types from an index run: their files are not read, and their memories stay (feature I8).
 
-A memory follows its file into such a kind or out of it all the same: what was learned of it would be lost otherwise.
+A memory still follows a file moved into or out of such a type, so that its learned state is kept.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from speckit_memory.memory.scanning.scanner import Decision, Scan
 
 
 def kinds_left_alone(*, constitutional: bool, spec_docs: bool) -> frozenset[str]:
-    """The kinds, where one or the other is not to be included."""
+    """Return the document types to exclude, given which groups are included."""
     rules = () if constitutional else ("constitutional",)
     return frozenset({*rules, *(() if spec_docs else SPEC_DOCUMENTS.values())})
 
 
 def leave_alone(decision: Decision, found: Scan, kinds: Collection[str]) -> Decision:
-    """What was decided of all other kinds; the files of these that were found count as ignored."""
+    """Return the decision without documents of these types; their files are reported as ignored."""
     if not kinds:
         return decision
     for key in found.files:
         if (kind := document_type(key)) in kinds:
-            found.ignored[key] = f"left as it is: {kind.replace('_', ' ')} documents are not wanted"
+            found.ignored[key] = f"skipped: {kind.replace('_', ' ')} documents are excluded"
     return Decision(
         tuple(file for file in decision.read if document_type(file.key) not in kinds),
         *(tuple(key for key in keys if document_type(key) not in kinds) for keys in (decision.skip, decision.gone)),

@@ -1,7 +1,7 @@
-"""What another file says of a document: `kep.yaml`, `metadata.yaml` or `meta.yaml` next to a README or an index.
+"""Reads a document's metadata file: `kep.yaml`, `metadata.yaml` or `meta.yaml` next to a README or an index.
 
-Its keys and values count as those of front matter do: they are words of the first passage, dates and links. It belongs
-to the only document of its folder that is called README or index.
+Its keys and values are used like those of front matter: as words of the first passage, dates and links. It belongs to
+the only document in its folder that is named README or index.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from speckit_memory.memory.parsing.limits import LONGEST_FRONT_MATTER
 from speckit_memory.memory.scanning import inside
 
 NAMES = tuple(f"{name}.{suffix}" for name in ("kep", "metadata", "meta") for suffix in ("yaml", "yml"))
-"""What such a file is called; of several the first counts."""
+"""Names of metadata files; the first one present is used."""
 DESCRIBED = ("readme", "index")
-"""What the document is called, without its suffix."""
+"""Names of the described documents, without suffix."""
 
 
 def metadata_file(document: Path) -> Path | None:
-    """The file that describes a document, None where there is none, or more than one document that it may describe.
+    """Return the metadata file of a document; None if there is none, or if several documents of the folder qualify.
     Links are not followed."""
     if not _is_described(document.name):
         return None
@@ -42,7 +42,7 @@ def metadata_file(document: Path) -> Path | None:
 
 
 def changed_ns(document: Path) -> int:
-    """When the state of the file that describes a document changed last, 0 where there is none."""
+    """Return the ctime of a document's metadata file in nanoseconds, 0 if it has none."""
     found = metadata_file(document)
     try:
         return found.stat(follow_symlinks=False).st_ctime_ns if found else 0
@@ -51,9 +51,9 @@ def changed_ns(document: Path) -> int:
 
 
 def read_metadata(document: Path, key: str) -> tuple[str, str]:
-    """The key and the text of the file that describes a document with this key; empty texts where there is none.
+    """Return the key and the text of the metadata file of a document with this key; empty strings if it has none.
 
-    Raises SpeckitError (E099) for one that cannot be read.
+    Raises SpeckitError (E099) if it cannot be read.
     """
     found = metadata_file(document)
     if found is None:
@@ -62,18 +62,18 @@ def read_metadata(document: Path, key: str) -> tuple[str, str]:
     try:
         content = inside.read(document.parents[len(PurePosixPath(key).parts) - 1], name, LONGEST_FRONT_MATTER)
         return name, decode(content.data, name)
-    except FileNotFoundError:  # it was deleted a moment ago
+    except FileNotFoundError:  # deleted since it was found
         return "", ""
     except OSError as error:
         large = f"it is larger than {LONGEST_FRONT_MATTER:,} bytes"
         why = large if error.errno == EFBIG else (error.strerror or str(error)).lower()
     except SpeckitError as error:
         why = error.problems[0].message
-    raise SpeckitError("E099", f"{name} declares nothing of {PurePosixPath(key).name}: {why}")
+    raise SpeckitError("E099", f"{name} is not used for {PurePosixPath(key).name}: {why}")
 
 
 def parse_metadata(text: str, name: str) -> tuple[tuple[Field, ...], list[Problem]]:
-    """The fields of such a file, and what in it is not understood; the rest counts."""
+    """Return the fields of a metadata file, and problems for the parts that are not understood."""
     found = read_block(text, Block("yaml", 0, len(text), len(text), 1), name)
     problems = [Problem("E099", problem.message, where=problem.where) for problem in found.problems]
     if isinstance(found.node, Mapping):

@@ -1,4 +1,4 @@
-"""What is said of a path that is not there, with the one that may be meant."""
+"""Reports a path that does not exist and suggests a similar one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from speckit_memory.errors.problems import closest
 from speckit_memory.memory.parsing.keys import with_folders
 
 MOST_NAMES = 1_000
-"""Names of a folder that are compared."""
+"""Names of a folder to compare at most."""
 
 
 def missing_path(typed: str, root: Path, known: Iterable[str] = ()) -> Problem:
-    """E010 for a path below the root, as it was typed or as a key; `known` are the keys of memories."""
+    """Return E010 for a path below the root, given as typed or as a key; `known` are the keys of memories."""
     key = typed.replace("\\", "/").strip().strip("/")
     near = _on_disk(key, root) or _ending(key, known)
     perhaps = f"; did you mean '{abridged(near)}'?" if near else ""
@@ -27,7 +27,7 @@ def missing_path(typed: str, root: Path, known: Iterable[str] = ()) -> Problem:
 
 
 def _on_disk(key: str, root: Path) -> str:
-    """The path whose names are the nearest ones, folder by folder; "" where one has none."""
+    """Return the existing path with the most similar names, folder by folder; "" if a name has no similar one."""
     found: list[str] = []
     for part in key.split("/"):
         names = _names(root.joinpath(*found))
@@ -39,7 +39,7 @@ def _on_disk(key: str, root: Path) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """The names that a folder shows; none of one behind a link, which may lead out of the workspace."""
+    """Return the names in a folder that are not hidden; none for a link, which may lead out of the workspace."""
     with suppress(OSError, ValueError):
         if not folder.is_symlink():
             with os.scandir(folder) as entries:
@@ -49,6 +49,6 @@ def _names(folder: Path) -> list[str]:
 
 
 def _ending(key: str, known: Iterable[str]) -> str:
-    """The one folder with memories that ends with the key, as `docs/storage` does for `storage`; "" for none."""
+    """Return the only folder with memories that ends with the key (`docs/storage` for `storage`), else ""."""
     folders = {place for each in known for place in with_folders(each) if key and place.endswith(f"/{key}")}
     return folders.pop() if len(folders) == 1 else ""

@@ -1,6 +1,6 @@
-"""Which files are known ones at another place: renamed, moved, swapped (feature I8).
+"""Detects known files at another place: renamed, moved or swapped (feature I8).
 
-A memory follows its text, so that what was learned of it does. The rules and their reasons:
+A memory follows its text and so keeps its learned state. The rules and their reasons:
 docs/decisions/0066-a-memory-follows-its-file.md.
 """
 
@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 SAME_NAME = 0.5
-"""Share of the text that a file of the same name must have kept to be the same; that of Git."""
+"""Minimum similarity of an edited file with the same name; Git uses the same threshold."""
 OTHER_NAME = 0.7
-"""The same for a file that has another name as well as another text."""
+"""Minimum similarity of an edited file with a different name."""
 LEAD = 0.1
-"""By so much the nearest must be nearer than the next: of two files that may be meant, neither is."""
+"""Margin by which the best match must exceed the second; of two close candidates, neither is taken."""
 LEAST_TEXT = 64
-"""Characters; less is no evidence unless it is equal."""
+"""Characters; a shorter text only matches an equal one."""
 MOST_HOLDERS = 50
-"""A line that more of the vanished files have is that of a template and counts as different."""
+"""A line in more of the vanished files than this belongs to a template and is not compared."""
 LONGEST_COMPARED = 1_000_000
-"""Characters of a text, and texts of each side, that are compared unless they are equal."""
+"""Characters of a text, and (`MOST_COMPARED`) texts per side, up to which edited texts are compared."""
 MOST_COMPARED = 2_000
 
 _BORDER = re.compile(r"\n|(?<=[.!?;])\s+")
@@ -30,24 +30,24 @@ _BORDER = re.compile(r"\n|(?<=[.!?;])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A memory whose file is at another place: keys before and after, the share of the text that stayed (0 to 1)."""
+    """A memory whose file has moved: its keys before and after, and the similarity of the texts (0 to 1)."""
 
     old: str
     new: str
     similarity: float = 1.0
 
     def as_json(self) -> dict[str, object]:
-        """The move as plain data."""
+        """Return the move as plain data."""
         return {"from": self.old, "to": self.new, "similarity": round(self.similarity, 3)}
 
 
 def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]) -> list[Move]:
-    """The moves that equal texts tell.
+    """Return the moves found by equal texts.
 
-    `left` are the hashes of texts by the keys at which they are no longer, `found` those of texts that were not at
-    their keys before. A memory at one of the `kept` keys has a file there: it stays, unless another moves to its key,
-    and nothing moves there unless it goes. Of several equal texts, those whose paths end alike belong together, then
-    those first by key: which it is makes no difference to what was learned of the text.
+    `left` maps keys to the hashes of texts that are no longer there, `found` keys to the hashes of texts that are new
+    there. A memory at one of the `kept` keys has a file there: it stays unless another moves to its key, and nothing
+    moves there unless it leaves. Among equal texts, paths with the longest common end are paired first, then keys in
+    order: the choice makes no difference to the learned state.
     """
     olds, news = _by_hash(left), _by_hash(found)
     moves = [
@@ -57,6 +57,7 @@ def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]
         if old != new
     ]
     held = frozenset(kept)
+    # Fixed point: dropping an impossible move can make another one impossible.
     while True:
         going, coming = {move.old for move in moves}, {move.new for move in moves}
         possible = [
@@ -70,14 +71,15 @@ def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]
 
 
 def similar(left: Mapping[str, str], found: Mapping[str, str]) -> list[Move]:
-    """The moves of files that were edited as well: `left` and `found` are texts by key, as for `equal`.
+    """Return the moves of files that were also edited: `left` and `found` map keys to texts, as in `equal`.
 
-    Compared are lines and sentences, each weighing as much as it is long. A pair is taken when each is the nearest to
-    the other by `LEAD`, and near enough for their names.
+    Lines and sentences are compared, weighted by length. A pair is a move if each is the best match of the other by
+    `LEAD`, and their similarity reaches the threshold for their names.
     """
     pieces = {key: _pieces(text) for key, text in found.items() if len(text) <= LONGEST_COMPARED}
     before = {key: _pieces(text) for key, text in left.items() if len(text) <= LONGEST_COMPARED}
     weights = {id(each): _weight(each) for each in (*pieces.values(), *before.values())}
+    # Inverted index from a line to the vanished files with it: only pairs with a common line are compared.
     holders: defaultdict[str, list[str]] = defaultdict(list)
     for key, each in before.items():
         if weights[id(each)] >= LEAST_TEXT:
@@ -91,11 +93,13 @@ def similar(left: Mapping[str, str], found: Mapping[str, str]) -> list[Move]:
                 for old in holders.get(piece, ()):
                     shared[old] += len(piece) * min(times, before[old][piece])
         for old, weight in shared.items():
+            # similarity = common characters / characters of the longer text, both counted in stripped lines
             scores[old, new] = weight / max(weights[id(each)], weights[id(before[old])])
     return list(_unmistakable(scores))
 
 
 def _unmistakable(scores: Mapping[tuple[str, str], float]) -> Iterator[Move]:
+    # Scores by side: "<key" for a vanished file, ">key" for a new one, so that equal keys do not collide.
     best: defaultdict[str, list[float]] = defaultdict(list)
     for (old, new), score in scores.items():
         best[f"<{old}"].append(score)
@@ -118,9 +122,10 @@ def _by_hash(hashes: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _paired(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of keys: those with the longest common end first, what is left in the order of keys."""
+    """Yield pairs of keys: those with the longest common end first, the rest in key order."""
     old_left, new_left = dict.fromkeys(olds), dict.fromkeys(news)
     if len(olds) > 1 or len(news) > 1:
+        # From the longest possible common end of paths down to the file name alone.
         for parts in range(max(key.count("/") + 1 for key in (*olds, *news)), 0, -1):
             ends: defaultdict[str, list[str]] = defaultdict(list)
             for key in old_left:
@@ -134,7 +139,7 @@ def _paired(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str
 
 
 def _end(key: str, parts: int) -> str:
-    """The last parts of a key; all of a shorter one, marked so that only equal ones match."""
+    """Return the last parts of a key; a shorter key whole, marked so that only an equal one matches."""
     names = key.casefold().split("/")
     return "/".join(names[-parts:]) if len(names) >= parts else f"/{key}"
 

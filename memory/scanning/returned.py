@@ -1,7 +1,7 @@
-"""Files that a scan missed because somebody was writing them anew: a checkout takes a file away and makes it again.
+"""Detects files that a scan missed because they were being rewritten: a checkout deletes a file and creates it again.
 
-Such a file is not gone. What is stored of it stays, with its id and all that was learned of it, and the next run reads
-it: whoever watches is told of it, as it has changed.
+Such a file is not gone. Its memory stays with its id and learned state, and the next run reads the file; a watcher is
+notified because it changed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from speckit_memory.memory.scanning.selection import OneByOne, Selection
 
 
 class Returned:
-    """The files of one run that are back. It may look several times: what it has judged, it does not judge again.
+    """The files of one run that have returned. It may be asked several times; rejected keys are remembered.
 
-    `overruling` are the keys of earlier sources that only their names bring in; those below what the scan covers were
-    looked at as well.
+    `overruling` are the keys of earlier sources that are only included because they were named; the scan also read
+    those below its paths.
     """
 
     def __init__(self, found: Scan, root: Path, patterns: SourcePatterns, overruling: Iterable[str]) -> None:
@@ -40,10 +40,10 @@ class Returned:
         self._by_itself: dict[str, bool] = {}
 
     def among(self, keys: Iterable[str]) -> list[str]:
-        """Those of the keys, at which the scan found nothing, that are files now which it would take.
+        """Return the keys, of those the scan did not find, whose files exist now and would be taken.
 
-        What was left out is none of them, nor what the scan took by another name: that of another link, or another
-        spelling where the file system makes no difference.
+        Excluded files do not count, nor files that the scan took under another name: through another link, or in
+        another spelling on a case-insensitive file system.
         """
         back: list[str] = []
         for key in keys:
@@ -56,23 +56,22 @@ class Returned:
         return back
 
     def remarks(self) -> list[Problem]:
-        """What is said of the paths that were named, missing, and found to be back, themselves or files below them."""
+        """Return a problem for each named path that was missing and has returned, itself or files below it."""
         places = {place for key in self._back for place in with_folders(key)}
-        hint = "Another program was writing it. What is stored of it stays as it is until the next run."
+        hint = "Another program was writing it. Its memories stay unchanged until the next run."
         return [
-            Problem(
-                "E010", f"{key}: gone while this run looked, and back now", hint, ("index it again",), retryable=True
-            )
+            Problem("E010", f"{key}: missing during this run, and back now", hint, ("index it again",), retryable=True)
             for key in self._found.missing
             if key in places
         ]
 
     def _is_there(self, key: str) -> bool:
-        """Whether the file is there by itself: neither it nor a folder on the way is a link."""
-        with suppress(OSError, ValueError):  # what may not be looked at was so for the scan as well
+        """Whether the file exists and neither it nor a parent folder is a link."""
+        with suppress(OSError, ValueError):  # an inaccessible file was inaccessible to the scan as well
             if S_ISREG((self._root / key).lstat().st_mode):
                 folder = folder_of(key)
                 if folder not in self._by_itself:
+                    # realpath per folder is expensive, and many keys share a folder.
                     self._by_itself[folder] = Path(os.path.realpath(self._root / folder)) == self._top / folder
                 return self._by_itself[folder]
         return False

@@ -1,4 +1,4 @@
-"""Which files are there, and what has to be done with each (feature I8)."""
+"""Scans a workspace for files and decides what to do with each (feature I8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from speckit_memory.memory.scanning.selection import Selection, reason_to_leave_
 from speckit_memory.memory.store.reading.reader import KnownFile
 
 FORBIDDEN_FOLDERS = frozenset({".git", ".speckit"})
-"""What they hold is written by programs, and changes while it is read."""
+"""Programs write their content, which changes while it is read."""
 LARGEST_FILE = 10_000_000
 """Bytes."""
 
@@ -33,9 +33,8 @@ NO_PATTERNS = SourcePatterns()
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` and `ctime_ns` what the scan
-    saw, the latter with that of the file that describes it added: it differs once either has changed, or that is gone.
-    """
+    """A file below the root, with its scanned times. `key` is its path relative to the root, with "/". `ctime_ns`
+    includes the ctime of its metadata file, so that it differs if either file changes or the latter is deleted."""
 
     key: str
     root: Path
@@ -44,13 +43,13 @@ class FoundFile:
 
     @property
     def path(self) -> Path:
-        """Where it was found."""
+        """The path of the file."""
         return self.root / self.key
 
     def read(self) -> tuple[str, int]:
-        """Its text, and the time of modification of what was read.
+        """Return the text, and the modification time in nanoseconds just before reading.
 
-        Raises E010 to E014: meanwhile it may have gone, or something else may have taken its place.
+        Raises E010 to E014: since the scan, the file may have been deleted or replaced.
         """
         try:
             content = inside.read(self.root, self.key, LARGEST_FILE)
@@ -61,13 +60,13 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """What was found below the paths given, by key.
+    """The files found below the given paths, by key.
 
-    `covered` are the keys of those paths: only what lies below them can be gone. `missing` are those of them that do
-    not exist. `hidden` are files and folders that could not be looked at: what is there is unknown, not gone. `links`
-    are pairs of keys that lead to one file, the first one taken. `ignored` says why documents and folders (with "/" at
-    the end) were left out, `overruled` why the named ones would have been. `remarks` are problems that are no mistake
-    of whoever named the paths.
+    `covered` are the keys of these paths: only files below them can be gone. `missing` are those that do not exist.
+    `hidden` are files and folders that could not be read: their content is unknown, not gone. `links` are pairs of keys
+    of one file, of which the first was taken. `ignored` gives the reasons why documents and folders (with a trailing
+    "/") were left out, `overruled` the reasons why named paths would have been. `remarks` are problems that the caller
+    did not cause.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
@@ -83,9 +82,9 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The six paths: files to read (new, without a stored time, near to it, changed), to skip (same time), and gone.
+    """Files to read (new, without a stored time, with a time near it, or changed), to skip (same time), and gone.
 
-    Where it departs from the catalogue: docs/decisions/0016-six-paths-of-a-scan.md.
+    Differences from the catalogue's six paths: docs/decisions/0016-six-paths-of-a-scan.md.
     """
 
     read: tuple[FoundFile, ...]
@@ -99,17 +98,24 @@ def scan(
     patterns: SourcePatterns = NO_PATTERNS,
     remembered: Sequence[str] = (),
 ) -> Scan:
-    """Walks files and folders, relative ones from the root, and what is `remembered` (keys) below them.
+    """Walk files and folders.
 
-    What is given by name is taken: a file whatever its suffix, a folder though it is hidden or ignored. Below it,
-    `Selection` decides. Links are followed as long as they stay below the root; one that leaves it is reported (E014),
-    and what is stored of it stays. A file or folder that can be reached twice is taken the first time: loops end.
+    A named path is always taken: a file with any suffix, a folder even if hidden or ignored. Below it, `Selection`
+    decides. Links are followed within the root; one that leaves it is reported (E014), and its memories stay. A file or
+    folder reachable twice is taken once, so loops end.
+
+    Args:
+        paths: Files and folders, absolute or relative to the root.
+        root: The root of the workspace.
+        patterns: The include and exclude patterns in force.
+        remembered: The keys of earlier sources; those below `paths` count as named too.
     """
     found = Scan()
+    # (device, inode) to key: recognises files and folders reached twice, also through links.
     seen: dict[tuple[int, int], str] = {}
     root = Path(os.path.normpath(root.absolute()))
-    if not is_folder(root):  # an unmounted disk, a renamed project: what is stored of it is not gone
-        problem = Problem("E010", f"the workspace {root} is no folder any more", actions=("bring it back",))
+    if not is_folder(root):  # an unmounted disk or a renamed project: its memories are not gone
+        problem = Problem("E010", f"the workspace {root} is no longer a folder", actions=("restore the folder",))
         return Scan(problems=[problem])
     for given in paths:
         path = Path(os.path.normpath(root / given))
@@ -119,7 +125,7 @@ def scan(
             continue
         key = path.relative_to(root).as_posix()
         if forbidden := FORBIDDEN_FOLDERS & set(path.relative_to(root).parts):
-            hint = "What programs keep there is no document."
+            hint = "The files that programs keep there are not documents."
             found.problems.append(Problem("E014", f"{key}: nothing in '{min(forbidden)}' is indexed", hint))
             continue
         found.covered.append("" if key == "." else key)
@@ -131,7 +137,7 @@ def scan(
     for key in sorted(set(remembered) - covered):
         if below_any(key, covered):
             _enter(root / key, root, patterns, found, seen, found.remarks)
-    for key in (*found.covered, *remembered):  # left out on the way from above, and taken by name
+    for key in (*found.covered, *remembered):  # excluded when walked from above, but taken by name
         found.ignored.pop(key, None)
         found.ignored.pop(f"{key}/", None)
     return found
@@ -143,11 +149,16 @@ def decide(
     force: bool = False,
     elsewhere: Callable[[str], bool] = lambda _key: False,
 ) -> Decision:
-    """What to do with each file, given what is stored.
+    """Decide which files to read, to skip and to report as gone.
 
-    A file whose times of modification and of change are the stored ones is skipped: the second one tells an edit after
-    which the first was set back. Any other time, however near, means reading it; equal content then decides. What never
-    came from a file cannot be gone, and what another root has is there `elsewhere`.
+    A file with the stored mtime and ctime is skipped; the ctime reveals an edit after which the mtime was reset. With
+    any other time the file is read, and its content decides.
+
+    Args:
+        found: The files found.
+        known: The files in the store, by key; memories that never had a file cannot be gone.
+        force: Read all files.
+        elsewhere: Tells whether a key belongs to another root; such files are not gone.
     """
     read: list[FoundFile] = []
     skip: list[str] = []
@@ -159,6 +170,7 @@ def decide(
         else:
             read.append(file)
     covered, hidden = frozenset(found.covered), frozenset(found.hidden)
+    # Gone: below the scanned paths, readable, of this root, and yet not found.
     gone = tuple(
         key
         for key, stored in known.items()
@@ -179,7 +191,7 @@ def _enter(
     seen: dict[tuple[int, int], str],
     problems: list[Problem],
 ) -> bool:
-    """Takes one source, `problems` telling whose mistake a link is that leaves the root. False when it is not there."""
+    """Scan one source; return False if it does not exist. `problems` receives links that leave the root."""
     try:
         if _leaves(path, root, found, problems):
             return True
@@ -197,14 +209,15 @@ def _enter(
 def _left_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
     try:
         return reason_to_leave_out(path, root, patterns)
-    except OSError:  # what is on the way may not be looked at; entering it has said so
+    except OSError:  # a parent is inaccessible, which `_enter` has reported
         return ""
 
 
 def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -> None:
     root = selection.root
+    # Depth-first with an explicit stack; each folder inherits the ignore files of its parents.
     waiting = [(selection.folder, selection.ignore_files(found.remarks))]
-    # Links come last: a file is known by the place where it lies, wherever else links to it are.
+    # Links come last, so that a file's key is its real place even if links to it are found first.
     linked: deque[tuple[Path, IgnoreFiles, bool]] = deque()
     while waiting or linked:
         if not waiting:
@@ -223,10 +236,11 @@ def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -
                     continue
                 seen[state.st_dev, state.st_ino] = key
                 ignores = above.inside(folder, found.remarks)
+                # Listing by descriptor: the folder cannot be replaced by a link between check and listing.
                 with os.scandir(descriptor if os.scandir in os.supports_fd else folder) as listed:
                     entries = sorted(listed, key=lambda entry: entry.name)
                 waiting += reversed(_folders(folder, entries, selection, ignores, found, seen, linked))
-        except FileNotFoundError:  # it was deleted a moment ago
+        except FileNotFoundError:  # deleted since it was listed
             continue
         except OSError as error:
             _hide(key, error, found)
@@ -241,7 +255,7 @@ def _folders(
     seen: dict[tuple[int, int], str],
     linked: deque[tuple[Path, IgnoreFiles, bool]],
 ) -> list[tuple[Path, IgnoreFiles]]:
-    """Takes the files among the entries of a folder, and puts links aside. Returns the folders to enter."""
+    """Take the files of a folder and queue its links in `linked`. Return the folders to enter."""
     root, folders = selection.root, []
     for entry in entries:
         path = folder / entry.name
@@ -254,14 +268,14 @@ def _folders(
             elif entry.is_symlink() and _leaves(path, root, found, found.remarks):
                 continue
             elif entry.is_symlink():
-                entry.stat()  # raises for a link that leads nowhere
+                entry.stat()  # raises for a broken link
                 linked.append((path, ignores, is_folder))
             elif is_folder:
                 folders.append((path, ignores))
             else:
                 _add(path, root, found, seen, entry.stat())
         except FileNotFoundError:
-            if entry.is_symlink():  # else it was deleted a moment ago
+            if entry.is_symlink():  # otherwise it was deleted since it was listed
                 message = f"{path.relative_to(root).as_posix()}: the link leads nowhere"
                 found.remarks.append(Problem("E010", message, actions=("remove the link",)))
         except OSError as error:
@@ -270,7 +284,7 @@ def _folders(
 
 
 def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) -> None:
-    """The same for the file that a link leads to, which may have gone in the meantime."""
+    """Take the file that a link leads to, unless it has been deleted since."""
     with suppress(FileNotFoundError):
         try:
             _add(path, root, found, seen, path.stat())
@@ -283,7 +297,7 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
     if shown(key) != key:
         _note_name(key, found)
         return
-    if not S_ISREG(state.st_mode):  # opening a named pipe waits for somebody who writes to it
+    if not S_ISREG(state.st_mode):  # opening a named pipe would block until a writer opens it
         hint = "Documents are regular files; pipes, sockets and devices are not read."
         found.problems.append(Problem("E014", f"{key}: not a regular file", hint))
         found.hidden.append(key)
@@ -296,23 +310,23 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
 
 
 def _note_name(key: str, found: Scan) -> None:
-    """Tells of a name that cannot be a key: a mistake, unless it is the locale alone that cannot spell it."""
+    """Report a name that cannot be a key: a problem if it is not UTF-8, a remark if the locale cannot encode it."""
     try:
         spelled = os.fsencode(key).decode()
     except UnicodeError:
         found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
         return
-    hint = "The file is left out, and its memory is absent, while names are read in this locale."
-    message = f"{spelled}: the locale cannot spell the name"
+    hint = "While names are read in this locale, the file is left out and its memory is absent."
+    message = f"{spelled}: the locale cannot encode the name"
     found.remarks.append(Problem("E014", message, hint, ("set LC_ALL=C.UTF-8",)))
 
 
 def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> bool:
-    """Whether a link on the way leads out of the root; if so, it is added to the problems and hidden."""
+    """Whether a link in the path leads out of the root; if so, it is reported and hidden."""
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         return False
     key = path.relative_to(root).as_posix()
-    hint = "Links are followed inside the workspace only: copy the file, or choose a root that holds both."
+    hint = "Links are followed only within the workspace: copy the file, or choose a root that contains both."
     problems.append(Problem("E014", f"{key}: {inside.LEADS_OUT}", hint))
     found.hidden.append(key)
     return True
@@ -325,12 +339,12 @@ def _hide(key: str, error: OSError, found: Scan, problems: list[Problem] | None 
 
 
 def below(key: str, folder: str) -> bool:
-    """Whether a key is that of a folder, or of what it holds; "" is the root."""
+    """Whether a key is the folder itself or below it; "" is the root."""
     return not folder or key == folder or key.startswith(f"{folder}/")
 
 
 def below_any(key: str, folders: Set[str]) -> bool:
-    """The same for any of several folders, in a time that their number makes no longer."""
+    """Whether a key is one of the folders or below one; the time does not depend on their number."""
     return any(each in folders for each in with_folders(key))
 
 

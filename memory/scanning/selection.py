@@ -1,9 +1,9 @@
-"""What is taken of a workspace: which folders are entered, and which of their documents become memories.
+"""Selects the folders of a workspace to enter and the documents to index.
 
-Whoever names a path has decided. Below it, in this order: what nobody writes documents in is passed over;
-`sources.exclude` of the workspace file leaves out, or takes back with `!`; then the ignore files of Git leave out;
-hidden folders are entered when agents' tools keep documents there or `sources.include` names them; and when
-`sources.include` speaks of other places too, only what matches it is taken.
+A path named explicitly is always taken. Below it, in this order: build and tool folders are skipped; `sources.exclude`
+of the workspace file excludes, or includes again with `!`; then Git's ignore files exclude; hidden folders are entered
+if agent tools keep documents there or `sources.include` names them; and if `sources.include` also has patterns for
+other places, only matching documents are taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DOCUMENT_FOLDERS = frozenset({".claude", ".cursor", ".github", ".specify"})
 """Hidden folders in which people keep instructions, specifications and plans."""
 SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
-"""None of them holds what somebody wrote."""
+"""Folders of generated or installed files."""
 TOOL_FOLDERS = frozenset(
     {
         ".cache",
@@ -49,7 +49,7 @@ TOOL_FOLDERS = frozenset(
         ".venv",
     }
 )
-"""The same among hidden folders. No pattern opens them."""
+"""Hidden folders of generated files, which no pattern can include."""
 
 HIDDEN = "hidden"
 WORKTREE = "another worktree of a repository"
@@ -60,22 +60,23 @@ NOT_INCLUDED = f"{CONFIG_FILE}: sources.include"
 
 @dataclass(frozen=True)
 class Selection:
-    """What is taken below one folder that was named. Paths given to it are absolute and lie below that folder."""
+    """Decides what is taken below one named folder. Paths given to it are absolute and below that folder."""
 
     folder: Path
     root: Path
     include: tuple[str, ...]
-    """The patterns of `sources.include`, as far as they speak of this folder."""
+    """The patterns of `sources.include` that concern this folder."""
     exclude: PatternList
     formats: tuple[str, ...] = ()
-    """The formats that are taken besides Markdown and plain text."""
+    """The formats that are taken in addition to Markdown and plain text."""
 
     @classmethod
     def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> Selection:
-        """What is taken below a folder of the workspace, whatever would leave out the folder itself."""
+        """Return the selection below a folder of the workspace, even if the folder itself would be excluded."""
         parts = folder.relative_to(root).parts
         include = [pattern.text for pattern in patterns.include]
         general = [_segments(pattern) for pattern in include if not _opens_hidden(pattern)]
+        # Without a general pattern for this folder, the remaining ones only open hidden folders.
         if not any(_reaches(pattern, parts, len(parts)) for pattern in general):
             include = [pattern for pattern in include if _opens_hidden(pattern)]
         exclude = PatternList(
@@ -88,17 +89,18 @@ class Selection:
         return cls(folder, root, tuple(include), exclude, patterns.formats)
 
     def ignore_files(self, remarks: list[Problem]) -> IgnoreFiles:
-        """The ignore files that reach the folder from above it."""
+        """Return the ignore files of the folder's parents."""
         return IgnoreFiles.above(self.folder, self.root, remarks)
 
     def leaves_out(self, path: Path, is_folder: bool, ignores: IgnoreFiles) -> str | None:
-        """Why an entry of a folder is not taken; None when it is, "" when that is not worth a word."""
+        """Return why an entry of a folder is not taken, "" if that need not be reported; None if it is taken."""
         name = path.name
         if is_folder and (name in SKIPPED_FOLDERS or name in TOOL_FOLDERS):
             return ""
         suffix = "" if is_folder else PurePosixPath(name).suffix.lower()
         if not is_folder and suffix not in self._suffixes:
             return self._why_no_document(path, suffix)
+        # sources.exclude takes precedence: False (a "!" pattern) also overrides the ignore files.
         excluded, why = self.exclude.verdict(str(path), is_folder)
         if excluded is None:
             why = ignores.reason(str(path), is_folder).removeprefix(f"{self.root}/")
@@ -113,7 +115,7 @@ class Selection:
         return suffixes_taken(self.formats)
 
     def _why_no_document(self, path: Path, suffix: str) -> str:
-        """A word about what could be taken: whoever has such files may not know that they must ask for it."""
+        """Return the reason for a document in a format that could be enabled, which the user may not know."""
         shown = len(self.folder.relative_to(self.root).parts)
         hidden = any(map(_is_hidden, path.relative_to(self.root).parts[shown:]))
         return FORMAT if suffix in DOCUMENT_SUFFIXES and not hidden else ""
@@ -134,22 +136,22 @@ class Selection:
 
 
 class OneByOne:
-    """Why single paths below the folder of a selection are not taken. What is on the way to them is looked at once."""
+    """Tells why single paths below the folder of a selection are not taken. Parent folders are checked once."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self._remarks: list[Problem] = []  # whoever walks these folders reports them
+        self._remarks: list[Problem] = []  # discarded: the scan of these folders reports them
         self._ways: dict[Path, IgnoreFiles | str] = {}
 
     def reason(self, path: Path) -> str:
-        """Why a run over the folder would not take a path below it, "" when it would."""
-        way = self._ways.get(path.parent)  # of most paths the folder is known: that is half of what one takes
+        """Return why a run over the folder would not take a path below it, "" if it would."""
+        way = self._ways.get(path.parent)  # known for most paths, which halves the time
         if way is None:
             way = self._way(path.parent)
         return way if isinstance(way, str) else self._why(path, way)
 
     def _way(self, folder: Path) -> IgnoreFiles | str:
-        """The ignore files in force inside a folder, or why it is not entered."""
+        """Return the ignore files in force inside a folder, or why it is not entered."""
         at = self._selection.folder
         way = self._ways.get(at)
         if way is None:
@@ -167,12 +169,12 @@ class OneByOne:
 
 
 def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
-    """Why a run over the whole workspace would not take a path below the root, "" when it would."""
+    """Return why a run over the whole workspace would not take a path below the root, "" if it would."""
     return "" if path == root else OneByOne(Selection.below(root, root, patterns)).reason(path)
 
 
 def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:
-    """Why an agent may not name a path below the root, "" when it may: as `Selection`, the ignore files apart."""
+    """Return why an agent may not name a path below the root, "" if it may: as `Selection`, without ignore files."""
     folders = parts if is_folder else parts[:-1]
     if skipped := next((part for part in folders if part in SKIPPED_FOLDERS or part in TOOL_FOLDERS), ""):
         return f"in '{skipped}'"
@@ -182,7 +184,7 @@ def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -
 
 
 def _segments(pattern: str) -> tuple[str, ...]:
-    """The parts of a pattern; one that stands at no certain depth begins with `**`."""
+    """Return the parts of a pattern, with `**` first if it matches at any depth."""
     parts = [part for part in pattern.rstrip("/").split("/") if part]
     return tuple(parts) if "/" in pattern.rstrip("/") else ("**", *parts)
 
@@ -192,18 +194,20 @@ def _opens_hidden(pattern: str) -> bool:
 
 
 def _reaches(pattern: tuple[str, ...], path: tuple[str, ...], shown: int = 0) -> bool:
-    """Whether a pattern matches a path, something below it, or something that it lies below.
+    """Whether a pattern matches a path, something below it, or a parent of it.
 
-    As in a shell, only a dot matches the dot of a hidden name. The first `shown` parts of the path count as not hidden:
-    they were given by name; and so do `DOCUMENT_FOLDERS`.
+    As in a shell, only a dot matches the dot of a hidden name. The first `shown` parts of the path count as not hidden
+    because they were named, and so do `DOCUMENT_FOLDERS`.
     """
     hidden = [at >= shown and _is_hidden(part) for at, part in enumerate(path)]
-    # from the end of the pattern to its beginning: whether what is left of it reaches the path from each part on
+    # Dynamic programming from the last part of the pattern: reached[at] says whether the rest of the pattern
+    # reaches path[at:].
     reached = [not any(hidden[at:]) for at in range(len(path))] + [True]
     for part in reversed(pattern):
         rest, reached = reached, [True] * (len(path) + 1)
         for at in reversed(range(len(path))):
             if part == "**":
+                # ** matches nothing, or one more part that is not hidden.
                 reached[at] = rest[at] or (not hidden[at] and reached[at + 1])
             else:
                 opened = not hidden[at] or part.startswith(".")

@@ -1,4 +1,4 @@
-"""The sources of one workspace in one store: what was indexed by name, and what belongs to other roots."""
+"""The sources of one workspace in a store: the paths that were indexed by name, and the files of other roots."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from speckit_memory.memory.store.tables.memories import source_paths
 
 
 class WorkspaceSources:
-    """Remembers the sources of a root in a store."""
+    """Records the sources of a root in a store."""
 
     def __init__(self, database: Database, root: Path) -> None:
         self._store = database.path
         self._name = source_paths.root_name(root, database.path)
 
     def known(self, connection: Connection) -> dict[str, bool]:
-        """The sources by key ("" is the root), with whether each overrules what would leave it out."""
+        """Return the sources by key ("" is the root), and whether each overrules a pattern that excludes it."""
         return source_paths.source_paths(connection, self._name)
 
     def overruling(self, connection: Connection) -> list[str]:
-        """The keys of the sources that only their names bring in."""
+        """Return the keys of the sources that are only included because they were named."""
         return [key for key, overrules in self.known(connection).items() if overrules]
 
     def remember(self, txn: Transaction, found: Scan) -> None:
-        """Adds what a scan was asked for by name and found there."""
+        """Add the paths that a scan was given and that exist."""
         absent = {*found.missing, *found.hidden}
         named = {key: key in found.overruled for key in found.covered if key not in absent and _storable(key)}
         source_paths.remember(txn, self._name, named)
 
     def forget(self, txn: Transaction, keys: Iterable[str]) -> None:
-        """Takes sources away; their memories stay until the next scan."""
+        """Remove sources; their memories stay until the next scan."""
         source_paths.forget(txn, self._name, keys)
 
     def elsewhere(self, connection: Connection) -> Callable[[str], bool]:
-        """Tells of a key whether another root that shares the store has the file in one of its sources."""
+        """Return a predicate: whether another root in this store has the file of a key in one of its sources."""
         others: defaultdict[Path, list[str]] = defaultdict(list)
         for root, path in source_paths.other_sources(connection, self._name):
             others[self._store.parent / root].append(path)
@@ -48,7 +48,7 @@ class WorkspaceSources:
 
 
 def may_exist(path: Path) -> bool:
-    """Whether a file is there, also when it may not be looked at: what is not known to be gone is kept."""
+    """Whether a file exists or cannot be checked: only files known to be gone count as missing."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -75,8 +75,8 @@ def test_what_is_over_a_limit_is_told_once_with_its_place(tally: Tally) -> None:
     body = "Words of a passage.\n\n" * 200
     document, told = limits(f"# Title\n\n## {'far ' * 1000}\n\n{body}## {'wide ' * 1000}\n\n{body}")
     assert told == [
-        "3: a heading is longer than 800 characters, or those above one another than 1,600 (2 times, first here): "
-        "its beginning stands above its passages; all its words are found in the text"
+        "3: a heading is longer than 800 characters, or a path of headings than 1,600 (2 times, first here): "
+        "it is shortened above its passages; all its words are found in the text"
     ]
     assert document.chunks[-1].heading.startswith("Title > wide wide")
     assert document.chunks[-1].heading.endswith("wide…")

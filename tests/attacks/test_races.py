@@ -259,7 +259,7 @@ def test_what_was_named_and_is_back_is_not_called_missing(
     assert report.absent == []
     assert list(map(str, report.failures)) == ["E010 nowhere.md: there is no such file or folder"]
     (remark,) = report.problems
-    assert str(remark) == f"E010 {key}: gone while this run looked, and back now"
+    assert str(remark) == f"E010 {key}: missing during this run, and back now"
     assert remark.retryable
     again = indexing.index([root / key], now=3.0)
     assert (again.unchanged, again.failures, again.problems) == (["other/c.md"], [], [])

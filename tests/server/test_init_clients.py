@@ -334,9 +334,9 @@ def test_what_init_wrote_for_agents_is_no_memory_and_what_people_wrote_around_it
     saved = call(tmp_path, ["save", "AGENTS.md", "--json"], bare)
 
     assert first["created"] == []
-    assert {"key": "AGENTS.md", "reason": "generated: nothing but what `init` wrote for agents"} in first["ignored"]
+    assert {"key": "AGENTS.md", "reason": "generated: only text that `init` wrote for agents"} in first["ignored"]
     assert (saved.status, saved.json["error"]["code"]) == (2, "E090")
-    assert "nothing but what `init` wrote" in saved.json["error"]["message"]
+    assert "only text that `init` wrote" in saved.json["error"]["message"]
     assert "1 generated" in call(tmp_path, ["index", "."], bare).out
 
     file.write_bytes(f"# House rules\r\n\r\nNo tabs.\r\n\r\n{file.read_text()}\r\n# After\r\n\r\nSpaces.\r\n".encode())

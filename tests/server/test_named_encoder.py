@@ -158,8 +158,8 @@ def test_an_encoder_that_fails_half_way_loses_nothing_of_what_it_made(
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ("openai:text-embedding-3-small", "which is no sentence encoder on this machine"),
-        ("bundled", "which is no sentence encoder on this machine"),
+        ("openai:text-embedding-3-small", "which is not a sentence encoder on this machine"),
+        ("bundled", "which is not a sentence encoder on this machine"),
         ("nowhere", "which is neither an ONNX file nor a folder with model.onnx"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_saved_text_reaches_its_file_without_the_secret_and_the_answer_says_so
     file = root / new["key"]
     assert "DEPLOY=(redacted github token)" in file.read_text(encoding="utf-8")
     assert new["redacted"] == {"github token": 1}
-    assert "in line 5 of what was given left out of the file" in new["problems"][0]["message"]
+    assert "in line 5 of the given text is left out of the file" in new["problems"][0]["message"]
     assert "Deploy with (redacted github token)." in (root / "docs/tone.md").read_text(encoding="utf-8")
     assert edited["redacted"] == {"github token": 1}
     assert leaks(root) == []

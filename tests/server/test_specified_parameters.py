@@ -311,8 +311,8 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
     assert "specs/1/memory/plan.md" in left.updated
     assert memory.get("specs/1/spec.md").title == "Spec"
     assert left.ignored == {
-        "specs/1/plan.md": "left as it is: plan documents are not wanted",
-        "constitutional/friday.md": "left as it is: constitutional documents are not wanted",
+        "specs/1/plan.md": "skipped: plan documents are excluded",
+        "constitutional/friday.md": "skipped: constitutional documents are excluded",
     }
     rules = memory.index(root, include_spec_docs=False)
     assert (rules.updated, rules.vanished) == (["constitutional/friday.md"], [])

@@ -1,4 +1,4 @@
-"""Models that read a query and a text together (feature R1). None is bundled; the user may configure one."""
+"""Cross-encoders: models that read a query and a text together (feature R1). None is bundled; one can be configured."""
 
 from speckit_memory.memory.models.crossencoders.choice import chosen
 from speckit_memory.memory.models.crossencoders.guarded import GuardedCrossEncoder

@@ -1,4 +1,4 @@
-"""Which cross-encoder a setting means."""
+"""Resolves the cross-encoder setting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 
 
 def chosen(setting: str) -> NoCrossEncoder | GuardedCrossEncoder:
-    """The cross-encoder in an ONNX file or in a folder; of a folder that has both forms, the ONNX file.
+    """Return the cross-encoder in an ONNX file or a model folder; in a folder with both, the ONNX file is preferred.
 
-    Nothing is read but names; what is wrong with the files shows when the first text is scored. An empty setting means
-    none.
+    Only file names are checked; errors in the files appear when the first text is scored. An empty setting means none.
     """
     if not setting:
         return NoCrossEncoder()
-    # imported by who names a model
+    # Imported only if a model is named.
     from speckit_memory.memory.models.crossencoders.onnx import OnnxCrossEncoder
     from speckit_memory.memory.models.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
 

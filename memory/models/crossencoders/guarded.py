@@ -1,4 +1,4 @@
-"""A cross-encoder under a time limit, which may fail without harm (feature R1)."""
+"""Runs a cross-encoder under a time limit and isolates its failures (feature R1)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening, query_ns
 
 BATCH = 8
-"""Texts read at a time; the first batch of all, which measures the speed, has half as many."""
+"""Texts per batch; the very first batch, which measures the speed, has half as many."""
 FAILURES = 3
-"""So many in a row, and the model is left alone for a while."""
+"""Consecutive failures after which the model is not called for `PAUSE_NS`."""
 PAUSE_NS = 60_000_000_000
 
 
 class GuardedCrossEncoder:
-    """Reads texts from the top, batch by batch, as many as the deadline allows at the measured speed of the model.
+    """Scores texts from the top, batch by batch, as many as the deadline allows at the measured speed of the model.
     Implements `pipeline.ports.RelevanceModel`.
 
-    A model that fails is an absence with a reason; after three failures in a row it is not asked for 60 seconds
-    (circuit breaker, Nygard 2007). Calls of several threads take turns. To load the model is no query's time.
+    A failure is reported as `Unavailable` with a reason; after three in a row the model is not called for 60 seconds
+    (circuit breaker, Nygard 2007). Calls of several threads take turns. Loading does not count as query time.
     """
 
     __slots__ = ("_clock", "_closed_until", "_failures", "_loaded", "_loading", "_model", "_ns_per_text", "_turn")
 
     def __init__(self, model: CrossEncoder, clock: Callable[[], int] = query_ns) -> None:
-        """`clock` gives the nanoseconds in which deadlines are told."""
+        """`clock` returns the time in nanoseconds, on the scale of deadlines."""
         self._model = model
         self._clock = clock
         self._turn, self._loading = threading.Lock(), threading.Lock()
@@ -40,9 +40,9 @@ class GuardedCrossEncoder:
         self._closed_until = 0
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
-        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for.
+        """Return the relevance in [0, 1] of each text, in order; NaN for the rest once the deadline is reached.
 
-        Raises TypeError for what is no text: that is no failure of the model.
+        Raises TypeError for arguments that are not text: that is not a failure of the model.
         """
         query, texts = own(query), tuple(map(own, texts))
         if absence := self._missing():
@@ -52,13 +52,13 @@ class GuardedCrossEncoder:
             return Unavailable("the cross-encoder is busy with another query")
         try:
             return self._resting() or self._read(query, texts, deadline_ns)
-        except Exception as error:  # a model is other people's code
+        except Exception as error:  # a model is third-party code
             return self._failed(error)
         finally:
             self._turn.release()
 
     def _missing(self) -> Unavailable | None:
-        """Loads the model unless that is done; why it cannot be had, None when it can."""
+        """Load the model if necessary; return why it is unavailable, None if it is available."""
         if self._loaded.is_set():
             return None
         with opening(), self._loading:
@@ -68,7 +68,7 @@ class GuardedCrossEncoder:
                 return resting
             try:
                 self._model.load()
-            except Exception as error:  # a model is other people's code
+            except Exception as error:  # a model is third-party code
                 return self._failed(error)
             self._loaded.set()
             return None
@@ -76,7 +76,7 @@ class GuardedCrossEncoder:
     def _resting(self) -> Unavailable | None:
         if self._failures < FAILURES or self._clock() >= self._closed_until:
             return None
-        return Unavailable(f"the cross-encoder failed {self._failures} times in a row and is left alone a while")
+        return Unavailable(f"the cross-encoder failed {self._failures} times in a row and is paused for a while")
 
     def _failed(self, error: Exception) -> Unavailable:
         self._failures += 1
@@ -88,13 +88,15 @@ class GuardedCrossEncoder:
         start = 0
         while start < len(texts):
             begun = self._clock()
+            # The batch shrinks with the remaining time, so that the deadline is missed by one batch at most.
             size = self._affordable(None if deadline_ns is None else deadline_ns - begun)
             if not size:
                 break
             batch = texts[start : start + size]
             logits = np.asarray(self._model.logits(query, batch), np.float64)
             if logits.shape != (len(batch),) or not np.isfinite(logits).all():
-                raise ValueError(f"it gave {logits.shape} numbers for {len(batch)} texts, or some are not finite")
+                raise ValueError(f"it returned {logits.shape} numbers for {len(batch)} texts, or some are not finite")
+            # sigmoid 1 / (1 + e^-x), clipped so that exp does not overflow; logits: (batch,) float64
             relevance[start : start + len(batch)] = 1.0 / (1.0 + np.exp(-np.clip(logits, -500.0, 500.0)))
             self._ns_per_text = (self._clock() - begun) / len(batch)
             self._failures = 0
@@ -102,7 +104,7 @@ class GuardedCrossEncoder:
         return relevance
 
     def _affordable(self, left_ns: int | None) -> int:
-        """How many texts can be read in the time that is left."""
+        """Return how many texts can be read in the remaining time."""
         if left_ns is None:
             return BATCH
         if self._ns_per_text is None:

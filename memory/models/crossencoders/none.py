@@ -1,4 +1,4 @@
-"""No cross-encoder: the product works without one."""
+"""The absent cross-encoder: the product works without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.pipeline.ports import Column, Unavailable
 
 
 class NoCrossEncoder:
-    """Has nothing to say about relevance, and says why. Implements `pipeline.ports.RelevanceModel`."""
+    """Returns why no relevance is available. Implements `pipeline.ports.RelevanceModel`."""
 
     __slots__ = ("_reason",)
 
@@ -20,5 +20,5 @@ class NoCrossEncoder:
         self._reason = reason
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:  # noqa: ARG002
-        """The reason."""
+        """Return the reason why no relevance is available."""
         return Unavailable(self._reason)

@@ -1,4 +1,4 @@
-"""A cross-encoder in an ONNX file, with its tokeniser beside it; needs the extra `onnx`."""
+"""A cross-encoder in an ONNX file, with its tokeniser next to it; needs the extra `onnx`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from speckit_memory.pipeline.ports import Column
 
 LONGEST = 512
-"""Tokens of a query and a text together; what is longer is cut at the end of the longer of the two."""
+"""Tokens of a query and a text together; beyond it, the longer of the two is truncated."""
 
 TOKENIZER = "tokenizer.json"
 
 
 class OnnxCrossEncoder:
-    """Runs the model on the processor. The file is loaded at first use; `tokenizer.json` stands beside it or one folder
-    above. Models with one output give its logit, models with two that of the second against the first."""
+    """Runs the model on the CPU. The file is loaded at first use; `tokenizer.json` is next to it or one folder above.
+    The logit is the output of models with one, and the second minus the first of models with two."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -27,13 +27,14 @@ class OnnxCrossEncoder:
         self._run: Callable[[list[tuple[str, str]]], Any] | None = None
 
     def load(self) -> None:
-        """Reads the file, unless that is done."""
+        """Load the file if necessary."""
         self._loaded()
 
     def logits(self, query: str, texts: Sequence[str]) -> Column:
-        """The log-odds of each text being relevant, shape (n,)."""
+        """Return the log-odds of each text being relevant, shape (n,)."""
         run = self._loaded()
         output = np.asarray(run([(query, text) for text in texts]), np.float64).reshape(len(texts), -1)
+        # output: (n, 1) or (n, 2); with softmax over two classes, the log-odds are the difference of the logits.
         odds: Column = output[:, 0] if output.shape[1] == 1 else output[:, 1] - output[:, 0]
         return odds
 

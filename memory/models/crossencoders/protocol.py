@@ -1,4 +1,4 @@
-"""What the product asks of a cross-encoder."""
+"""The interface of a cross-encoder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from speckit_memory.pipeline.ports import Column
 
 
 class CrossEncoder(Protocol):
-    """Reads a query and a text together and judges how well the one answers the other (Nogueira and Cho 2019)."""
+    """Reads a query and a text together and scores how well the text answers it (Nogueira and Cho 2019)."""
 
     def load(self) -> None:
-        """Reads the files of the model, unless that is done. May raise anything."""
+        """Load the files of the model if necessary. May raise any exception."""
 
     def logits(self, query: str, texts: Sequence[str]) -> Column:
-        """The log-odds of each text being relevant, shape (n,). May raise anything: the caller takes care of that."""
+        """Return the log-odds of each text being relevant, shape (n,). May raise any exception; callers handle it."""

@@ -13,7 +13,7 @@ from speckit_memory.pipeline.ports import Column
 
 
 class SentenceTransformersCrossEncoder:
-    """Reads the folder at first use. Nothing is fetched from a network: only local files are allowed."""
+    """Loads the folder at first use. Nothing is downloaded: only local files are allowed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -21,11 +21,11 @@ class SentenceTransformersCrossEncoder:
         self._model: Any = None
 
     def load(self) -> None:
-        """Reads the folder, unless that is done."""
+        """Load the folder if necessary."""
         self._loaded()
 
     def logits(self, query: str, texts: Sequence[str]) -> Column:
-        """The log-odds of each text being relevant, shape (n,)."""
+        """Return the log-odds of each text being relevant, shape (n,)."""
         model = self._loaded()
         from torch.nn import Identity
 

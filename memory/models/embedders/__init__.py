@@ -1,4 +1,4 @@
-"""Models that turn text into vectors (feature I6). Nothing is imported or read before the first text arrives."""
+"""Models that turn text into vectors (feature I6). Model libraries and files are loaded with the first text."""
 
 from speckit_memory.memory.models.embedders.choice import chosen, encoder_of, of_setting
 from speckit_memory.memory.models.embedders.counting import counted_tokens

@@ -1,4 +1,4 @@
-"""A sentence encoder of the BERT family whose weights lie in a folder, run by numpy without any extra (feature I6)."""
+"""Runs a BERT sentence encoder from a model folder with numpy, without any extra (feature I6)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Tensors = Mapping[str, Vectors]
 
 
 class BertEncoder(TokenEncoder):
-    """Runs the model in 32 bits, one text at a time, as sentence-transformers would."""
+    """Runs the model in float32, one text at a time, with the results of sentence-transformers."""
 
     @staticmethod
     def is_in(folder: Path) -> bool:
-        """Whether a folder holds such a model."""
+        """Whether a folder contains a model of this kind."""
         if not all(is_file(folder / name) for name in (WEIGHTS, CONFIG, TOKENIZER)):
             return False
         config = model_folder.settings_of(folder / CONFIG)
@@ -33,7 +33,7 @@ class BertEncoder(TokenEncoder):
 
     @property
     def name(self) -> str:
-        """The name of the model's folder; of one that is called `model`, as in packages, that of the folder above."""
+        """The name of the model's folder, or of its parent if it is called `model`, as in packages."""
         folder = self._folder.resolve()
         return f"bert-{folder.parent.name if folder.name == 'model' else folder.name}"
 
@@ -49,10 +49,11 @@ class BertEncoder(TokenEncoder):
 
 
 def read_tensors(file: Path) -> Tensors:
-    """The tensors of a safetensors file by name, of 32 bits; a prefix of the whole model is left out.
+    """Read the tensors of a safetensors file as float32, by name without the prefix "bert.".
 
-    Raises ValueError for numbers of another kind.
+    Raises ValueError for dtypes other than F32 and F16.
     """
+    # format: uint64 length of the header, JSON header with dtype, shape and offsets of each tensor, then the data
     content = np.memmap(file, np.uint8, "r")
     length = int(content[:8].view("<u8")[0])
     header: dict[str, Any] = json.loads(content[8 : 8 + length].tobytes())
@@ -69,7 +70,9 @@ def read_tensors(file: Path) -> Tensors:
 
 
 def _states(ids: list[int], tensors: Tensors, config: Mapping[str, Any]) -> Vectors:
-    """The last hidden state of every token, shape (tokens, dimensions)."""
+    """Return the last hidden state of every token, shape (tokens, dimensions)."""
+    # Devlin et al. 2019, post-layer-norm encoder: x = norm(x + attention(x)); x = norm(x + feed_forward(x))
+    # All states: (tokens, dimensions) float32.
     norm = partial(_normalised, tensors=tensors, epsilon=config["layer_norm_eps"])
     part = "embeddings."
     states = tensors[f"{part}word_embeddings.weight"][ids] + tensors[f"{part}position_embeddings.weight"][: len(ids)]
@@ -93,15 +96,17 @@ def _attention(states: Vectors, name: str, tensors: Tensors, heads: int) -> Vect
     def of_heads(part: str) -> Vectors:
         return _linear(states, name + part, tensors).reshape(len(states), heads, -1).swapaxes(0, 1)
 
+    # Vaswani et al. 2017: softmax(Q·Kᵀ / √d)·V per head; query, key, value: (heads, tokens, d)
     query, key, value = map(of_heads, ("query", "key", "value"))
     scores = query @ key.swapaxes(1, 2) / np.float32(np.sqrt(query.shape[2]))
-    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))  # (heads, tokens, tokens); max avoids overflow
     weights /= weights.sum(axis=2, keepdims=True)
     attended: Vectors = (weights @ value).swapaxes(0, 1).reshape(len(states), -1)
     return attended
 
 
 def _normalised(states: Vectors, name: str, *, tensors: Tensors, epsilon: float) -> Vectors:
+    # LayerNorm (Ba et al. 2016): (x - mean) / sqrt(variance + ε) · weight + bias, per token.
     centred = states - states.mean(axis=1, keepdims=True)
     deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(epsilon))
     normalised: Vectors = centred / deviation * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
@@ -109,7 +114,7 @@ def _normalised(states: Vectors, name: str, *, tensors: Tensors, epsilon: float)
 
 
 def _gelu(x: Vectors) -> Vectors:
-    """x · Φ(x), with the error function of Abramowitz and Stegun 7.1.26, which is exact to 1.5e-7."""
+    """Return x · Φ(x), with the error function of Abramowitz and Stegun 7.1.26, accurate to 1.5e-7."""
     size = np.abs(x) * np.float32(np.sqrt(0.5))
     t = 1.0 / (1.0 + np.float32(0.3275911) * size)
     series = np.zeros_like(t)

@@ -1,4 +1,4 @@
-"""Token vectors beside a model that has none of its own (features I6, R1)."""
+"""Adds the token vectors of the token model to an embedder that has none (features I6, R1)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
 
 
 class BesideTokens:
-    """Tokens and their vectors from the token model, as without any other model."""
+    """Delegates tokens and their vectors to the token model."""
 
     def __init__(self, tokens: TokenModel) -> None:
         self._tokens = tokens
 
     @property
     def token_model_id(self) -> str:
-        """That of the token model."""
+        """The id of the token model."""
         return self._tokens.token_model_id
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """The token numbers of each text by the token model."""
+        """Return the token ids of each text by the token model."""
         return self._tokens.tokenise(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has by the token model."""
+        """Return the number of tokens of each text by the token model."""
         return self._tokens.count_tokens(texts)
 
     def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows of the token model."""
+        """Return unit rows of the token model."""
         return self._tokens.token_vectors(tokens)

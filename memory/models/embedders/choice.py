@@ -1,4 +1,4 @@
-"""Which embedding model is named (feature I6)."""
+"""Resolves the embedding model from the settings (feature I6)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def chosen(environ: Mapping[str, str]) -> StaticEmbedder | EncoderEmbedder | RemoteEmbedder:
-    """The model that the environment names; else the bundled one."""
+    """Return the model that the environment names, else the bundled one."""
     return of_setting(environ.get(EMBEDDER_VARIABLE, ""), environ)
 
 
 def of_setting(
     setting: str, environ: Mapping[str, str], bundled: StaticEmbedder | None = None
 ) -> StaticEmbedder | EncoderEmbedder | RemoteEmbedder:
-    """The model of this name, with the prompts and limits of the environment, beside the `bundled` one.
+    """Return the model of this name, with the prompts and limits of the environment. `bundled` supplies its tokens.
 
-    Nothing is read but names, and nothing is sent; what is wrong with a model shows when the first text is embedded.
+    Only names are checked, and nothing is sent; errors in a model appear when the first text is embedded.
     """
     bundled = bundled or StaticEmbedder()
     if setting in ("", NAME):
         return bundled
-    # imported by who names a model: the bundled one alone needs none of it
+    # Imported only if a model is named; the bundled one needs none of these.
     from speckit_memory.errors import SpeckitError
     from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
     from speckit_memory.memory.models.embedders.missing import MissingEncoder
@@ -60,9 +60,9 @@ def of_setting(
 
 
 def encoder_of(environ: Mapping[str, str]) -> EncoderEmbedder | None:
-    """The encoder of the second look that the environment names, if it names one: never a service.
+    """Return the second-look encoder that the environment names, None if it names none; it is never a service.
 
-    What is wrong with it shows when the first text is embedded.
+    Errors in a model appear when the first text is embedded.
     """
     setting = environ.get(ENCODER_VARIABLE, "")
     if not setting:
@@ -79,7 +79,7 @@ def encoder_of(environ: Mapping[str, str]) -> EncoderEmbedder | None:
         if name.kind not in ("path", "fastembed"):
             raise SpeckitError(
                 "E001",
-                f"{ENCODER_VARIABLE} is '{setting}', which is no sentence encoder on this machine",
+                f"{ENCODER_VARIABLE} is '{setting}', which is not a sentence encoder on this machine",
                 hint="Accepted: a path, or fastembed:MODEL.",
                 actions=("run `speckit-memory model list` for the names", "see docs/embedders.md"),
             )

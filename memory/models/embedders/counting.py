@@ -1,4 +1,4 @@
-"""How many tokens a text costs its reader: the one way of counting of the product (features A6, T24)."""
+"""Counts the tokens of texts for their readers; the only token count of the product (features A6, T24)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from speckit_memory.memory.models.embedders.protocol import Embedder, TokenCount
 from speckit_memory.memory.models.token_estimate import estimated_tokens
 
 COUNTED_AT_ONCE = 100_000
-"""Characters of a text that is counted in one piece."""
+"""Characters of a text counted in one piece."""
 
 
 def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[int]:
-    """The tokens of each text: by the tokeniser beside the model, else estimated by script.
+    """Return the number of tokens of each text: by the model's tokeniser, else estimated by script.
 
-    The bundled tokeniser has 32,000 tokens; those of large language models have several times as many and count less.
-    So both ways are on the safe side. A tokeniser that cannot be read is no reason to fail.
+    Tokenisers of large language models have several times the bundled one's 32,000 tokens and so count fewer: both ways
+    err on the high side. If the tokeniser cannot be read, the estimate is used.
     """
     if isinstance(model, TokenCounter):
         try:
@@ -24,13 +24,13 @@ def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[
                 return model.count_tokens(texts)
             return [sum(model.count_tokens([piece])[0] for piece in _pieces(text)) for text in texts]
         except SpeckitError:
-            pass  # what is wrong with it is told where vectors are asked for
+            pass  # the error is reported when vectors are requested
     return [estimated_tokens(text) for text in texts]
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A long text in parts, cut at blanks where there are some: what a tokeniser makes of a text takes many times its
-    room."""
+    """Yield a long text in parts, split at blanks if possible, since tokenising takes many times the memory of a
+    text."""
     start = 0
     while len(text) - start > COUNTED_AT_ONCE:
         blank = text.rfind(" ", start + COUNTED_AT_ONCE // 2, start + COUNTED_AT_ONCE)

@@ -1,4 +1,4 @@
-"""A sentence encoder as the product's embedder, beside the bundled token vectors (feature I6)."""
+"""Uses a sentence encoder as the product's embedder, together with the bundled token vectors (feature I6)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 REMEMBERED_QUERIES = 1_000
-"""The vectors of so many queries asked last are kept."""
+"""Number of recent queries whose vectors are cached."""
 
 T = TypeVar("T")
 
 
 class EncoderEmbedder(BesideTokens):
-    """Vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
+    """Takes vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
 
-    The model is loaded at first use, which is no query's time, and once, whatever the number of threads. Their uses of
-    it take turns, one text at a time.
+    The model is loaded once, at first use; that does not count as query time. Threads take turns, one text at a time.
     """
 
     def __init__(
@@ -38,7 +37,14 @@ class EncoderEmbedder(BesideTokens):
         query_prompt: str | None = None,
         document_prompt: str | None = None,
     ) -> None:
-        """The prompts stand before every query and passage; None means what the model's folder says."""
+        """Set the prompts put before queries and passages.
+
+        Args:
+            encoder: The sentence encoder.
+            tokens: The token model.
+            query_prompt: The text before every query; None takes it from the model's folder.
+            document_prompt: The text before every passage; None takes it from the model's folder.
+        """
         super().__init__(tokens)
         self._encoder = encoder
         self._given = query_prompt, document_prompt
@@ -50,17 +56,17 @@ class EncoderEmbedder(BesideTokens):
 
     @property
     def model_id(self) -> str:
-        """The encoder's name and a digest of its files, its settings and the prompt of passages."""
+        """The encoder's name and a digest of its files, its settings and the document prompt."""
         return self._settle()[0]
 
     @property
     def provenance(self) -> Provenance:
-        """What is known of the model."""
+        """The name, revision and pooling of the model."""
         return Provenance(self._encoder.name, self.model_id.rpartition("-")[2], self._guarded(self._encoder.pooling))
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; asking for it loads the model."""
+        """The length of a vector; reading it loads the model."""
         known = self._dimensions
         if known is None:
             with opening(), self._opening:
@@ -68,7 +74,7 @@ class EncoderEmbedder(BesideTokens):
         return known
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions); zeros for a blank text."""
+        """Return unit rows, shape (len(texts), dimensions); zeros for a blank text."""
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
             if text.strip():
@@ -76,7 +82,7 @@ class EncoderEmbedder(BesideTokens):
         return rows
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a query, shape (dimensions,); zeros for a blank one."""
+        """Return the unit vector of a query, shape (dimensions,); zeros for a blank one."""
         return self._query(own(text)).copy()
 
     def _encoded_query(self, text: str) -> Vectors:
@@ -87,12 +93,12 @@ class EncoderEmbedder(BesideTokens):
         vector = self._guarded(lambda: np.asarray(self._encoder.encode(text), np.float64))
         length = np.sqrt(np.square(vector).sum())
         if vector.ndim != 1 or not np.isfinite(length) or not length:
-            raise self._failed(f"it gave a vector of the shape {vector.shape} and the length {length}")
+            raise self._failed(f"it returned a vector of shape {vector.shape} and length {length}")
         unit: Vectors = (vector / length).astype(np.float32)
         return unit
 
     def _settle(self) -> tuple[str, Prompts]:
-        """The model's id and prompts, read once."""
+        """Return the model's id and prompts, read once."""
         settled = self._settled
         if settled is None:
             with opening(), self._opening:
@@ -118,7 +124,7 @@ class EncoderEmbedder(BesideTokens):
                 return work()
             except SpeckitError:
                 raise
-            except Exception as error:  # a model is other people's code
+            except Exception as error:  # a model is third-party code
                 raise self._failed(f"{type(error).__name__}: {error}") from error
 
     def _failed(self, reason: str) -> SpeckitError:

@@ -1,8 +1,8 @@
-"""Cuts short texts without the tokeniser's library, by a table of what it merges (feature P10).
+"""Tokenises short texts without the tokeniser's library, from a table of its BPE merges (feature P10).
 
-To read the tokeniser's file takes the library longer than a search. The table says the same in a form that is used as
-it lies: which number each character has, and which two numbers become which one, in which order. It gives the numbers
-of the library or None.
+Parsing the tokeniser's file takes the library longer than a search. The table stores the same data in arrays that need
+no parsing: the id of each character, and the rank and result of each merge of two ids. For a text it returns the ids of
+the library, or None.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 from speckit_memory.pipeline.ports import Tokens
 
 BLANK = "▁"
-"""What stands for a blank in tokens, and before the beginning of a text."""
+"""Replaces blanks in tokens, and precedes every text."""
 LONGEST_TEXT = 2_000
 LONGEST_PIECE = 200
-"""Characters. Merging takes time that grows with their square; the library has a better way for long ones."""
+"""Characters. Merging here takes quadratic time; the library is better for long pieces."""
 MOST_PIECES = 10_000
-"""So many pieces are remembered; then remembering begins anew."""
+"""Pieces cached before the cache is cleared."""
 
 _NORMALIZER = {
     "type": "Sequence",
@@ -46,16 +46,16 @@ _PLAIN = {
 _PIECE = re.compile(rf"{BLANK}+[^{BLANK}\n]*|\n+[^{BLANK}\n]*")
 _CROSSING = re.compile(rf"[^{BLANK}]{BLANK}|\n|.<0x0A>|<0x0A>.")
 _NEVER = 0xFFFFFFFF
-"""The rank of two numbers that are not merged."""
+"""The rank of two ids that are not merged."""
 _TYPES = "IHIIHH"
-"""Of the arrays: characters, their numbers, pairs, their ranks, what becomes of them by rank, numbers of bytes."""
+"""Type codes of the arrays: characters, their ids, pairs, their ranks, merged ids by rank, ids of bytes."""
 
 
 class MergeTable:
-    """The table of one tokeniser. Safe to share between threads."""
+    """The merge table of one tokeniser. Safe to share between threads."""
 
     def __init__(self, tokens: int, added: Sequence[str], arrays: Sequence[array[int]]) -> None:
-        """`tokens` is the size of the vocabulary; `added` are texts that mean something wherever they stand."""
+        """`tokens` is the size of the vocabulary; `added` are the texts of added tokens, which match anywhere."""
         self.tokens = tokens
         self._added = tuple(added)
         self._arrays = tuple(arrays)
@@ -64,7 +64,7 @@ class MergeTable:
 
     @classmethod
     def of(cls, tokeniser: Mapping[str, Any]) -> Self | None:
-        """The table of a tokeniser as its file says it, None for one of another kind than is understood here."""
+        """Build the table from the JSON of a tokeniser; None if its kind is not supported."""
         model, added = tokeniser["model"], tokeniser["added_tokens"]
         if any(model.get(key) != value for key, value in _PLAIN.items()):
             return None
@@ -74,18 +74,19 @@ class MergeTable:
         known_bytes = [vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256)]
         if min(known_bytes) < 0 or BLANK not in vocabulary or max(vocabulary.values()) > np.iinfo(np.uint16).max:
             return None
-        # pieces are cut one by one, which is the same only when no token goes on behind the beginning of a piece
+        # Pieces are tokenised independently, which is only correct if no token extends across the start of a piece.
         if any(_CROSSING.search(token) for token in vocabulary):
             return None
-        # nor are such that are not looked for as they stand in the text
+        # Added tokens that are matched in a modified text are not supported either.
         if any(any(map(token.get, ("lstrip", "rstrip", "normalized"))) or not token["content"] for token in added):
             return None
         ranked: dict[int, int] = {}
         merged = array("H")
         for rank, merge in enumerate(model["merges"]):
             left, right = merge.split(" ") if isinstance(merge, str) else merge
-            ranked[vocabulary[left] << 16 | vocabulary[right]] = rank
+            ranked[vocabulary[left] << 16 | vocabulary[right]] = rank  # a pair of uint16 ids as one uint32
             merged.append(vocabulary[left + right])
+        # Sorted arrays, so that look-ups are binary searches without building a dict at start.
         pairs = sorted(ranked)
         characters = sorted(ord(token) for token in vocabulary if len(token) == 1)
         arrays = (
@@ -101,7 +102,7 @@ class MergeTable:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The table that `to_bytes` wrote. Raises ValueError, TypeError, KeyError or IndexError for anything else."""
+        """Read a table that `to_bytes` wrote. Raises ValueError, TypeError, KeyError or IndexError for other data."""
         end = data.index(b"\n")
         header = json.loads(data[:end])
         if header["order"] != sys.byteorder:
@@ -113,7 +114,7 @@ class MergeTable:
         return cls(header["tokens"], header["added"], arrays)
 
     def to_bytes(self) -> bytes:
-        """As it is kept for other processes of this machine."""
+        """Serialise the table for other processes on this machine."""
         parts = [each.tobytes() for each in self._arrays]
         header = {
             "order": sys.byteorder,
@@ -124,7 +125,8 @@ class MergeTable:
         return b"".join((json.dumps(header).encode(), b"\n", *parts))
 
     def cut(self, text: str) -> Tokens | None:
-        """The token numbers of a text in its order, as the library has them; None for a text that it should cut."""
+        """Return the library's token ids of a text, in text order; None for a text that the library must tokenise."""
+        # Texts that the table does not cover: long ones, and those with added tokens.
         if len(text) > LONGEST_TEXT or any(added in text for added in self._added):
             return None
         pieces = _PIECE.findall(BLANK + text.replace(" ", BLANK)) if text else []
@@ -132,7 +134,7 @@ class MergeTable:
             return None
         try:
             numbers = [number for piece in pieces for number in self._known.get(piece) or self._piece(piece)]
-        except UnicodeEncodeError:  # half of a pair of characters, which is no text to the library either
+        except UnicodeEncodeError:  # a lone surrogate, which the library does not accept either
             return None
         return np.array(numbers, np.uint16)
 
@@ -144,6 +146,7 @@ class MergeTable:
             if at < len(self._characters) and self._characters[at] == code:
                 numbers.append(self._numbers[at])
             else:
+                # Byte fallback: a character outside the vocabulary becomes its UTF-8 bytes.
                 numbers += [self._bytes[byte] for byte in character.encode()]
         found = tuple(self._merge(numbers))
         if len(self._known) >= MOST_PIECES:
@@ -152,7 +155,8 @@ class MergeTable:
         return found
 
     def _merge(self, numbers: list[int]) -> list[int]:
-        """What becomes of numbers when, again and again, the first pair of the lowest rank is merged."""
+        """Merge the first pair of the lowest rank until no pair can be merged (byte-pair encoding)."""
+        # ranks[i] belongs to the pair (numbers[i], numbers[i + 1]); a merge only changes its neighbours.
         ranks = [self._rank(*pair) for pair in pairwise(numbers)]
         while ranks and (lowest := min(ranks)) != _NEVER:
             at = ranks.index(lowest)

@@ -1,4 +1,4 @@
-"""A model that was named and is not there."""
+"""The encoder used if the named model does not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.memory.models.embedders.model_folder import Prompts
 
 
 class MissingEncoder:
-    """Says with every use what is wrong. Words still find everything, so nothing fails before."""
+    """Raises the error of the missing model at every use, and not before, since word search works without it."""
 
     name = "missing"
 

@@ -1,7 +1,7 @@
-"""What follows from the files of the bundled model and takes time to work out, kept from process to process (P10).
+"""Caches, between processes, facts about the bundled model's files that take time to compute (P10).
 
-It holds for the files as the file system shows them: whatever writes to one, or puts another in its place, changes its
-number, its size or its times, and then it is worked out anew.
+The cache is valid for the file state: writing to or replacing a file changes its inode, size or times, and the facts
+are computed again.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from speckit_memory.memory.models.embedders import user_cache
 from speckit_memory.memory.models.embedders.merge_table import MergeTable
 
 VERSION = 1
-"""Of what is kept. Another one has a file of its own."""
+"""Version of the cache format; part of the file name."""
 SETTLED_NS = 2_000_000_000
-"""So long ago a file was changed last: within the precision of its times it could change once more unseen."""
+"""Minimum age of a file's last change: a later change within the precision of file times would go unnoticed."""
 
 
 class ModelFacts(NamedTuple):
-    """The SHA-256 of the files together, as they follow one another, and how short texts are cut without the library.
+    """The SHA-256 of the concatenated files, and the table that tokenises short texts without the library.
 
-    The table is None for a tokeniser of another kind, and where it could not be kept: then the library is faster.
+    The table is None if the tokeniser's kind is not supported, or if it cannot be cached: then the library is faster.
     """
 
     digest: str
@@ -32,9 +32,9 @@ class ModelFacts(NamedTuple):
 
 
 def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
-    """What is kept of these two files, or else follows from them. Raises OSError when one cannot be read."""
+    """Return the facts of these two files, cached or computed. Raises OSError if one cannot be read."""
     files = [path.resolve() for path in (weights, tokeniser)]
-    began = time.time_ns()  # before the look: a change after it then has other times
+    began = time.time_ns()  # taken before the files are examined, so that later changes have later times
     seen = [_look(path) for path in files]
     name = f"model-{VERSION}-{sha256(repr(files).encode()).hexdigest()[:16]}"
     looked = json.dumps([[str(path) for path in files], seen]).encode()
@@ -49,6 +49,7 @@ def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
     if not (settled and user_cache.ready()):
         return ModelFacts(digest, None)
     table = _table(read)
+    # Cache only if the files did not change while they were read.
     if [_look(path) for path in files] == seen:
         user_cache.keep(name, b"\n".join((looked, digest.encode(), table.to_bytes() if table else b"")))
     return ModelFacts(digest, table)
@@ -71,7 +72,7 @@ def _table(tokeniser: bytes) -> MergeTable | None:
     try:
         return MergeTable.of(json.loads(tokeniser))
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
-        return None  # the library says what is wrong with it
+        return None  # the library reports the error
 
 
 def _look(path: Path) -> tuple[int, int, int, tuple[int, int]]:

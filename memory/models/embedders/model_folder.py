@@ -1,4 +1,4 @@
-"""What stands beside the weights of a sentence encoder, in the layout of sentence-transformers."""
+"""Reads the settings in the folder of a sentence encoder, in the layout of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 Pooling = Literal["mean", "cls", "max"]
 LONGEST = 256
-"""Tokens of a text that are read when the folder names no limit."""
+"""Maximum input in tokens if the folder names none."""
 
 _POOLING: dict[str, Pooling] = {
     "mean": "mean",
@@ -26,29 +26,29 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 class Prompts(NamedTuple):
-    """The words that a model was trained to see before a query and before a passage; usually none."""
+    """The texts with which a model was trained before queries and passages; usually empty."""
 
     query: str
     document: str
 
 
 def prompts(folder: Path) -> Prompts:
-    """The prompts that a folder names."""
+    """Return the prompts that a folder names."""
     known = settings_of(folder / "config_sentence_transformers.json").get("prompts") or {}
     names = (_QUERY_PROMPTS, _DOCUMENT_PROMPTS)
     return Prompts(*(next((known[name] for name in some if name in known), "") for some in names))
 
 
 def longest(folder: Path) -> int:
-    """How many tokens of a text the model reads."""
+    """Return the maximum input of the model in tokens."""
     return int(settings_of(folder / "sentence_bert_config.json").get("max_seq_length") or LONGEST)
 
 
 def pooling(folder: Path) -> Pooling:
-    """How the vectors of tokens become one; the mean when the folder does not say. Raises ValueError for other ways."""
+    """Return how token vectors are pooled, the mean if the folder does not say. Raises ValueError for other methods."""
     modules = [(str(part.get("type", "")).rpartition(".")[2], part.get("path", "")) for part in _modules(folder)]
     if foreign := [kind for kind, _ in modules if kind not in _MODULES]:
-        raise ValueError(f"{folder} asks for the modules {', '.join(foreign)}; accepted: {', '.join(_MODULES)}")
+        raise ValueError(f"{folder} requires the modules {', '.join(foreign)}; accepted: {', '.join(_MODULES)}")
     place = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
     settings = settings_of(folder / place / "config.json")
     wanted = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
@@ -57,12 +57,12 @@ def pooling(folder: Path) -> Pooling:
     if not wanted:
         return "mean"
     if len(wanted) > 1 or wanted[0] not in _POOLING:
-        raise ValueError(f"{folder} asks for the pooling {', '.join(wanted)}; accepted: one of mean, cls, max")
+        raise ValueError(f"{folder} requires the pooling {', '.join(wanted)}; accepted: one of mean, cls, max")
     return _POOLING[wanted[0]]
 
 
 def digest(files: Sequence[Path]) -> str:
-    """The SHA-256 of the content of files, in this order."""
+    """Return the SHA-256 over the digests of files, in this order."""
     whole = sha256()
     for path in files:
         with path.open("rb") as file:
@@ -75,5 +75,5 @@ def _modules(folder: Path) -> list[dict[str, Any]]:
 
 
 def settings_of(path: Path) -> Any:
-    """What a JSON file holds; nothing where there is none."""
+    """Return the content of a JSON file; empty if it does not exist."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,4 +1,4 @@
-"""What a user may write where an embedding model is named (feature I6)."""
+"""Parses the name of an embedding model in a setting (feature I6)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ BUNDLED = "bundled"
 AUTOMATIC = "auto"
 FASTEMBED = "fastembed"
 SERVICES = ("openai", "voyage", "ollama", "llamacpp")
-"""Models that are asked over HTTP."""
+"""Kinds of models that are called over HTTP."""
 KINDS = (FASTEMBED, *SERVICES)
 WORDS = (BUNDLED, AUTOMATIC)
 
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(?![\\/]{1,2}[^\\/])(.*)", re.DOTALL)
-"""A word of two letters or more before a colon: one letter is a drive."""
+"""A word of two letters or more before a colon; a single letter is a drive."""
 _MODEL = re.compile(r"[\w.][\w.:/@+-]{0,199}", re.ASCII)
 
 
 class ModelName(NamedTuple):
-    """A name in its parts. `kind` is one of `KINDS` or `BUNDLED`, or "path", and `model` what stands behind the
-    colon."""
+    """A parsed name. `kind` is one of `KINDS`, `BUNDLED` or "path", and `model` the part after the colon or the
+    path."""
 
     kind: str
     model: str = ""
@@ -42,10 +42,10 @@ class ModelName(NamedTuple):
 
 
 def parsed(setting: str, environ: Mapping[str, str]) -> ModelName:
-    """The model that a setting names. Raises E001, with the nearest name, for what is none.
+    """Parse the model name of a setting. Raises E001, with the nearest name, if it is invalid.
 
-    "auto" is the order of the feature I6: Voyage, OpenAI, then what is on this machine. It sends texts to whom a key in
-    the environment belongs, which is why nobody but the user can say so: without the word no key is ever looked at.
+    "auto" follows the order of feature I6: Voyage, OpenAI, then the local model. It sends texts to the service for
+    which the environment has a key; only the user can choose that: without "auto" no key is ever read.
     """
     if setting in ("", BUNDLED):
         return ModelName(BUNDLED)
@@ -60,11 +60,12 @@ def parsed(setting: str, environ: Mapping[str, str]) -> ModelName:
         return _path(setting)
     kind, model = found[1].lower(), found[2]
     if kind not in KINDS:
+        # A file name may contain a colon.
         if _there(setting):
             return ModelName("path", setting)
-        raise _unknown(f"'{setting}' names no kind of model that is known; {nearest(kind, KINDS)}")
+        raise _unknown(f"'{setting}' names no known kind of model; {nearest(kind, KINDS)}")
     if not _MODEL.fullmatch(model):
-        raise _unknown(f"'{setting}' names no model behind the colon, such as {_EXAMPLES[kind]}")
+        raise _unknown(f"'{setting}' names no model after the colon, as in {_EXAMPLES[kind]}")
     return ModelName(kind, model)
 
 
@@ -78,7 +79,7 @@ _EXAMPLES = {
 
 
 def _path(setting: str) -> ModelName:
-    """A path; a bare word that is near to another word and no file is a slip of it."""
+    """Return the name for a path. Raises E001 for a bare word that is no file but similar to a known word: a typo."""
     if re.fullmatch(r"[A-Za-z]{3,12}", setting) and not _there(setting):
         offered = nearest(setting, (*WORDS, *KINDS))
         if offered.startswith("did you mean"):

@@ -1,4 +1,4 @@
-"""The encoder behind a name that a user has set."""
+"""Creates the encoder for a model name from the settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOLDER_FILES = ("modules.json", "config.json")
 
 
 def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = EMBEDDER_VARIABLE) -> SentenceEncoder:
-    """That of an ONNX file or of a folder, or one that was pulled; what is neither says so when it is asked."""
+    """Return the encoder of an ONNX file, a model folder or a pulled model; others raise an error at first use."""
     if name.kind == FASTEMBED:
         from speckit_memory.memory.models.embedders.pulled.encoder import FastembedEncoder
 
@@ -47,5 +47,5 @@ def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = E
 
 
 def _missing(reason: str, variable: str) -> SpeckitError:
-    actions = (f"name a model that is there in {variable}", f"unset {variable} for the bundled model")
-    return SpeckitError("E001", reason, hint="Words find everything meanwhile.", actions=actions)
+    actions = (f"name an existing model in {variable}", f"unset {variable} for the bundled model")
+    return SpeckitError("E001", reason, hint="Until then, searches use words only.", actions=actions)

@@ -1,4 +1,4 @@
-"""A sentence encoder in an ONNX file, with its tokeniser beside it; needs the extra `onnx` (feature I6)."""
+"""A sentence encoder in an ONNX file, with its tokeniser next to it; needs the extra `onnx` (feature I6)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from speckit_memory.memory.models.embedders.token_encoder import TOKENIZER, Toke
 from speckit_memory.pipeline.ports import Vectors
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-"""What a file may ask for."""
+"""The inputs that a model file may have."""
 
 _INTEGERS: dict[str, np.dtype[Any]] = {"tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32)}
 
 
 class OnnxEncoder(TokenEncoder):
-    """Runs the model on one processor, one text at a time: without padding, batches are not faster there.
+    """Runs the model on one processor, one text at a time: padded batches are not faster there.
 
-    `tokenizer.json` and the settings stand beside the file or one folder above. The first output of the file is either
-    one vector per token, which are pooled as `1_Pooling/config.json` says (else their mean), or the vector of the text.
+    `tokenizer.json` and the settings are next to the file or one folder above. The first output of the file is either
+    one vector per token, pooled as `1_Pooling/config.json` says (by default their mean), or the vector of the text.
     """
 
     def __init__(self, file: Path) -> None:
@@ -51,9 +51,10 @@ class OnnxEncoder(TokenEncoder):
                 actions=("run `pip install 'speckit-memory[onnx]'`",),
             ) from None
         if not (self._folder / TOKENIZER).is_file():
-            raise FileNotFoundError(f"there is no {TOKENIZER} beside it or one folder above")
+            raise FileNotFoundError(f"there is no {TOKENIZER} next to it or one folder above")
         tokenizer, pooled = self._tokenizer(model_folder.longest(self._folder)), self._pooled()
         options = onnxruntime.SessionOptions()
+        # One thread: reproducible sums, and no competition with searches.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(self._file), options, providers=["CPUExecutionProvider"])
         kinds = _kinds(session.get_inputs())
@@ -71,9 +72,9 @@ class OnnxEncoder(TokenEncoder):
 
 
 def _kinds(inputs: Sequence[Any]) -> dict[str, np.dtype[Any]]:
-    """The kind of number that each input takes. Raises ValueError for inputs that a sentence encoder does not have."""
+    """Return the dtype of each input. Raises ValueError for inputs that a sentence encoder does not have."""
     found = {part.name: part.type for part in inputs}
     if "input_ids" not in found or not found.keys() <= set(INPUTS) or not set(found.values()) <= _INTEGERS.keys():
         asked = ", ".join(f"{name} {kind}" for name, kind in found.items())
-        raise ValueError(f"it asks for the inputs {asked}; accepted: {', '.join(INPUTS)} of whole numbers")
+        raise ValueError(f"it requires the inputs {asked}; accepted: {', '.join(INPUTS)} of integers")
     return {name: _INTEGERS[kind] for name, kind in found.items()}

@@ -1,9 +1,8 @@
-"""Token numbers of many texts, each distinct piece cut once (feature I6).
+"""Tokenises many texts piece by piece, each distinct piece once (feature I6).
 
-A vocabulary of the SentencePiece kind has no token in which a blank follows something else, none with a line end, and
-none in which a letter of ASCII stands beside another sign of ASCII. So the tokens of a text are those of its pieces,
-cut at these borders, and texts repeat their pieces: looking them up takes a tenth of the time that cutting a whole text
-takes.
+In a SentencePiece vocabulary, no token has a blank after another character, a line end, or an ASCII letter next to
+another ASCII symbol. So the tokens of a text are those of its pieces between these borders. Texts repeat pieces, and a
+look-up takes a tenth of the time of tokenising the whole text.
 """
 
 from __future__ import annotations
@@ -21,41 +20,42 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 BLANK = "▁"
-"""What stands for a blank in tokens, and before the beginning of a text."""
+"""Replaces blanks in tokens, and precedes every text."""
 MOST_PIECES = 100_000
-"""So many pieces are kept (about 20 MB); then keeping begins anew."""
+"""Pieces cached (about 20 MB) before the cache is cleared."""
 LONGEST_PIECE = 64
-"""Characters of a piece that is kept; longer ones hardly ever come back."""
+"""Characters of a cached piece; longer ones rarely recur."""
 
 _SIGN = r"[!-@\[-`{-~]"
 _PIECE = re.compile(
     rf"(?:[ {BLANK}]++|\n++)?+"
     rf"(?:[A-Za-z]++(?={_SIGN}|[ {BLANK}\n]|\Z)|{_SIGN}++(?=[A-Za-z {BLANK}\n]|\Z)|[^ {BLANK}\n]++)|[ {BLANK}]++|\n++"
 )
-"""Blanks or line ends with what follows: letters, or signs, or whatever it is when other letters are among them."""
+"""Blanks or line ends and the run after them: ASCII letters, ASCII symbols, or a mixed run with other characters."""
 _BORDER = re.compile(rf"[A-Za-z]{_SIGN}|{_SIGN}[A-Za-z]")
 _CROSSING = re.compile(rf"[^{BLANK}]{BLANK}|\n")
 _PROBE = f"a  b\n{BLANK}c"
 
 
 class Pieces:
-    """Cuts texts with a tokeniser for which `divisible` is true. Safe to share between threads."""
+    """Tokenises texts with a tokeniser for which `divisible` is true. Safe to share between threads."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._numbers = _Numbers(tokenizer)
-        # such words mean something to the tokeniser wherever they stand
+        # Added tokens match anywhere in a text, also across the borders of pieces.
         self._added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
 
     def tokens(self, text: str) -> Tokens | None:
-        """The token numbers of a text in its order; None for a text that must be cut as a whole."""
+        """Return the token ids of a text in text order; None for a text that must be tokenised as a whole."""
         if any(added in text for added in self._added):
             return None
         pieces = _PIECE.findall(BLANK + text) if text else []
+        # Joins the cached uint16 bytes of all pieces; a bytearray keeps the array writable.
         return np.frombuffer(bytearray().join(map(self._numbers.__getitem__, pieces)), np.uint16)
 
 
 def divisible(tokenizer: Tokenizer) -> bool:
-    """Whether the tokens of a text are those of its pieces, whatever the text: see above."""
+    """Whether the tokens of every text are those of its pieces: see the module docstring."""
     from tokenizers.models import BPE
 
     model, normalizer = tokenizer.model, tokenizer.normalizer
@@ -64,19 +64,19 @@ def divisible(tokenizer: Tokenizer) -> bool:
     if model.dropout or not model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
         return False
     if any(token.normalized for token in tokenizer.get_added_tokens_decoder().values()):
-        return False  # it is looked for in another text than that which is cut
+        return False  # it is matched in the normalised text, not in the given one
     if normalizer.normalize_str(_PROBE) != BLANK + _PROBE.replace(" ", BLANK):
         return False
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
-    # a character without a token of its own becomes its bytes; were one of them missing, neighbours would be one token
+    # A character without a token becomes its bytes; if one were missing, neighbours would merge into one token.
     bytes_known = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
     return bytes_known and BLANK in vocabulary and _crossing(vocabulary) is None
 
 
 def _crossing(vocabulary: Collection[str]) -> str | None:
-    """A token that goes on behind the beginning of a piece or across a border in it; None when there is none.
+    """Return a token that extends across the start of a piece or a border in it; None if there is none.
 
-    Names of bytes, such as <0x2B>, have borders in them, but no two tokens that would be put together to one of them.
+    Names of bytes, such as <0x2B>, contain borders, but no merge of two tokens produces them.
     """
     crossing: Iterator[str] = (
         token
@@ -87,12 +87,12 @@ def _crossing(vocabulary: Collection[str]) -> str | None:
 
 
 def _is_made(token: str, vocabulary: Collection[str]) -> bool:
-    """Whether two tokens put together are this one; none else comes out of a text."""
+    """Whether two tokens merge into this one; other tokens never result from a text."""
     return any(token[:at] in vocabulary and token[at:] in vocabulary for at in range(1, len(token)))
 
 
 class _Numbers(dict[str, bytes]):
-    """Pieces to their token numbers as bytes, filled on demand."""
+    """Cache from pieces to their token ids as uint16 bytes, filled on demand."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()
@@ -100,6 +100,7 @@ class _Numbers(dict[str, bytes]):
 
     def __missing__(self, piece: str) -> bytes:
         tokens = self._model.tokenize(piece.replace(" ", BLANK))
+        # uint16 suffices for a vocabulary of 32,000 tokens.
         numbers = array("H", [token.id for token in tokens]).tobytes()
         if len(piece) <= LONGEST_PIECE:
             if len(self) >= MOST_PIECES:

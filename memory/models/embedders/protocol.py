@@ -1,4 +1,4 @@
-"""What the product asks of an embedding model."""
+"""The interfaces of embedding models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 
 class Provenance(NamedTuple):
-    """Where vectors come from: the model as a user names it, which state of it, and how those of tokens became one."""
+    """The origin of vectors: the model as a user names it, its revision, and the pooling of token vectors."""
 
     name: str
     revision: str
@@ -26,91 +26,91 @@ class Embedder(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Names the model, its weights and the way texts are put to it; vectors of different ids never mix."""
+        """Identifies the model, its weights and its prompts; vectors of different ids are never mixed."""
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions); a row of zeros for a text with no known token."""
+        """Return unit rows, shape (len(texts), dimensions); zeros for a text without known tokens."""
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a query, shape (dimensions,); zeros when no token is known."""
+        """Return the unit vector of a query, shape (dimensions,); zeros if no token is known."""
 
 
 @runtime_checkable
 class Stamped(Protocol):
-    """An embedder that tells more of itself than its id (feature I6)."""
+    """An embedder that states its provenance (feature I6)."""
 
     @property
     def provenance(self) -> Provenance:
-        """What is known of the model."""
+        """The name, revision and pooling of the model."""
 
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """What can tell how many tokens a text has (feature T24)."""
+    """A model that can count the tokens of a text (feature T24)."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text. Reads the tokeniser alone, where nothing else was asked for before."""
+        """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
 
 
 @runtime_checkable
 class TokenModel(TokenCounter, Protocol):
-    """Static vectors of single tokens (feature R1).
+    """A model of static vectors of single tokens (feature R1).
 
-    Stores keep the token numbers of passages beside their vectors, whichever model made these: late interaction and the
-    rarity of words need them.
+    Stores keep the token ids of passages in addition to their vectors, with any model: late interaction and inverse
+    document frequencies need them.
     """
 
     @property
     def token_model_id(self) -> str:
-        """Names the tokeniser and the token vectors; token numbers of different ids never mix."""
+        """Identifies the tokeniser and the token vectors; token ids of different models are never mixed."""
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """The token numbers of each text in text order, repeats included."""
+        """Return the token ids of each text in text order, including repeats."""
 
     def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions of the token vectors)."""
+        """Return unit rows, shape (n, dimensions of the token vectors)."""
 
 
 @runtime_checkable
 class PoolingModel(Protocol):
-    """What an embedder offers besides when its vectors are means of its token vectors (feature C1).
+    """An embedder whose vectors are weighted means of its token vectors (feature C1).
 
-    Token numbers then tell everything about a text, and the tokens of a query can be weighed anew for every store.
+    The token ids then determine the vector of a text, and the tokens of a query can be reweighted for each store.
     """
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
-        """What `embed_documents` gives for texts of these tokens."""
+        """Return the result of `embed_documents` for texts of these tokens."""
 
     def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
-        """The unit vector of a query, each token's own weight times its factor, which is positive; shape
-        (dimensions,)."""
+        """Return the unit vector of a query, shape (dimensions,); each token's weight is multiplied by its factor,
+        which is positive."""
 
 
 class SentenceEncoder(Protocol):
-    """A neural network that reads one text at a time, so that a vector depends on nothing but its text.
+    """A neural network that reads one text at a time, so that a vector depends only on its text.
 
-    It may raise anything: `EncoderEmbedder` takes care of that, and of threads.
+    It may raise any exception and need not be thread-safe: `EncoderEmbedder` handles both.
     """
 
     @property
     def name(self) -> str:
-        """Where it comes from, for readers."""
+        """The display name of the model."""
 
     def fingerprint(self) -> str:
-        """A digest of the weights, the tokeniser and the settings beside them."""
+        """Return a digest of the weights, the tokeniser and the settings."""
 
     def prompts(self) -> Prompts:
-        """What stands before texts unless the user says otherwise."""
+        """Return the default prompts, which the user can override."""
 
     def pooling(self) -> str:
-        """How the vectors of tokens become one."""
+        """Return how token vectors are pooled."""
 
     def load(self) -> None:
-        """Reads the model, unless that is done."""
+        """Load the model if necessary."""
 
     def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,), of any length."""
+        """Return the vector of a text, shape (dimensions,), not normalised."""

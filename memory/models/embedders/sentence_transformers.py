@@ -14,7 +14,7 @@ from speckit_memory.pipeline.ports import Vectors
 
 
 class SentenceTransformersEncoder:
-    """Reads the folder at first use. Nothing is fetched from a network: only local files are allowed."""
+    """Loads the folder at first use. Nothing is downloaded: only local files are allowed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,32 +26,32 @@ class SentenceTransformersEncoder:
         return f"st-{self._folder.resolve().name}"
 
     def fingerprint(self) -> str:
-        """A digest of all files of the folder, hidden ones excepted."""
+        """Return a digest of all files of the folder, except hidden ones."""
         inside = ((path.relative_to(self._folder), path) for path in self._folder.rglob("*") if path.is_file())
         return model_folder.digest(
             [path for relative, path in sorted(inside) if not any(part.startswith(".") for part in relative.parts)]
         )
 
     def prompts(self) -> Prompts:
-        """The prompts that the folder names."""
+        """Return the prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
     def pooling(self) -> str:
-        """As the folder says; its library runs whatever that is."""
+        """Return the pooling that the folder names; the library also runs methods not known here."""
         try:
             return model_folder.pooling(self._folder)
         except ValueError:
             return "as its folder says"
 
     def load(self) -> None:
-        """Reads the folder, unless that is done."""
+        """Load the folder if necessary."""
         if self._model is None:
             self._model = self._load()
 
     def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,)."""
+        """Return the vector of a text, shape (dimensions,)."""
         self.load()
-        # an empty prompt, because the folder may name one to put before every text
+        # The empty prompt overrides a default prompt of the folder, which the caller has already added.
         vector = self._model.encode([text], prompt="", show_progress_bar=False, convert_to_numpy=True)[0]
         return np.asarray(vector, np.float32)
 

@@ -1,10 +1,10 @@
 """The bundled model: one fixed vector per token, no network, no inference (feature I6).
 
 The vectors (32,000 tokens × 256, half precision) and the tokeniser are data files of the installed wordllama package,
-whose code is never imported. A text is the weighted mean of its tokens, brought to length one. Frequent tokens weigh
+whose code is never imported. The vector of a text is the normalised weighted mean of its tokens. Frequent tokens weigh
 less: a / (a + p), with the token's probability p estimated from its rank in the vocabulary (Zipf), after Arora, Liang
 and Ma, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings" (2017). The weights do not depend on the stored
-documents, so a vector never goes stale.
+documents, so vectors never go stale.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from speckit_memory.memory.models.embedders.pieces import Pieces
 
 NAME = "bundled"
-"""As a user names it."""
+"""The name of the model in settings."""
 DIMENSIONS = 256
 FREQUENT_TOKEN = 1e-3
-"""The constant a: tokens more probable than this lose most of their weight."""
+"""The constant a: tokens with a higher probability lose most of their weight."""
 BATCH = 256
 """Texts tokenised at a time."""
 
@@ -50,23 +50,22 @@ _RANK_OFFSET = 10
 
 @dataclass(frozen=True)
 class _Library:
-    """The tokeniser as its library reads it."""
+    """The tokeniser as loaded by its library."""
 
     tokenizer: Tokenizer
 
     @cached_property
     def pieces(self) -> Pieces | None:
-        """How texts are cut piece by piece; None where that is not the same as cutting whole texts."""
+        """The tokeniser by pieces; None if it would not give the tokens of the whole text."""
         from speckit_memory.memory.models.embedders.pieces import Pieces, divisible
 
         return Pieces(self.tokenizer) if divisible(self.tokenizer) else None
 
 
 class StaticEmbedder:
-    """The bundled token vectors. `folder` holds the data files; None finds the installed package.
+    """The bundled token vectors. `folder` contains the data files; None finds the installed package.
 
-    Loading takes place at first use and once, whatever the number of threads. Raises E001 when the files are missing
-    or damaged.
+    Files are loaded once, at first use. Raises E001 if they are missing or damaged.
     """
 
     dimensions = DIMENSIONS
@@ -86,35 +85,35 @@ class StaticEmbedder:
 
     @property
     def model_id(self) -> str:
-        """Names the scheme above and both data files by their digest."""
+        """The weighting scheme and a digest of both data files."""
         return f"static-{DIMENSIONS}-{_SCHEME}-{self._known().digest[:12]}"
 
     @property
     def provenance(self) -> Provenance:
-        """What is known of the model."""
+        """The name, revision and pooling of the model."""
         return Provenance(NAME, self._known().digest[:12], f"weighted mean of tokens ({_SCHEME})")
 
     @property
     def token_model_id(self) -> str:
-        """The same: the vectors of texts are made of nothing but those of tokens."""
+        """The id of the model, since the vectors of texts are computed only from those of tokens."""
         return self.model_id
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions); zeros for an empty text. Single bytes are tokens, so that no other
-        text is unknown."""
+        """Return unit rows, shape (len(texts), dimensions); zeros only for an empty text, since single bytes are
+        tokens."""
         return self.pool_documents(self.tokenise(texts))
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector that the text would have as a document, shape (dimensions,)."""
+        """Return the vector of the text as a document, shape (dimensions,)."""
         row: Vectors = self.embed_documents([text])[0]
         return row
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """The token numbers of each text in text order, repeats included."""
+        """Return the token ids of each text in text order, including repeats."""
         if len(texts) == 1 and (cut_by_table := self._cut(texts)) is not None:
             return cut_by_table
         library = self._read_tokeniser()
-        pieces = library.pieces if len(texts) > 1 else None  # who asks for one text has no time to get ready for many
+        pieces = library.pieces if len(texts) > 1 else None  # preparing the pieces does not pay off for one text
         if pieces is None:
             return [np.array(encoding.ids, np.uint16) for encoding in _encoded(library.tokenizer, texts)]
         cut = [pieces.tokens(text) for text in texts]
@@ -122,39 +121,41 @@ class StaticEmbedder:
         return [np.array(next(whole).ids, np.uint16) if tokens is None else tokens for tokens in cut]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has. Reads the tokeniser alone, where the vectors were not asked for before."""
+        """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
         if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
             return [len(tokens) for tokens in cut]
         return [len(encoding.ids) for encoding in _encoded(self._read_tokeniser().tokenizer, texts)]
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
+        """Return unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
         rows = self._loaded()
         pooled = np.zeros((len(texts), DIMENSIONS), np.float32)
+        # rows.weighted: (tokens, dimensions) float32; pooled: (n, dimensions) float32
         many = len(texts) > 1
         for row, tokens in enumerate(texts):
-            # the same numbers either way
+            # equal results; the matrix of all weighted rows only pays off for many texts
             pooled[row] = _unit_sum(
                 rows.weighted.take(tokens, axis=0) if many else rows.units(tokens) * rows.weights(tokens)[:, None]
             )
         return pooled
 
     def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
-        """The unit vector of a query, each token's own weight times its factor; shape (dimensions,)."""
+        """Return the unit vector of a query, shape (dimensions,); each token's weight is multiplied by its factor."""
         rows = self._loaded()
+        # weights: (n,) float32; units: (n, dimensions)
         weights = rows.weights(tokens) * factors.astype(np.float32)
         return _unit_sum(rows.units(tokens) * weights[:, None])
 
     def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions)."""
+        """Return unit rows, shape (n, dimensions)."""
         return self._loaded().units(np.asarray(tokens))
 
     def _cut(self, texts: Sequence[str]) -> list[Tokens] | None:
-        """The token numbers of short texts, without the library; None for texts that it must cut."""
+        """Tokenise short texts by the merge table; None if the library must do it."""
         try:
             table = self._known().table
         except SpeckitError:
-            return None  # the library says what is wrong with the tokeniser, and nothing of the vectors
+            return None  # the library reports errors of the tokeniser, and does not need the vectors
         cut = [tokens for text in texts if table and (tokens := table.cut(text)) is not None]
         return cut if len(cut) == len(texts) else None
 
@@ -209,13 +210,13 @@ def _read_library(folder: Path) -> _Library:
 
 @cache
 def _bundled_library(folder: Path) -> _Library:
-    """The tokeniser of the installed package: one for all workspaces of a process."""
+    """Return the tokeniser of the installed package, shared by all workspaces of a process."""
     return _read_library(folder)
 
 
 @cache
 def _bundled_rows(folder: Path, tokens: int) -> TokenRows:
-    """The vectors of the installed package: one matrix for all workspaces of a process."""
+    """Return the vectors of the installed package, one matrix for all workspaces of a process."""
     return _load(folder, tokens)
 
 
@@ -232,7 +233,8 @@ def _load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _load(folder: Path, tokens: int) -> TokenRows:
-    """The vectors of so many tokens; their weights are their lengths times a / (a + p)."""
+    """Map the vectors of a vocabulary of `tokens` tokens; weights are vector lengths times a / (a + p)."""
+    # safetensors: uint64 header length, JSON header, data; the file has a single tensor, shape (tokens, DIMENSIONS)
     try:
         path = folder / _WEIGHTS
         with path.open("rb") as file:
@@ -242,18 +244,18 @@ def _load(folder: Path, tokens: int) -> TokenRows:
         vectors = np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
         if tensor["dtype"] != "F16" or vectors.shape != (tokens, DIMENSIONS):
             raise ValueError(f"unexpected tensor: {tensor}")
-    except Exception as error:  # whatever a damaged file leads to
+    except Exception as error:  # a damaged file can raise many types
         raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
     ranks = np.maximum(np.arange(len(vectors)) - _FIRST_RANKED_TOKEN, 1)
-    probability = 1.0 / (ranks + _RANK_OFFSET)
+    probability = 1.0 / (ranks + _RANK_OFFSET)  # Zipf-Mandelbrot with exponent 1, normalised below
     probability /= probability.sum()
     weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
     return TokenRows(np.asarray(vectors), weights)
 
 
 def _unit_sum(vectors: Vectors) -> Vectors:
-    """The sum of the rows, brought to length one; zeros when it is zero."""
-    # The order of these additions is fixed; that of a matrix product would depend on the BLAS in use.
+    """Return the sum of the rows normalised to length one; zeros if it is zero."""
+    # The order of these additions is fixed; that of a matrix product would depend on the BLAS library.
     total: Vectors = vectors.sum(axis=0)
     length = np.sqrt(np.square(total).sum())
     return total / length if length > 0 else total

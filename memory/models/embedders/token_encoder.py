@@ -1,4 +1,4 @@
-"""What encoders share that tokenise texts themselves and run the weights of a folder (feature I6)."""
+"""The base class of encoders that tokenise texts themselves and run weights from a folder (feature I6)."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _POOLED: dict[Pooling, Callable[[Vectors], Vectors]] = {
     "cls": lambda rows: rows[0],
     "max": lambda rows: rows.max(axis=0),
 }
-"""How the vectors of tokens become one."""
+"""Pooling of token vectors, shape (tokens, dimensions), to (dimensions,)."""
 
 
 class TokenEncoder(ABC):
-    """An encoder whose tokeniser and settings lie in a folder; what it runs is read at first use."""
+    """An encoder with tokeniser and settings in a folder; the weights are loaded at first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._run: Callable[[str], Vectors] | None = None
 
     def fingerprint(self) -> str:
-        """A digest of the weights, of the tokeniser and of how vectors are made of them."""
+        """Return a digest of weights and tokeniser, followed by maximum input and pooling."""
         files = model_folder.digest(self._files())
         return f"{files} {model_folder.longest(self._folder)} {model_folder.pooling(self._folder)}"
 
     def prompts(self) -> Prompts:
-        """The prompts that the folder names."""
+        """Return the prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
     def pooling(self) -> str:
-        """As the folder says."""
+        """Return the pooling that the folder names."""
         return model_folder.pooling(self._folder)
 
     def load(self) -> None:
-        """Reads the weights, unless that is done."""
+        """Load the weights if necessary."""
         self._loaded()
 
     def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,)."""
+        """Return the vector of a text, shape (dimensions,)."""
         return self._loaded()(text)
 
     def _loaded(self) -> Callable[[str], Vectors]:
@@ -55,14 +55,14 @@ class TokenEncoder(ABC):
 
     @abstractmethod
     def _files(self) -> Sequence[Path]:
-        """The files that decide on the vectors."""
+        """Return the files that determine the vectors."""
 
     @abstractmethod
     def _load(self) -> Callable[[str], Vectors]:
-        """What makes the vector of a text."""
+        """Load the model; return a function from a text to its vector."""
 
     def _tokenizer(self, longest: int) -> Any:
-        """The tokeniser of the folder, which cuts texts after so many tokens."""
+        """Return the tokeniser of the folder, truncating texts to `longest` tokens."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER))
@@ -71,5 +71,5 @@ class TokenEncoder(ABC):
         return tokenizer
 
     def _pooled(self) -> Callable[[Vectors], Vectors]:
-        """What makes one vector of those of the tokens."""
+        """Return the pooling function of the folder."""
         return _POOLED[model_folder.pooling(self._folder)]

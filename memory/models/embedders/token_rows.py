@@ -1,6 +1,6 @@
-"""The vectors of single tokens, converted row by row as texts ask for them (feature I6).
+"""Converts the stored token vectors to unit rows on demand (feature I6).
 
-A search asks for a few hundred of 32,000 rows. To convert all of them takes longer than a search, and 32 MB of every
+A search needs a few hundred of 32,000 rows. Converting all of them would take longer than a search, and 32 MB per
 process.
 """
 
@@ -20,12 +20,12 @@ _BLOCK = 1024
 
 
 class TokenRows:
-    """A unit vector and a weight per token. Safe to share between threads: whoever comes second writes the same."""
+    """A unit vector and a weight per token. Safe to share between threads: concurrent writes store equal values."""
 
     def __init__(self, stored: NDArray[np.float16], factors: NDArray[np.float32]) -> None:
-        """Take the stored vectors, shape (tokens, dimensions), where they lie, and what to multiply their lengths by.
+        """Take the stored vectors, shape (tokens, dimensions), without a copy, and factors of their lengths, (tokens,).
 
-        Half precision saves space on disk; in memory it would cost a slow conversion with every use.
+        Half precision saves disk space, but would need a slow conversion at every use.
         """
         self._stored = stored
         self._factors = factors
@@ -34,20 +34,20 @@ class TokenRows:
         self._there = np.zeros(len(stored), np.bool_)
 
     def units(self, tokens: Ids | Tokens) -> Vectors:
-        """Unit rows, shape (n, dimensions); zeros for a token whose stored vector is zero. Never a view."""
+        """Return unit rows, shape (n, dimensions); zeros for a token whose stored vector is zero. Never a view."""
         self._fill(tokens)
         units: Vectors = self._units.take(tokens, axis=0)
         return units
 
     def weights(self, tokens: Ids | Tokens) -> NDArray[np.float32]:
-        """The length of each token's stored vector times its factor, shape (n,)."""
+        """Return the length of each token's stored vector times its factor, shape (n,)."""
         self._fill(tokens)
         weights: NDArray[np.float32] = self._weights.take(tokens)
         return weights
 
     @cached_property
     def weighted(self) -> Vectors:
-        """All units times their weights, 32 MB, for who embeds many texts; made in blocks, so that it takes no more."""
+        """All unit rows times their weights, 32 MB, for embedding many texts; built in blocks to bound memory."""
         weighted = np.empty(self._stored.shape, np.float32)
         for begin in range(0, len(weighted), _BLOCK):
             units, weights = self._made(np.arange(begin, min(begin + _BLOCK, len(weighted))))
@@ -58,18 +58,20 @@ class TokenRows:
         missing = tokens[~self._there[tokens]]
         if not len(missing):
             return
-        new = distinct(missing)  # a pasted page says some of them a thousand times
+        new = distinct(missing)  # a pasted page may repeat a token a thousand times
+        # The flags are set last, so that another thread never reads an unfinished row.
         self._units[new], self._weights[new] = self._made(new)
         self._there[new] = True
 
     def _made(self, tokens: NDArray[np.integer[Any]]) -> tuple[Vectors, NDArray[np.float32]]:
+        # rows: (n, dimensions) float32; lengths: (n,); the tiny divisor keeps zero rows zero
         rows = self._stored[tokens].astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return rows / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None], self._factors[tokens] * lengths
 
 
 def _untouched(count: int) -> NDArray[np.float32]:
-    """Numbers of which those take room that have been written to. Those of `np.empty` come in pages of 2 MB."""
+    """Return an array whose untouched pages use no memory; `np.empty` would use huge pages of 2 MB."""
     pages = mmap.mmap(-1, 4 * count)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         pages.madvise(mmap.MADV_NOHUGEPAGE)

@@ -1,7 +1,7 @@
-"""What a process works out of files that hardly ever change, kept for the next process of the same user.
+"""A per-user cache of data derived from files that rarely change, shared between processes.
 
-It lies in the folder for caches of the user's account. It is only used when nobody else can have written it, and whole:
-a file begins with a checksum of its rest. Whatever is wrong, there is nothing in the cache, and never an error.
+It is stored in the cache folder of the user's account. A file is only used if no other user can have written it and it
+is complete: it begins with a checksum of the rest. Any error counts as a cache miss and is never raised.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from speckit_memory.config.files.regular_file import NO_LINK, READING, content
 
 LARGEST = 16 << 20
-"""Bytes of a file."""
+"""Maximum bytes of a file."""
 MOST_FILES = 16
-"""So many files are kept; of more, those written longest ago go."""
+"""Maximum number of files; the oldest ones are deleted."""
 
 _FOLDER = "speckit-memory"
 _ENDING = ".kept"
@@ -29,7 +29,7 @@ _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEX
 
 
 def load(name: str) -> bytes | None:
-    """What was kept under a name, None for nothing usable."""
+    """Return the data stored under a name, None if there is nothing usable."""
     with suppress(OSError, ValueError, RuntimeError):
         folder = _folder()
         if folder is None or not _is_ours(folder.lstat(), stat.S_IFDIR):
@@ -47,7 +47,7 @@ def load(name: str) -> bytes | None:
 
 
 def ready() -> bool:
-    """Whether something can be kept. Makes the folder where it is missing."""
+    """Whether data can be stored. Creates the folder if it is missing."""
     with suppress(OSError, ValueError, RuntimeError):
         folder = _folder()
         if folder is None:
@@ -61,7 +61,7 @@ def ready() -> bool:
 
 
 def keep(name: str, data: bytes) -> None:
-    """Keeps data under a name, in the place of what was kept there; not at all where that cannot be."""
+    """Store data under a name, replacing earlier data; do nothing if that is not possible."""
     with suppress(OSError, ValueError, RuntimeError):
         folder = _folder()
         if folder is None or not ready():
@@ -72,6 +72,7 @@ def keep(name: str, data: bytes) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(sha256(data).digest())
                 file.write(data)
+            # Atomic: readers see the old file or the complete new one.
             temporary.replace(folder / (name + _ENDING))
         finally:
             temporary.unlink(missing_ok=True)
@@ -79,7 +80,7 @@ def keep(name: str, data: bytes) -> None:
 
 
 def _folder() -> Path | None:
-    """Where the system wants caches of this account to be, None where it does not say."""
+    """Return the folder in the account's standard cache location, None if there is none."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA", "")
     elif sys.platform == "darwin":
@@ -90,14 +91,14 @@ def _folder() -> Path | None:
 
 
 def _is_ours(found: os.stat_result, kind: int) -> bool:
-    """Whether it is of this kind, belongs to this account, and no other may write to it."""
+    """Whether a file is of this kind, belongs to this account, and is not writable by others."""
     if stat.S_IFMT(found.st_mode) != kind:
         return False
     return sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE)
 
 
 def _tidy(folder: Path) -> None:
-    """Removes what is too much, and what a process left that was killed while it wrote."""
+    """Delete the oldest excess files, including temporary files of killed processes."""
     files = sorted(
         (path for path in folder.iterdir() if path.suffix in (_ENDING, ".tmp")),
         key=lambda path: path.lstat().st_mtime_ns,

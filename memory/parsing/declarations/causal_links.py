@@ -1,6 +1,6 @@
-"""Links that a document declares to others (feature I3), in its front matter or in a `causalLinks:` block of its text.
+"""Reads the links a document declares to others (feature I3), in its front matter or in a `causalLinks:` block.
 
-docs/decisions/0006-link-vocabulary.md explains what each word becomes.
+docs/decisions/0006-link-vocabulary.md explains which edge each relation word becomes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from speckit_memory.memory.store.records import Link, Relation
 from speckit_memory.memory.store.tables.graph.link_targets import last_part, meant
 
 WEAK = 0.5
-"""Strength of links that state a connection without a cause."""
+"""Strength of links that state a connection but not a cause."""
 
 
 class Meaning(NamedTuple):
-    """The edge that a word declares; `reverse` when the declared memory is its source."""
+    """The edge that a relation word declares; with `reverse`, the target is the source of the edge."""
 
     relation: Relation
     strength: float = 1.0
@@ -43,19 +43,19 @@ VOCABULARY: dict[str, Meaning] = {
 }
 
 LONGEST_EVIDENCE = 2000
-"""Characters of what a link says of itself."""
+"""Characters of the evidence text of a link."""
 OF_A_LINK = ("target", "strength", "evidence")
-"""The keys of a link that says more than its target."""
+"""The keys of a link written as a mapping."""
 _BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
 _LONGEST_BLOCK = 20_000
 _YAML_FENCE = re.compile(r"```ya?ml[ \t]*\n(?!---)")
-_NEXT = ("write the whole key of the memory", "index the document that is meant")
+_NEXT = ("write the whole key of the memory", "index the document it refers to")
 
 
 def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
-    """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them.
+    """Read a `causalLinks` value: a mapping from words of `VOCABULARY` to one target or a list of them.
 
-    A target may be a mapping with the keys `OF_A_LINK`. Each link comes with the place of its target.
+    A target may be a mapping with the keys `OF_A_LINK`. Each link is returned with the place of its target.
     """
     links: dict[Link, Where] = {}
     problems: list[Problem] = []
@@ -95,10 +95,10 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
 
 
 def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Problem]) -> Link | None:
-    """The link of a mapping with the keys `OF_A_LINK`, which has a target; None where what it says is wrong."""
+    """Read a link written as a mapping with the keys `OF_A_LINK`; None if a value is invalid."""
     said = {each.key: each for each in node.entries}
     wrong = [
-        Problem("E090", f"'{each.key}' is no key of a link", nearest(each.key, OF_A_LINK), where=each.where)
+        Problem("E090", f"'{each.key}' is not a key of a link", nearest(each.key, OF_A_LINK), where=each.where)
         for each in node.entries
         if each.key not in OF_A_LINK
     ]
@@ -126,21 +126,29 @@ def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Proble
 def body_links(
     text: str, file: str, first_line: int = 1, limits: Limits | None = None
 ) -> tuple[dict[Link, Where], list[Problem]]:
-    """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence, or
-    among the keys of a fence of YAML below a heading that speaks of metadata.
+    """Read the links of every `causalLinks:` block in a text.
 
-    Each comes with the place of its target. `first_line` is the number of the text's first line in the file. More
-    blocks or links than a document may have are noted among the `limits`, and not read.
+    A block starts a paragraph or a code fence, or is among the keys of a YAML fence below a heading with "metadata".
+
+    Args:
+        text: The text to search.
+        file: The file named in the places of links and problems.
+        first_line: The number of the text's first line in its file.
+        limits: Notes the first block beyond the limits of a document; reading stops there.
+
+    Returns:
+        The links, each with the place of its target, and the problems found.
     """
     links: dict[Link, Where] = {}
     problems: list[Problem] = []
     line, counted, blocks, characters, looked_back = first_line, 0, 0, 0, 0
     for match in _BLOCK.finditer(text) if "inks:" in text else ():
         previous = text[text.rfind("\n", 0, max(match.start() - 1, 0)) + 1 : match.start()].strip()
+        # A block must start a paragraph or a fence, except among metadata; the look-backs are bounded too.
         if previous and not previous.startswith(("```", "~~~")) and not previous.endswith("-->"):
             looked_back += 1
             if looked_back > MOST_LINK_BLOCKS or not _in_metadata(text, match.start()):
-                continue  # in the middle of other keys: an example of front matter
+                continue  # among other keys: an example of front matter
         blocks += 1
         if blocks > MOST_LINK_BLOCKS or characters > LONGEST_FRONT_MATTER or len(links) > MOST_LINKS:
             (limits or Limits()).note("link block", text, match.start())
@@ -153,7 +161,7 @@ def body_links(
             block.append(following)
         line, counted = line + text.count("\n", counted, match.start()), match.start()
         characters += sum(map(len, block))
-        indented = "\n".join(block)  # by blanks it is YAML as it stands, with its own columns
+        indented = "\n".join(block)  # indentation by blanks is valid YAML and keeps the columns of the places
         node, found = read(textwrap.dedent(indented) if "\t" in match[1] else indented, file, line)
         problems += found
         if isinstance(node, Mapping):
@@ -164,9 +172,9 @@ def body_links(
 
 
 def _in_metadata(text: str, offset: int) -> bool:
-    """Whether a place is among the keys of a fence of YAML below a heading that speaks of metadata.
+    """Whether an offset is within a YAML fence below a heading with the word "metadata".
 
-    Templates of sessions keep their metadata so. A fence that begins with a line --- shows front matter instead.
+    Session templates keep their metadata there. A fence that begins with a line --- is an example of front matter.
     """
     fence = text.rfind("\n```", max(0, offset - _LONGEST_BLOCK), offset)
     opening = _YAML_FENCE.match(text, fence + 1) if fence >= 0 else None
@@ -177,9 +185,9 @@ def _in_metadata(text: str, offset: int) -> bool:
 
 
 def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Problem]:
-    """What is to be said of targets that mean no memory, or several; `keys` are all stored.
+    """Return a problem for every target that matches no memory, or several.
 
-    The file of a target's place is the key of the document that declares it.
+    `keys` holds the keys of all stored memories. The file of a target's place is the key of the declaring document.
     """
     by_name: dict[str, set[str]] = {}
     problems: list[Problem] = []
@@ -189,7 +197,7 @@ def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Pro
                 by_name.setdefault(last_part(key), set()).add(key)
         found = meant(target, where.file, by_name.get(last_part(target), ()))
         if not found:
-            hint = "The link is kept, and holds as soon as that memory is stored."
+            hint = "The link is kept and takes effect once that memory is stored."
             problems.append(Problem("E090", f"'{target}' names no memory", hint, _NEXT, where))
         elif len(found) > 1:
             hint = f"It may mean {', '.join(found[:3])}{' and others' if len(found) > 3 else ''}."

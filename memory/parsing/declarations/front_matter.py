@@ -1,5 +1,4 @@
-"""The block of YAML or TOML at the head of a document (feature I1): what it declares, and what in it is wrong, with its
-place."""
+"""Reads the block of YAML or TOML at the head of a document (feature I1) and reports its errors with their places."""
 
 from __future__ import annotations
 
@@ -44,23 +43,23 @@ _NAMES = {
     "causal_links": "links",
 }
 _FOUND_ELSEWHERE = ("title", "triggers", "links")
-"""What is searched, or followed, in its own way."""
+"""Declarations that are not indexed as fields, since they are searched or followed in other ways."""
 _DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?")
-"""A date in the forms of ISO 8601, without a time."""
+"""An ISO 8601 date without a time."""
 SECONDS_PER_DAY = 86_400.0
 _ALIKE = 0.9
-"""From this similarity on, an unknown key is a known one misspelt; below lie keys of their own (`dates`, `update`)."""
+"""Similarity from which an unknown key counts as a misspelt known one; `dates` and `update` are below it."""
 _DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*(?::(?:[ \t]|$)|=)", re.MULTILINE)
-"""What declares something; without any, a line of dashes alone is a break between paragraphs."""
+"""A known key; in a block without one, a line of dashes is a break between paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a document says about itself; empty values were not declared. `created_at` and `expires_at` are
-    in epoch seconds; `links` come with the places of their targets. `fields` are all keys with their values as written,
-    but for title, trigger phrases and links.
+    """The declarations of a document; empty values were not declared. `created_at` and `expires_at` are in epoch
+    seconds; `links` maps each link to the place of its target. `fields` are all keys with their values as written,
+    except title, trigger phrases and links.
 
-    The document's own text begins at offset `body_start`, in line `body_line`.
+    The body of the document begins at offset `body_start`, in line `body_line`.
     """
 
     title: str = ""
@@ -80,10 +79,10 @@ class FrontMatter:
 
 
 def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
-    """The front matter of a text; one without front matter declares nothing.
+    """Parse the front matter of a text; without front matter, the result declares nothing.
 
-    A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, not a mapping or
-    not closed is reported and stays part of the body, so that its words can still be found.
+    An unusable value is reported and left out; the rest is used. A block that is not valid YAML, not a mapping or not
+    closed is reported and stays part of the body, so that its words can still be found.
     """
     block = find_block(text)
     if block is None:
@@ -113,12 +112,12 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
             extra[entry.key] = _as_extra(entry.value)
             problems += _misspelt(entry)
         elif name in declared:
-            problems.append(Problem("E090", f"'{entry.key}' says again what another key has said", where=entry.where))
+            problems.append(Problem("E090", f"'{entry.key}' repeats what another key declares", where=entry.where))
         else:
             declared[name] = _READERS[name](entry, problems)
             if (
                 name == "context_type" and declared[name] is None
-            ):  # it may say what kind of document this is all the same
+            ):  # kept as extra: it may still tell people the kind of document
                 extra[name] = _as_extra(entry.value)
     given = {name: value for name, value in declared.items() if value is not None}
     fields = fields_of(entry for entry in node.entries if _NAMES.get(entry.key) not in _FOUND_ELSEWHERE)
@@ -126,12 +125,12 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
 
 
 def fields_of(entries: Iterable[Entry]) -> tuple[Field, ...]:
-    """Keys with their values as they are written."""
+    """Return the keys with their values as written."""
     return tuple(Field(entry.key, _as_extra(entry.value)) for entry in entries)
 
 
 def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:
-    """What keeps the front matter of a text from being read, where it has one; None where it has none, or it is."""
+    """Return the problem that kept the front matter from being read; None if it was read or there is none."""
     start = opening_end(text)
     if front.body_start or not problems or start < 0:
         return None
@@ -140,17 +139,17 @@ def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | 
 
 
 def epoch_seconds(text: str) -> float | None:
-    """The time of an ISO 8601 date or date-time, UTC unless it names its offset; None for anything else."""
+    """Return the time of an ISO 8601 date or date-time, UTC if it has no offset; None for anything else."""
     try:
         time = datetime.fromisoformat(text.strip())
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):  # the second where an offset leads out of the calendar
+    except (ValueError, OverflowError):  # OverflowError: the offset moves the time out of the calendar
         return None
 
 
 def _unclosed(text: str, start: int, file: str) -> list[Problem]:
-    """What is wrong with a block that begins at `start` and has no end: nothing if its first paragraph declares
-    nothing."""
+    """Return the problem of a block that begins at `start` and is not closed; none if its first paragraph has no known
+    key."""
     end = text.find("\n\n", start - 1)
     if not _DECLARED.search(text, start, len(text) if end < 0 else end + 1):
         return []
@@ -166,7 +165,7 @@ def _misspelt(entry: Entry) -> list[Problem]:
 
 
 def _as_extra(node: Node) -> str:
-    """The value of a key that says nothing to the store, as it is written."""
+    """Return the value of a key without a meaning for the store, as written."""
     if isinstance(node, Scalar) and node.text:
         return node.text
     value = plain(node)
@@ -177,7 +176,7 @@ def _text(entry: Entry, problems: list[Problem]) -> str | None:
     match entry.value:
         case Scalar(value=None, text="" | "~" | "null" | "Null" | "NULL"):
             return None
-        case Scalar(value=value, text=text, where=where):  # as it is written, whatever else it could mean
+        case Scalar(value=value, text=text, where=where):  # as written, so warnings about its YAML type do not apply
             problems[:] = [each for each in problems if each.where != where or each.code not in ("E113", "E114")]
             return " ".join((text or str(value)).split())
     _refuse(entry.value, f"'{entry.key}' must be a text", problems)
@@ -193,7 +192,9 @@ def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
             word = Scalar(value.text, value.where)  # in a list, `null` is a word like any other
         phrase = _text(Entry(entry.key, entry.where, word), problems)
         if phrase and len(phrase) > LONGEST_TRIGGER:
-            _refuse(value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} fit", problems)
+            _refuse(
+                value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} are accepted", problems
+            )
         elif phrase:
             phrases.append(phrase)
         if len(phrases) > MOST_TRIGGERS:
@@ -227,12 +228,12 @@ def _one_of(names: Iterable[str], what: str) -> Callable[[Entry, list[Problem]],
 
 
 def _created(entry: Entry, problems: list[Problem]) -> float | None:
-    return _time(entry, problems, "is made: it is left unknown")
+    return _time(entry, problems, "creation time: it is left unknown")
 
 
 def _expires(entry: Entry, problems: list[Problem]) -> float | None:
-    """The moment from which on no search finds the document: a day without a time of day is over when it ends."""
-    time = _time(entry, problems, "expires: it does not expire")
+    """Return the time from which no search finds the document; a date without a time of day expires at its end."""
+    time = _time(entry, problems, "expiry time: the document does not expire")
     match entry.value:
         case Scalar(value=str() as text) if time is not None and _DAY.fullmatch(text.strip()):
             return known_time(time + SECONDS_PER_DAY)
@@ -245,7 +246,7 @@ def _time(entry: Entry, problems: list[Problem], what: str) -> float | None:
     if text and time is None:
         _refuse(entry.value, f"'{text}' is not a date", problems, "Accepted: ISO 8601, such as 2026-01-31.")
     if time is not None and known_time(time) is None:
-        message = f"'{text}' is no time at which a document {what}"
+        message = f"'{text}' is not a possible {what}"
         problems.append(Problem("E095", message, where=entry.value.where))
         return None
     return time

@@ -1,6 +1,6 @@
-"""The block at the head of a document that declares something about it: where it lies, and the values in it.
+"""Locates the front matter block at the head of a document and reads its values.
 
-YAML stands between lines of three dashes, TOML between lines of three plus signs; blank lines may stand above either.
+YAML is enclosed by lines of three dashes, TOML by lines of three plus signs; blank lines may precede either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequ
 from speckit_memory.errors import Problem, Where
 
 MOST_GROUPS = 500
-"""Keys with their lines that are read one by one where they cannot be read together."""
+"""Maximum number of keys to read one by one when the block cannot be read as a whole."""
 
 _OPENING = re.compile(r"(?:[ \t]*+\n)*+(---|\+\+\+)[ \t]*\n")
 _CLOSING = {
@@ -23,7 +23,7 @@ _CLOSING = {
     "+++": re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE),
 }
 _KEY = re.compile(r"^(?![#\s]|-[ \t])", re.MULTILINE)
-"""The beginning of a line that begins a key and is none of a list."""
+"""The start of a line that begins a key rather than a list item."""
 _TEXT_LINE = re.compile(r"(title|description):[ \t]+(\S[^\n]*?)[ \t]*\n?\Z")
 _TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _TOML_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
@@ -31,8 +31,8 @@ _TOML_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block by the offsets of its first line and of the line that closes it; the text of the document begins at
-    `body_start`. `first_line` is the number of its first line."""
+    """A block as the offsets of its first line and of its closing line; the body of the document begins at
+    `body_start`. `first_line` is the line number of its first line."""
 
     form: Literal["yaml", "toml"]
     start: int
@@ -43,8 +43,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a block declares, and what in it is wrong. `node` is None where nothing is declared or can be read; the
-    keys in the lines `lost` were left out."""
+    """The values of a block and its problems. `node` is None if nothing is declared or readable; the keys in the lines
+    `lost` were left out."""
 
     node: Node | None
     problems: list[Problem]
@@ -52,7 +52,7 @@ class Declared:
 
 
 def find_block(text: str) -> Block | None:
-    """The block that a text begins with; one that is not closed is none. Line ends must be "\\n"."""
+    """Return the closed block with which a text begins, else None. Line ends must be "\\n"."""
     opening = _OPENING.match(text)
     closing = _CLOSING[opening[1]].search(text, opening.end()) if opening else None
     if not opening or not closing:
@@ -64,13 +64,13 @@ def find_block(text: str) -> Block | None:
 
 
 def opening_end(text: str) -> int:
-    """Where the line behind a line that opens a block begins, -1 where there is none."""
+    """Return the offset after the line that opens a block, -1 if there is none."""
     opening = _OPENING.match(text)
     return opening.end() if opening else -1
 
 
 def read_block(text: str, block: Block, file: str) -> Declared:
-    """The values of a block. A line of YAML that cannot be read is told, and does not keep the others from counting."""
+    """Read the values of a block. An unreadable line of YAML is reported, and the other lines are still used."""
     said = text[block.start : block.end]
     if block.form == "toml":
         return _read_toml(said, file, block.first_line)
@@ -81,15 +81,16 @@ def read_block(text: str, block: Block, file: str) -> Declared:
 
 
 def toml_key_lines(said: str) -> dict[str, int]:
-    """The line, from 0, that each key of TOML outside its tables begins in."""
+    """Return the line, counted from 0, of each top-level TOML key before the first table."""
     table = _TOML_TABLE.search(said)
     lines = said[: table.start() if table else len(said)].split("\n")
     found = [(re.match(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=", line), number) for number, line in enumerate(lines)]
+    # Reversed, so that the first line of a repeated key wins.
     return {match[1]: number for match, number in reversed(found) if match}
 
 
 def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]) -> Declared:
-    """What can be read of YAML that is broken as a whole, for the reasons `problems`: key by key."""
+    """Read invalid YAML key by key; return `problems`, those of the whole block, if no key is readable."""
     starts = [match.start() for match in _KEY.finditer(said) if match.start() < len(said)]
     if not starts or len(starts) > MOST_GROUPS:
         return Declared(None, problems)
@@ -98,6 +99,8 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
     entries: list[Entry] = []
     told: list[Problem] = []
     lost: list[int] = []
+    # Each group is a key with its indented lines. An unparsable title or description is read as plain text,
+    # since an unquoted colon in one is a common mistake.
     for start, end in zip(starts, [*starts[1:], len(said)], strict=True):
         line = first_line + said.count("\n", 0, start)
         node, found = read(said[start:end], file, first_line=line)
@@ -105,7 +108,7 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
         if text:
             where = Where(file, line, text.start(2) + 1)
             entries.append(Entry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
-            message = f"line {line} is not valid YAML, and counts as the text '{text[2][:80]}'"
+            message = f"line {line} is not valid YAML, and is read as the text '{text[2][:80]}'"
             told.append(Problem("E099", message, where=where))
         elif isinstance(node, Mapping):
             entries += [entry for entry in node.entries if all(entry.key != other.key for other in entries)]
@@ -118,7 +121,7 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
 
 
 class _Float(float):
-    """A number that knows how it was written."""
+    """A float that keeps its spelling in `text`."""
 
     text = ""
 

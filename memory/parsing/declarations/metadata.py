@@ -1,7 +1,7 @@
-"""What a document says of itself besides its text: author, status, dates, in front matter or at the head of the text.
+"""Reads the metadata of a document (author, status, dates) at the head of its text.
 
-At the head stand lists and lines of `Status: accepted`, tables of two columns, and sections that are called so
-(`## Status`). Their words are searched as those of front matter are; no passage shows them.
+It recognises lists and lines such as `Status: accepted`, two-column tables, and sections such as `## Status`. Their
+words are searched like those of front matter; no passage shows them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from speckit_memory.memory.parsing.dates import MONTHS, dates_in, time_of
 
 VERSION = 2
-"""Raise it when other words are found, so that documents are read again."""
+"""Raise this when the recognised fields change, so that documents are read again."""
 LONGEST_HEAD = 12_000
-"""Characters of a text in which its head is looked for."""
+"""Characters of a text in which its head is searched for."""
 LONGEST_VALUE = 600
 LONGEST_ALONE = 200
-"""Characters of a value at the head of a text, and of one that stands there alone; what is longer is prose."""
+"""Characters of a value, and of the only value of a block; a longer one is prose."""
 KNOWN = frozenset(
     """
     approver approvers author authors category champion champions consulted contributors contact created creation-date
@@ -29,9 +29,9 @@ KNOWN = frozenset(
     obsoleted-by submitted tags target team ticket type updated version written-by
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
-"""What a head says one of at least; prose has lines with a colon too."""
+"""Field names of which a head must have at least one, since prose also has lines with a colon."""
 CREATED = frozenset(("created", "created-at", "creation-date", "date", "published", "submitted"))
-"""What says when a document was made."""
+"""Field names of the creation date."""
 
 _MARKS = r"(?:\*\*|__|\*|_)?"
 _FIELD = re.compile(
@@ -52,34 +52,35 @@ _BREAK = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 
 
 class Field(NamedTuple):
-    """Something that a document says of itself, as it is written."""
+    """A metadata field of a document, as written."""
 
     name: str
     value: str
 
     @property
     def plain_name(self) -> str:
-        """The name as it is compared: `**Created at**` and `created_at` are `created-at`."""
+        """The normalised name: `**Created at**` and `created_at` become `created-at`."""
         return _plain(self.name)
 
 
 class Head(NamedTuple):
-    """The fields at the head of a text, and the offset behind them, 0 where there are none."""
+    """The fields at the head of a text, and the offset after them, 0 if there are none."""
 
     fields: tuple[Field, ...] = ()
     end: int = 0
 
 
 def head_of(text: str) -> Head:
-    """What a text says of itself before it begins. Line ends must be "\\n"."""
+    """Return the metadata fields at the head of a text. Line ends must be "\\n"."""
     fields: list[Field] = []
     end, section = 0, ""
     for start, block in _blocks(text[:LONGEST_HEAD]):
         behind = start + len(block)
         if behind == LONGEST_HEAD < len(text):
-            break  # it may go on
+            break  # the block may continue beyond the limit
         if (heading := _heading(block)) is not None:
             level, name = heading
+            # The title may precede the head; any other heading ends it, unless it is a field name such as "Status".
             if section or not ((level == 1 and not fields) or _plain(name) in KNOWN):
                 break
             section = name if _plain(name) in KNOWN else ""
@@ -98,15 +99,15 @@ def head_of(text: str) -> Head:
 
 
 def words_of(fields: Iterable[Field]) -> str:
-    """What is searched of fields: their names and values, and dates in the ways in which people write them.
+    """Return the searchable text of fields: names and values, and dates in several common formats.
 
-    Each way stands behind the name, so that `created in March 2024` is found as a phrase.
+    Each format follows the name, so that `created in March 2024` matches as a phrase.
     """
     return "\n".join(line for field in fields for line in (f"{field.name} {_bare(field.value)}", *_dated(field)))
 
 
 def created_in(fields: Iterable[Field]) -> float | None:
-    """When a document was made by what it says, in seconds since 1970: the first day that a field named so holds."""
+    """Return the first date in a creation field, in seconds since 1970."""
     days = (date for field in fields if field.plain_name in CREATED for date in dates_in(field.value))
     return next((time for day in days if (time := time_of(day)) is not None), None)
 
@@ -123,7 +124,7 @@ def _dated(field: Field) -> Iterator[str]:
 
 
 def _bare(value: str) -> str:
-    """A value without what makes a list of it."""
+    """Return a value without list punctuation."""
     return re.sub(r"[\[\]{}\"]|,(?=[ \t])", " ", value)
 
 
@@ -132,7 +133,7 @@ def _plain(name: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """What stands between blank lines, with its offset; a comment is one by itself."""
+    """Yield the blocks between blank lines with their offsets; a comment is a separate block."""
     at = 0
     while at < len(text):
         blank = _BLANK.match(text, at)
@@ -145,7 +146,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _heading(block: str) -> tuple[int, str] | None:
-    """The level and the text of a heading that is the whole block."""
+    """Return the level and the text of a block that is a heading, else None."""
     if match := _HEADING.fullmatch(block.rstrip("\n")):
         return len(match[1]), match["text"]
     if match := _UNDERLINED.fullmatch(block):
@@ -154,11 +155,12 @@ def _heading(block: str) -> tuple[int, str] | None:
 
 
 def _lines(block: str) -> list[Field] | None:
-    """The fields of a block that is nothing but fields and their further lines."""
+    """Return the fields of a block of only fields and their continuation lines, else None."""
     fields: list[Field] = []
     for line in block.rstrip("\n").split("\n"):
         match = _FIELD.fullmatch(line)
         nested = bool(fields) and _FURTHER.match(line)
+        # An indented field below an empty one is a nested value of it, not a field.
         if match and not (nested and match["indent"] and not fields[-1].value):
             fields.append(Field(match["name"].strip(), match["value"].strip()))
         elif nested:
@@ -170,7 +172,7 @@ def _lines(block: str) -> list[Field] | None:
 
 
 def _table(block: str) -> list[Field] | None:
-    """The fields of a table of two columns."""
+    """Return the fields of a two-column table, else None."""
     lines = block.rstrip("\n").split("\n")
     if len(lines) < 2 or not _RULE.fullmatch(lines[1]):
         return None
@@ -180,7 +182,7 @@ def _table(block: str) -> list[Field] | None:
 
 
 def _told(fields: list[Field]) -> list[Field] | None:
-    """The fields, unless none of them is known or one is longer than a field is."""
+    """Return the fields, or None if no name is known or a value is too long."""
     longest = LONGEST_VALUE if len(fields) > 1 else LONGEST_ALONE
     known = any(_plain(name) in KNOWN for name, _ in fields)
     return fields if known and all(len(value) <= longest for _, value in fields) else None

@@ -1,1 +1,1 @@
-"""Documents that are no Markdown, read as Markdown, which everything behind understands (feature I1)."""
+"""Converts documents in other formats to Markdown, the only format that the later steps read (feature I1)."""

@@ -1,4 +1,4 @@
-"""By which reader a document becomes Markdown (feature I1)."""
+"""Chooses the reader that converts a document to Markdown (feature I1)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _FORMAT_OF = {suffix: name for name, suffixes in FORMATS.items() for suffix in s
 
 
 def readable(key: str, body: str) -> Readable:
-    """The body of a document as Markdown, by the suffix of its key; plain text is read as Markdown."""
+    """Return the body of a document as Markdown, by the suffix of its key; plain text is read as Markdown."""
     reader = _READERS.get(_FORMAT_OF.get(PurePosixPath(key).suffix.lower(), ""))
     return reader(body) if reader else Readable(body)

@@ -1,8 +1,8 @@
-"""HTML as Markdown: what a reader of the page sees, without its scripts and styles (feature I1).
+"""Converts the visible text of an HTML page to Markdown, without scripts and styles (feature I1).
 
-The text is cut into tags and words here, each character being looked at a fixed number of times, and the standard
-library's parser is given one tag at a time: given a whole page, it takes hours for some that are never closed. Nothing
-is fetched and nothing runs; an element that is never closed ends with the page.
+The text is split into tags and words here in linear time, and the standard library's parser gets one tag at a time:
+given a whole page, it takes hours for some with unclosed tags. Nothing is downloaded or executed; an unclosed element
+ends with the page.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from speckit_memory.memory.parsing.formats.readable import Readable
 from speckit_memory.memory.parsing.limits import MOST_MARKUP
 
 LONGEST_TAG = 10_000
-"""Characters; what is longer is no tag that a person wrote, and is passed over."""
+"""Characters; a longer tag was not written by a person, and is read as text."""
 
 _OPENING = re.compile(r"<(?=[A-Za-z/!?])")
 _MARKUP = re.compile(rf"&|{_OPENING.pattern}")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)>")
 _UNQUOTED = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]*+)([^<>]*+)>")
 _RAW = frozenset({"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "canvas"})
-"""What is in them is no text of the page."""
+"""Elements whose content is not visible text."""
 _LITERAL = {"<!--": "-->", "<![CDATA[": "]]>", "<!": ">", "<?": ">"}
 
 
 def read(text: str) -> Readable:
-    """The text of a page, line by line with the lines it comes from. What follows `MOST_MARKUP` tags is not read."""
+    """Return the text of a page with the source line of each line. Text after `MOST_MARKUP` tags is not read."""
     last = next((found.start() for found in islice(_MARKUP.finditer(text), MOST_MARKUP, None)), len(text))
     page, attributes = Page(), _Attributes()
     line, counted, hidden = 1, 0, ""
@@ -57,8 +57,8 @@ def read(text: str) -> Readable:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int, re.Match[str] | None]]:
-    """(start, end, tag) of each stretch: a tag, or what stands between two, None. Comments and declarations are left
-    out; one that is never closed is text."""
+    """Yield (start, end, tag) of each stretch, with tag None for text between tags. Comments and declarations are
+    skipped; unclosed ones are text."""
     at = 0
     never: set[str] = set()
     for found in _OPENING.finditer(text):
@@ -71,10 +71,12 @@ def _cut(text: str) -> Iterator[tuple[int, int, re.Match[str] | None]]:
             closing = _LITERAL[opening]
             behind = -1 if closing in never else text.find(closing, start + len(opening))
             if behind < 0:
+                # Remember that the end does not occur, so that it is not searched for again: linear time.
                 never.add(closing)
                 continue
             end = behind + len(closing)
         else:
+            # With an unbalanced quote, the tag ends at the first ">".
             tag = _TAG.match(text, start, start + LONGEST_TAG) or _UNQUOTED.match(text, start, start + LONGEST_TAG)
             if not tag:
                 continue
@@ -89,14 +91,14 @@ def _cut(text: str) -> Iterator[tuple[int, int, re.Match[str] | None]]:
 
 
 class _Attributes(HTMLParser):
-    """Reads the attributes of one tag."""
+    """Parses the attributes of one tag."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._found: dict[str, str] = {}
 
     def of(self, tag: str) -> dict[str, str]:
-        """The attributes of a tag that begins an element, by name in lower case; the first of equal names counts."""
+        """Return the attributes of a start tag by lower-case name; the first of equal names is used."""
         if "=" not in tag:
             return {}
         self._found = {}
@@ -105,6 +107,6 @@ class _Attributes(HTMLParser):
         return self._found
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        """Keeps the attributes."""
+        """Record the attributes."""
         for name, value in attrs:
             self._found.setdefault(name, value or "")

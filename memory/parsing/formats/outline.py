@@ -1,5 +1,6 @@
-"""What the lines of a reStructuredText document are, as docutils has it: its block parser with states that look at the
-left margin alone. The states have the names that docutils looks them up by.
+"""Parses the outline of a reStructuredText document with docutils' block parser and states for the left margin only.
+
+The state classes must have the names by which docutils looks them up.
 """
 # ruff: noqa: ARG002 -- the signatures are those of docutils
 
@@ -24,8 +25,8 @@ _BORDER = re.compile(r"=+[ =]*$")
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title in the line `line`, with its rules in the lines `first` to `last`, all from 0; `level` counts from 1.
-    `labels` are those right before it, with their lines; its section begins with the first of them, at `start`."""
+    """A title in the line `line`, which spans the lines `first` to `last` with its rules, all counted from 0; `level`
+    counts from 1. `labels` are those directly before it, with their lines; its section begins at the first of them."""
 
     text: str
     level: int
@@ -36,25 +37,24 @@ class Title:
 
     @property
     def start(self) -> int:
-        """The line in which its section begins."""
+        """The first line of its section."""
         return self.labels[0][1] if self.labels else self.first
 
 
 @dataclass(slots=True)
 class Outline:
-    """Titles, and the first and last lines of what must stay whole, with the language of those that a directive begins,
-    None for those without one."""
+    """Titles, and blocks that must stay whole: first line, last line, language of a code directive (else None)."""
 
     titles: list[Title] = field(default_factory=list)
     blocks: list[tuple[int, int, str | None]] = field(default_factory=list)
     labels: list[tuple[str, int]] = field(default_factory=list)
-    """Labels since which nothing else came."""
+    """Labels not followed by any other content yet."""
     styles: list[object] = field(default_factory=list)
 
 
 def outline(lines: Sequence[str]) -> Outline:
-    """The outline of a document, given by its lines."""
-    settings = get_default_settings(Parser)  # no file of settings is read for them
+    """Return the outline of a document, given by its lines."""
+    settings = get_default_settings(Parser)  # does not read settings files
     settings.file_insertion_enabled = settings.raw_enabled = False
     machine = _Machine(state_classes=(Body, Text, Line), initial_state="Body")
     document = new_document("document", settings)
@@ -68,7 +68,7 @@ def outline(lines: Sequence[str]) -> Outline:
 
 
 class _Machine(states.RSTStateMachine):
-    """The parser, with what it has found."""
+    """The parser, with the outline found so far."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.outline = Outline()
@@ -77,32 +77,40 @@ class _Machine(states.RSTStateMachine):
 
 
 class _NoReporter:
-    """Tells nothing: mistakes of an author that docutils knows of are none that keep a text from being found."""
+    """Discards messages: markup errors that docutils reports do not prevent a text from being found."""
 
     def _nothing(self, *_: Any, **__: Any) -> None:
-        """No message."""
+        """Ignore a message."""
 
     debug = info = warning = error = severe = _nothing
 
 
 class _NoInliner:
-    """Takes all text for words."""
+    """Parses no inline markup."""
 
     def init_customizations(self, settings: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing; docutils requires the method."""
 
     def parse(self, text: str, *_: Any) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The text itself, without a message."""
+        """Return the text unchanged, without messages."""
         return [nodes.Text(text)], []
 
 
 class _Looking:
-    """What the states share."""
+    """Behaviour shared by the states."""
 
     state_machine: Any
 
     def section(self, title: str, source: str, style: object, lineno: int, messages: object) -> None:
-        """Notes a title whose text stands in the line `lineno`, from 1."""
+        """Record a title; called by docutils.
+
+        Args:
+            title: The text of the title.
+            source: The source text, unused.
+            style: The rule character, or a pair of them with an overline.
+            lineno: The line of the title's text, counted from 1.
+            messages: Messages of docutils, unused.
+        """
         found: Outline = self.state_machine.outline
         if style not in found.styles:
             found.styles.append(style)
@@ -112,7 +120,7 @@ class _Looking:
         found.titles.append(Title(title, found.styles.index(style) + 1, first, line, line + 1, labels))
 
     def paragraph(self, lines: Any, lineno: int) -> Any:
-        """Nothing of a paragraph is kept but whether a literal block follows."""
+        """Return no nodes, and whether a literal block follows the paragraph."""
         self.state_machine.outline.labels.clear()
         return [], bool(lines) and lines[-1].rstrip().endswith("::")
 
@@ -125,38 +133,38 @@ class Body(_Looking, states.Body):
         return [], "Body", []
 
     def indent(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A quotation."""
+        """Skip a quotation."""
         self.state_machine.get_indented()
         return self._passed()
 
     def bullet(self, match: Any, context: Any, next_state: Any) -> Any:
-        """An item of a list, a field or an option: what is indented below it belongs to it."""
+        """Skip a list item, field or option, with the indented lines that belong to it."""
         self.state_machine.get_first_known_indented(match.end())
         return self._passed()
 
     field_marker = option_marker = bullet
 
     def enumerator(self, match: Any, context: Any, next_state: Any) -> Any:
-        """The same, unless it is a title with a number."""
+        """Skip an enumerated item, unless it is a numbered title."""
         lines, following = self.state_machine.input_lines, self.state_machine.line_offset + 1
         if following < len(lines) and _UNDERLINE.match(lines[following]):
             raise TransitionCorrection("text")
         return self.bullet(match, context, next_state)
 
     def line_block(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Verses."""
+        """Skip a line block."""
         self.state_machine.get_text_block()
         return self._passed()
 
     def doctest(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A dialogue with an interpreter."""
+        """Record a doctest block."""
         first = self.state_machine.abs_line_offset()
         block = self.state_machine.get_text_block()
         self.state_machine.outline.blocks.append((first, first + len(block) - 1, None))
         return self._passed()
 
     def grid_table_top(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A table in a frame: all lines that begin as one of it does."""
+        """Record a grid table: all following lines that begin with "+" or "|"."""
         lines, first = self.state_machine.input_lines, self.state_machine.line_offset
         last = first
         while last + 1 < len(lines) and lines[last + 1][:1] in ("+", "|"):
@@ -164,10 +172,11 @@ class Body(_Looking, states.Body):
         return self._table(first, last)
 
     def simple_table_top(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A table between rules of "=", the last of which a blank line follows."""
+        """Record a simple table, which ends at a rule of "=" followed by a blank line."""
         lines, first = self.state_machine.input_lines, self.state_machine.line_offset
         if first < self.state_machine.no_bottom_before:
             raise TransitionCorrection("text")
+        # `no_bottom_before` remembers a failed search, so that many rules take linear time in total.
         for last in range(first + 1, len(lines)):
             if _BORDER.match(lines[last]) and not (last + 1 < len(lines) and lines[last + 1]):
                 return self._table(first, last)
@@ -180,7 +189,7 @@ class Body(_Looking, states.Body):
         return self._passed()
 
     def explicit_markup(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A label, a directive, a comment: a directive of code is a block, everything else stays as it is."""
+        """Record a label or a code directive; skip other directives and comments."""
         first, found = self.state_machine.abs_line_offset(), self.state_machine.outline
         block, *_ = self.state_machine.get_first_known_indented(match.end(), strip_top=False)
         while block and not block[-1].strip():
@@ -197,16 +206,16 @@ class Body(_Looking, states.Body):
 
 
 class Text(_Looking, states.Text):
-    """The second line of a block that begins with words."""
+    """The second line of a block that begins with text."""
 
     def indent(self, match: Any, context: Any, next_state: Any) -> Any:
-        """A term and its definition."""
+        """Skip a term and its definition."""
         self.state_machine.get_indented()
         self.state_machine.outline.labels.clear()
         return [], "Body", []
 
     def literal_block(self) -> Any:
-        """What is indented below a paragraph that ends with two colons."""
+        """Record the literal block below a paragraph that ends with two colons."""
         indented, _, offset, _ = self.state_machine.get_indented()
         while indented and not indented[-1].strip():
             indented.trim_end()

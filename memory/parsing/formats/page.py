@@ -1,4 +1,4 @@
-"""The text of a page as it is read from top to bottom, written down as Markdown (feature I1)."""
+"""Writes the text of an HTML page as Markdown, from a stream of tags and words (feature I1)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from speckit_memory.memory.parsing.formats.readable import Readable
 from speckit_memory.memory.parsing.markdown.html_blocks import opens_html
 
 MOST_NESTED = 12
-"""Lists within lists that are indented; deeper ones stand where the last of these does."""
+"""Depth of nested lists up to which they are indented further."""
 LONGEST_NAME = 100
-"""Characters of an id that names a section."""
+"""Characters of an id that can name a section."""
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
@@ -28,7 +28,7 @@ _BEGINS_BLOCK = re.compile(r"(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+\s*$|-+\s*$)")
 
 
 class Page:
-    """Takes tags and words in their order; lines are those of the file, from 1."""
+    """Builds Markdown from tags and words given in document order; lines are those of the file, counted from 1."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[str, int]] = []
@@ -50,7 +50,7 @@ class Page:
         self._open: list[tuple[int, str]] = []
 
     def words(self, text: str, line: int) -> None:
-        """Text as it stands between two tags, its characters decoded."""
+        """Add text between two tags, with decoded character references."""
         if self._title is not None:
             self._title.append(text)
         elif self._pre is not None:
@@ -64,12 +64,12 @@ class Page:
             self._now.append(said)
 
     def begin(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """A tag that begins an element."""
+        """Process a start tag."""
         if self._pre is not None:
             if name == "br":
                 self._pre.append("\n")
             return
-        if self._title is not None:  # it was never closed
+        if self._title is not None:  # the title was never closed
             self._end_title()
         if name == "title" and not self._titles:
             self._title = []
@@ -92,7 +92,7 @@ class Page:
             self._id = attributes["id"]
 
     def end(self, name: str) -> None:
-        """A tag that ends one. An end without a beginning ends what is open, if it is of its kind."""
+        """Process an end tag. Without a matching start tag it ends an open element of the same kind."""
         if self._pre is not None:
             if name == "pre":
                 self._end_pre()
@@ -116,7 +116,7 @@ class Page:
                 self._blank()
 
     def readable(self) -> Readable:
-        """What was read. Elements that are still open end here."""
+        """Return the result, ending all open elements."""
         if self._pre is not None:
             self._end_pre()
         self._end_row()
@@ -136,7 +136,7 @@ class Page:
 
     def _begin_block(self, name: str, attributes: dict[str, str], line: int) -> None:
         if self._row is not None and name not in ("table", "tr", "tbody", "thead", "tfoot"):
-            self._now += " " * bool(self._now)  # paragraphs of a cell stay in it
+            self._now += " " * bool(self._now)  # paragraphs in a cell stay in the cell
             return
         self._end_block()
         if attributes.get("id"):
@@ -156,14 +156,13 @@ class Page:
             self._blank()
 
     def _mark(self, line: int) -> None:
-        """A beginning or an end of code within a line."""
+        """Add the start or the end of a code span."""
         if not self._heading:
             self._begun = self._begun if self._now else line
             self._now.append("`")
 
     def _said(self) -> str:
-        """The words since the last end of a line, which are taken away; without marks of code that stand around
-        nothing, or whose other half is missing."""
+        """Take the words since the last line end, without empty or unbalanced code markers."""
         said, self._now = "".join(self._now).strip(), []
         if "`" in said:
             said = said.replace("``", "")
@@ -187,7 +186,7 @@ class Page:
                 self._blank()
 
     def _write(self) -> None:
-        """Writes down the words since the last end of a line."""
+        """Write the words since the last line end."""
         said = self._said()
         if not said:
             return
@@ -197,7 +196,7 @@ class Page:
             self._lines.append((f"{'#' * self._heading} {said}", self._begun))
             self._heading = 0
             return
-        if _BEGINS_BLOCK.match(said) or opens_html(said):  # in Markdown alone
+        if _BEGINS_BLOCK.match(said) or opens_html(said):  # plain text on the page, markup in Markdown
             said = "\\" + said
         depth = min(len(self._lists), MOST_NESTED)
         indent = "  " * (depth - 1) if depth else ""
@@ -206,7 +205,8 @@ class Page:
         self._id = ""
 
     def _begin_section(self) -> None:
-        """The section of a heading with an id, or in an element with one, up to the next heading of its level."""
+        """Open a section for a heading with an id, or in an element with one, up to the next heading of its level."""
+        # A heading closes the sections of its level and of lower ones.
         while self._open and self._open[-1][0] >= self._heading:
             self._close_section()
         name, self._id = self._id, ""
@@ -227,6 +227,7 @@ class Page:
             text, first = text[1:], first + 1
         text = text.rstrip()
         if text:
+            # The fence must be longer than any run of backticks in the text.
             longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
             fence = "`" * (longest + 1)
             self._blank()

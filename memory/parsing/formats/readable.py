@@ -1,4 +1,4 @@
-"""What a reader of a format makes of a document."""
+"""The result of converting a document to Markdown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from speckit_memory.memory.store.records import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A document as Markdown. `title` and `description` are what its format declares, "" for nothing.
+    """A document as Markdown. `title` and `description` are those declared in its format, "" if none.
 
-    `lines[i]` is the line of the given text, from 1, that line i of `text` comes from; None when both are the same.
-    `limit` is the limit that it has met, "" for none, at the line `limit_line` of the given text.
+    `lines[i]` is the source line, counted from 1, of line i of `text`; None if both texts have the same lines. `limit`
+    is the limit that was exceeded, "" if none, at the source line `limit_line`.
 
-    In the methods, `first` is the number in the file of the given text's first line.
+    In the methods, `first` is the line number in the file of the first source line.
     """
 
     text: str
@@ -27,21 +27,21 @@ class Readable:
     limit_line: int = 0
 
     def line(self, line: int, first: int) -> int:
-        """The line of the file for one of `text`."""
+        """Return the line of the file for a line of `text`."""
         if not self.lines:
             return line
         return self.lines[min(max(line - first, 0), len(self.lines) - 1)] + first - 1
 
     def place(self, where: Where, first: int) -> Where:
-        """The place in the file; the column in a text made of it says nothing, and is 1."""
+        """Return the place in the file; the column is 1 if the text was converted."""
         return replace(where, line=self.line(where.line, first), column=1) if self.lines else where
 
     def placed(self, problems: list[Problem], first: int) -> list[Problem]:
-        """Problems of `text` at their places in the file."""
+        """Return problems of `text` at their places in the file."""
         return [replace(each, where=self.place(each.where, first)) if each.where else each for each in problems]
 
     def passages(self, chunks: Iterable[Chunk], first: int) -> Iterable[Chunk]:
-        """Passages of `text` with their lines in the file."""
+        """Return passages of `text` with their lines in the file."""
         if not self.lines:
             return chunks
         return (

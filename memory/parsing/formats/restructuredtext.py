@@ -1,9 +1,8 @@
-"""reStructuredText as Markdown, line by line (feature I1).
+"""Converts reStructuredText to Markdown line by line (feature I1).
 
-docutils says what each line is: titles become headings, labels before titles ANCHOR sections, literal blocks, code and
-tables fenced code. Everything else stays as it was written, in its line. Only blocks are parsed, and only those at the
-left margin: no directive runs, so that no file is included, no image opened and no expansion made, and nothing is
-nested, so that time and memory follow the length of the text.
+docutils classifies the lines: titles become headings, labels before titles ANCHOR sections, and literal blocks, code
+and tables fenced code. Every other line stays unchanged. Only blocks at the left margin are parsed: no directive runs,
+so no file is included, no image opened and no text expanded, and time and memory are linear in the text.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
     from speckit_memory.memory.parsing.formats.outline import Outline, Title
 
 LONGEST_LINE = 10_000
-"""Characters of a line that are shown to the parser: nothing that is longer begins a block."""
+"""Characters of a line passed to the parser; no longer line begins a block."""
 LONGEST_NAME = 100
-"""Characters of a label that names a section."""
+"""Characters of a label that can name a section."""
 
 _MARKDOWN = re.compile(r" {0,3}(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<)")
-"""What may be a heading, a fence or HTML in Markdown, and is a line of text here."""
+"""Start of a text line that Markdown might read as a heading, a fence or HTML."""
 _NO_ID = re.compile(r"[^A-Za-z0-9/_-]+")
 _BACKTICKS = re.compile(r"`{3,}")
 
 
 def read(text: str) -> Readable:
-    """The text as Markdown with as many lines. Its structure behind `LONGEST_OUTLINED` characters is not looked for."""
-    from speckit_memory.memory.parsing.formats.outline import outline  # docutils is needed for such a file alone
+    """Return the text as Markdown with the same lines. Beyond `LONGEST_OUTLINED` characters it is plain text."""
+    from speckit_memory.memory.parsing.formats.outline import outline  # only such files need docutils
 
     lines = text.split("\n")
     end, length = 0, 0
@@ -54,13 +53,13 @@ def _rendered(lines: Sequence[str], found: Outline) -> list[str]:
         for line in range(title.first, title.last + 1):
             changed[line] = ""
         changed[title.line] = f"{'#' * min(title.level, 6)} {title.text}"
-    if not any("ANCHOR" in line for line in lines):  # else somebody has named sections by hand
+    if not any("ANCHOR" in line for line in lines):  # otherwise the author has named sections
         _name(changed, found.titles)
     return changed
 
 
 def _as_text(line: str) -> str:
-    """The line with a backslash before what Markdown would take for a heading, a fence or HTML."""
+    """Return the line with a backslash before a character that Markdown would read as a heading, a fence or HTML."""
     found = _MARKDOWN.match(line)
     if not found or (line[found.end()] == "<" and not opens_html(line)):
         return line
@@ -68,8 +67,8 @@ def _as_text(line: str) -> str:
 
 
 def _fence(changed: list[str], lines: Sequence[str], first: int, last: int, language: str | None) -> None:
-    """Puts a block between fences, in the blank lines around it. `language` is that of a directive in the first line,
-    None without one. A block that has no room for them, or at most one line, stays as it is."""
+    """Fence a block, using the blank lines around it. `language` is that of a directive in the first line, None without
+    a directive. A block without blank lines around it is left unchanged."""
     opening = first if language is not None else first - 1
     closing = last + 1
     taken = [changed[line] for line in ([opening] if language is None else []) + [closing] if 0 <= line < len(lines)]
@@ -82,11 +81,11 @@ def _fence(changed: list[str], lines: Sequence[str], first: int, last: int, lang
     if closing < len(lines):
         changed[closing] = fence
     else:
-        changed[last] += f"\n{fence}"  # only behind the last line, whose number nothing follows
+        changed[last] += f"\n{fence}"  # an extra line at the end of the text does not shift any line number
 
 
 def _name(changed: list[str], titles: Sequence[Title]) -> None:
-    """Makes ANCHOR sections of the labels before titles; each ends where a title of the same level or above comes."""
+    """Turn labels before titles into ANCHOR sections, which end at the next title of the same or a higher level."""
     taken: set[str] = set()
     open_sections: list[tuple[int, list[str]]] = []  # level of the title, names of its section
     for title in titles:
@@ -112,7 +111,7 @@ def _tags(names: Sequence[str]) -> str:
 
 
 def _close(changed: list[str], title: Title, tags: str) -> None:
-    """Puts the tags before a title: in a blank line, or in that of its label or its rule."""
+    """Write closing tags before a title: in a blank line, or in the line of its label or rule."""
     above = title.start - 1
     if above >= 0 and not changed[above].strip():
         changed[above] = tags

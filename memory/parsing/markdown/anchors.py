@@ -14,13 +14,13 @@ from speckit_memory.memory.parsing.limits import MOST_TAGS, Limits
 if TYPE_CHECKING:
     from speckit_memory.memory.parsing.markdown.commonmark import Leaf
 
-# Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
-# Another comment cannot begin in a name, so that tags that are never closed are read once.
+# Linear time: the quantifiers of blanks are possessive and a name ends before blanks, so nothing backtracks.
+# A name cannot contain the start of another comment, so unclosed tags are scanned once.
 _TAG = re.compile(
     r"(?<!`)<!--\s*+(?:(/)\s*+)?+ANCHOR\s*+:\s*+((?:(?!<!--)\S(?:(?:(?!<!--).){0,198}?\S)??)??)\s*+-->", re.IGNORECASE
 )
 _MARK = re.compile(r"<!--|`++|\\[`<\\]")
-"""What may begin a tag or code among words; behind a backslash neither begins."""
+"""Start of a comment or of a code span; a backslash escapes either."""
 _CODE = re.compile(r"`++")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]*")
 _SAID = re.compile(r"\S")
@@ -28,8 +28,8 @@ _SAID = re.compile(r"\S")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A named section of a text. `start` and `end` are character offsets that include the tags, `inner_start` and
-    `inner_end` those of the content; lines count from 1 in the text given."""
+    """A named section of a text. `start` and `end` are character offsets including the tags, `inner_start` and
+    `inner_end` those of the content; lines count from 1 at the start of the text."""
 
     id: str
     start: int
@@ -40,7 +40,7 @@ class Section:
     last_line: int
 
     def content(self, text: str) -> str:
-        """What stands between the tags, without blank borders."""
+        """Return the text between the tags, stripped."""
         return text[self.inner_start : self.inner_end].strip()
 
 
@@ -56,13 +56,19 @@ class _Open:
 def find(
     text: str, file: str, first_line: int = 1, limits: Limits | None = None, *, closing_open: bool = False
 ) -> tuple[tuple[Section, ...], list[Problem]]:
-    """All well-formed sections by start, and every broken tag (E091).
+    """Find all well-formed sections.
 
-    With `closing_open`, a section that is never closed ends where the next tag begins, or the text ends (feature I10).
+    Sections may be nested but not overlap. Tags in code, in `<pre>` and within other comments are ignored.
 
-    Sections may be nested; they cannot cross. Tags in code, in `<pre>` and within other comments are examples.
-    `first_line` is the number of the text's first line in its file and only serves the problems. More tags than a
-    document may have are noted among the `limits`, and not read: a section that is open there has no end.
+    Args:
+        text: The text to search.
+        file: The file named in problems.
+        first_line: The number of the text's first line in its file; only used for problems.
+        limits: Notes the first tag beyond `MOST_TAGS`; reading stops there, and sections still open are dropped.
+        closing_open: End an unclosed section at the next tag, or at the end of the text (feature I10).
+
+    Returns:
+        The sections by start, and a problem (E091) for every broken tag.
     """
     sections: list[Section] = []
     problems: list[Problem] = []
@@ -88,10 +94,10 @@ def find(
         elif not closing and name in taken:
             first = taken[name] + first_line - 1
             report(
-                f"the anchor '{name}' stands twice; the first is at line {first}",
+                f"the anchor '{name}' is opened twice; the first is at line {first}",
                 line,
                 column,
-                "An anchor id names one section of a document.",
+                "An anchor id must be unique in its document.",
             )
         elif not closing:
             taken[name] = line
@@ -105,6 +111,7 @@ def find(
                 f"Open the section with <!-- ANCHOR:{name} -->, or remove this tag.",
             )
         else:
+            # Sections cannot overlap: a closing tag also ends the sections opened inside, which are broken.
             while (tag := stack.pop()).id != name:
                 open_ids.remove(tag.id)
                 unclosed.append(tag)
@@ -113,6 +120,7 @@ def find(
             sections.append(Section(name, tag.start, match.end(), tag.end, match.start(), tag.line, line))
     for tag in stack:
         report(f"the anchor '{tag.id}' is not closed", tag.line, tag.column)
+    # Unclosed sections end at the next tag; the end of the text is the last possible border.
     if closing_open:
         borders_met.append((len(text), text.count("\n") + 1))
         for tag in (*unclosed, *stack):
@@ -122,7 +130,7 @@ def find(
 
 
 def borders(sections: Sequence[Section]) -> list[tuple[int, str]]:
-    """The stretches of a text by innermost section: (offset where a stretch begins, id or ""), ascending from 0."""
+    """Return where the innermost section changes: pairs of offset and section id, "" for none, ascending from 0."""
     stretches = [(0, "")]
     stack: list[Section] = []
 
@@ -140,22 +148,22 @@ def borders(sections: Sequence[Section]) -> list[tuple[int, str]]:
 
 
 def without_tags(text: str) -> str:
-    """The text as it is analysed: tags are marks, not words."""
+    """Return the text for analysis, with tags replaced by blanks."""
     return _TAG.sub(" ", text) if "<!--" in text else text
 
 
 def says_nothing(text: str, start: int, end: int) -> bool:
-    """Whether a stretch of a text holds blanks and tags alone."""
+    """Whether text[start:end] holds only blanks and tags."""
     if text.find("<!--", start, end) < 0:
         return _SAID.search(text, start, end) is None
     return not without_tags(text[start:end]).strip()
 
 
 def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
-    """(line, match, column) of each tag that is a comment of its own, lines and columns from 1."""
+    """Yield (line, match, column) of each tag that is a separate comment; lines and columns count from 1."""
     if "<!--" not in text or "anchor" not in text.casefold():
         return
-    from speckit_memory.memory.parsing.markdown.commonmark import leaves  # most searches read no text with a tag
+    from speckit_memory.memory.parsing.markdown.commonmark import leaves  # most searches do not need it
     from speckit_memory.memory.parsing.markdown.html_blocks import RAW_HTML
 
     line, line_start = 1, 0
@@ -169,10 +177,11 @@ def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
 
 
 def _tags_in(text: str, leaf: Leaf) -> Iterator[re.Match[str]]:
-    """The tags of a block, which lie neither in code among its words nor within another comment."""
+    """Yield the tags of a block that are neither in a code span nor within another comment."""
     done, closed = 0, True
     code: dict[int, list[int]] | None = None
     for mark in _MARK.finditer(text, leaf.start, leaf.end):
+        # Marks inside a comment, a tag or a code span that was already consumed do not count.
         if mark.start() < done:
             continue
         if mark[0] == "<!--":
@@ -186,6 +195,8 @@ def _tags_in(text: str, leaf: Leaf) -> Iterator[re.Match[str]]:
                 closed = end >= 0
                 done = end + 3 if closed else done
         elif mark[0][0] == "`" and leaf.kind != "html":
+            # A code span closes at the next run of as many backticks: index the runs by length once, then bisect,
+            # so that a text of many unclosed runs still takes O(n log n).
             if code is None:
                 code = {}
                 for run in _CODE.finditer(text, leaf.start, leaf.end):

@@ -1,8 +1,8 @@
-"""A document cut into passages along its structure (feature I5).
+"""Splits a document into passages along its structure (feature I5).
 
-Headings and ANCHOR tags are borders; fenced code and tables stay whole; a paragraph is cut only when it alone is too
-long, then at ends of sentences. Small neighbouring sections are put together. The passages tile the text: joined, they
-are the text again, blank borders aside. Time is linear in the length of the text.
+Headings and ANCHOR tags are borders; fenced code and tables stay whole; a paragraph is split only if it alone is too
+long, and then at sentence ends. Small neighbouring sections are merged. The passages tile the text: joined, they give
+the text again except for blank borders. Time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from speckit_memory.memory.store.records import Chunk
 
 @dataclass(frozen=True, slots=True)
 class ChunkSizes:
-    """Lengths in characters. A document up to `whole_document` is one passage; others are packed up to `target`, in
+    """Sizes in characters. A document up to `whole_document` is one passage; others are packed up to `target`, in
     passages of at least `minimum` where the structure allows it. A paragraph over `maximum` and a code block or table
-    over `whole_block` are cut."""
+    over `whole_block` are split."""
 
     whole_document: int = 2500
     target: int = 1600
@@ -41,7 +41,7 @@ DEFAULT_SIZES = ChunkSizes()
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A stretch of the text in one section: offsets, path of headings above it, id of the innermost anchor."""
+    """A stretch of text in one section: offsets, path of headings above it, id of the innermost anchor."""
 
     start: int
     end: int
@@ -56,7 +56,7 @@ class _Span:
 _BLANK = re.compile(r"\s*(?<=\n)")  # up to the beginning of the next line that is not blank
 _SENTENCE_ENDS = re.compile(r"\n|(?<=[.!?;])\s+|[。！？]")
 _NEAR = 100
-"""Characters before a place in which its last border is looked for first."""
+"""Characters before an offset in which its last border is searched for first."""
 _MARKUP = re.compile(r"`|\*\*|__")
 
 
@@ -67,10 +67,14 @@ def split(
     first_line: int = 1,
     limits: Limits | None = None,
 ) -> Iterator[Chunk]:
-    """The passages of a text in order, not yet analysed; none for a blank text.
+    """Yield the passages of a text lazily and in order, not yet analysed; none for a blank text.
 
-    They are made one by one as they are asked for. `sections` are the text's anchors, `first_line` the number of its
-    first line in the document; what is over one of its `limits` is noted there.
+    Args:
+        text: The body of the document.
+        sections: The anchored sections of the text.
+        sizes: The passage sizes, in characters.
+        first_line: The number of the text's first line in the document.
+        limits: Notes headings and blocks beyond the limits of a document.
     """
     limits = limits or Limits()
     if len(text) <= sizes.whole_document:
@@ -87,15 +91,16 @@ def split(
 
 
 def _packed(text: str, sections: Sequence[Section], sizes: ChunkSizes, limits: Limits) -> Iterator[_Span]:
-    """The blocks of each section put together up to the target; a small beginning or rest is not left alone.
+    """Pack the blocks of each section up to the target size; a small first or last part is merged.
 
-    A section is what stands under one heading and one anchor. Headings and tags without text below them lead in the
-    next section: they never stand alone, and all of it takes the path and the anchor that they lead to.
+    A section is the text under one heading and one anchor. Headings and tags with no text below them are joined to the
+    next section, never a passage alone, and take its path and anchor.
     """
     packed: deque[tuple[int, int]] = deque()
     above: list[tuple[int, str]] = []
     path: tuple[str, ...] = ()
     anchor, leading = "", True
+    # `leading` is true while the section has no text yet, only headings and tags.
     for start, end, block, within in _atoms(text, sections, limits):
         heading = block.kind == "heading"
         if not leading and (heading or within != anchor):
@@ -109,17 +114,19 @@ def _packed(text: str, sections: Sequence[Section], sizes: ChunkSizes, limits: L
         anchor = within
         leading = leading and (heading or says_nothing(text, start, end))
         for first, last in _pieces(text, start, end, block.kind == "whole", sizes):
+            # Extend the last part while it is below the minimum, or stays within the target.
             if packed and (packed[-1][1] - packed[-1][0] < sizes.minimum or last - packed[-1][0] <= sizes.target):
                 packed[-1] = (packed[-1][0], last)
             else:
                 packed.append((first, last))
+            # Only the last two parts can still change (a small rest is merged), so the others are emitted at once.
             while not leading and len(packed) > 2:
                 yield from _spans([packed.popleft()], path, anchor)
     yield from _spans(_with_small_rest(packed, sizes), path, anchor)
 
 
 def _path(text: str, block: Block, names: Sequence[str], limits: Limits) -> tuple[str, ...]:
-    """The headings above a passage, the last of them the one that begins with the block."""
+    """Return the path of headings, shortened to the limits; the last is the heading of this block."""
     longest = LONGEST_HEADING
     if sum(min(len(name), longest) for name in names) > LONGEST_PATH:
         longest = LONGEST_PATH // len(names)
@@ -133,7 +140,7 @@ def _spans(places: Iterable[tuple[int, int]], path: tuple[str, ...], anchor: str
 
 
 def _with_small_rest(packed: deque[tuple[int, int]], sizes: ChunkSizes) -> deque[tuple[int, int]]:
-    """The last two of a section put together when the last one is small."""
+    """Merge the last two parts of a section if the last one is small."""
     if len(packed) > 1:
         (first, _), (start, end) = packed[-2], packed[-1]
         if end - start < sizes.minimum and end - first <= sizes.maximum:
@@ -143,7 +150,7 @@ def _with_small_rest(packed: deque[tuple[int, int]], sizes: ChunkSizes) -> deque
 
 
 def _atoms(text: str, sections: Sequence[Section], limits: Limits) -> Iterator[tuple[int, int, Block, str]]:
-    """(start, end, block, anchor) of every stretch between two borders, tiling the text."""
+    """Yield (start, end, block, anchor) of every stretch between two borders; together they tile the text."""
     anchors: dict[int, str] = {}
     for offset, anchor in borders(sections):
         blank = _BLANK.match(text, offset)
@@ -156,8 +163,7 @@ def _atoms(text: str, sections: Sequence[Section], limits: Limits) -> Iterator[t
 
 
 def _with_borders(text: str, offsets: Sequence[int], limits: Limits) -> Iterator[Block]:
-    """The blocks of a text, and where one of the ascending offsets lies within a block, a further one that begins
-    there."""
+    """Yield the blocks of a text, plus one that begins at each of the ascending offsets inside a block."""
     waiting = deque(offsets)
     for number, block in enumerate(blocks(text)):
         if number == MOST_BLOCKS:
@@ -172,20 +178,21 @@ def _with_borders(text: str, offsets: Sequence[int], limits: Limits) -> Iterator
 
 
 def _pieces(text: str, start: int, end: int, whole: bool, sizes: ChunkSizes) -> Iterator[tuple[int, int]]:
-    """Offsets of a block itself, or of its parts when it is too long to stay in one piece.
+    """Yield the offsets of a block, or of its parts if it is too long to stay in one piece.
 
-    A part ends at the last border within the target, else at the first one behind it, and where that is too far as
-    well, at a blank.
+    A part ends at the last border within the target, else at the first one after it; if that is too far, at a blank.
     """
     if end - start <= (sizes.whole_block if whole else sizes.maximum):
         yield start, end
         return
     borders_around = _lines_around if whole else _sentences_around
-    behind = start  # the first border behind the target, as far as it is known
+    behind = start  # the first border after the target, if known; otherwise an earlier offset
+    # `last` is the last border within the target, `behind` the first one after it; both only move forward.
     while end - start > sizes.target:
         last = start
         if behind <= start + sizes.target:
             last, behind = borders_around(text, behind, start + sizes.target, end)
+        # No border within reach: cut at a blank in the second half of the target, else in the middle of a word.
         while last == start and behind - start > sizes.maximum:
             blank = text.rfind(" ", start + sizes.target // 2, start + sizes.target)
             cut = blank + 1 if blank >= 0 else start + sizes.target
@@ -202,18 +209,18 @@ def _pieces(text: str, start: int, end: int, whole: bool, sizes: ChunkSizes) -> 
 
 
 def _lines_around(text: str, known: int, place: int, end: int) -> tuple[int, int]:
-    """The last end of a line up to a place, and the first one behind it, at most `end`; those before `known`, which is
-    one or the beginning, do not count."""
+    """Return the last line end up to `place` and the first after it (at most `end`). `known` is an earlier border or
+    the start; line ends before it are ignored."""
     last, behind = text.rfind("\n", known, place) + 1, text.find("\n", place, end) + 1
     return max(last, known), behind or end
 
 
 def _sentences_around(text: str, known: int, place: int, end: int) -> tuple[int, int]:
-    """The same for ends of sentences and lines. Only what lies near the place is looked at, where that is enough."""
+    """Do the same for ends of sentences and lines, searching a growing window before `place`."""
     last, reach = known, _NEAR
     while True:
         begin = max(known, place - reach)
-        while begin > known and text[begin - 1].isspace():  # a border may lie across blanks, but across nothing else
+        while begin > known and text[begin - 1].isspace():  # a sentence end may span blanks: never start inside them
             begin -= 1
         behind = end
         for border in _SENTENCE_ENDS.finditer(text, begin, end):
@@ -227,14 +234,15 @@ def _sentences_around(text: str, known: int, place: int, end: int) -> tuple[int,
 
 
 def _merged(spans: Iterator[_Span], sizes: ChunkSizes) -> Iterator[_Span]:
-    """Small neighbours under the same parent heading, and a small section with its first sub-section, put together.
+    """Merge small neighbours under the same parent heading, and a small section with its first sub-section.
 
-    What is put together stands under the headings that its parts share.
+    A merged span has the heading path that its parts share.
     """
     merged: _Span | None = None
     for span in spans:
         if merged and _belong_together(merged, span, sizes):
             shared = 0
+            # The longest common prefix of both heading paths.
             while shared < min(len(span.path), len(merged.path)) and span.path[shared] == merged.path[shared]:
                 shared += 1
             merged = replace(merged, end=span.end, path=span.path[:shared])
@@ -254,7 +262,7 @@ def _belong_together(first: _Span, second: _Span, sizes: ChunkSizes) -> bool:
 
 
 def _without_borders(text: str, start: int, end: int) -> tuple[int, int]:
-    """The offsets of a stretch without the blank lines before it and the blanks behind it."""
+    """Return the offsets of a stretch without leading blank lines and trailing blanks."""
     piece = text[start:end].rstrip()
     lead = len(piece) - len(piece.lstrip())
     return start + piece.rfind("\n", 0, lead) + 1, start + len(piece)  # the indentation of the first line stays

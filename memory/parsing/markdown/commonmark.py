@@ -1,8 +1,6 @@
-"""The block structure of a Markdown text, as CommonMark with tables has it: what titles, passages, anchors and edits
-are found by.
+"""Parses the block structure of Markdown (CommonMark with tables), which titles, passages, anchors and edits rely on.
 
-Tests hold the reader against a full parser. Reading line by line takes time in proportion to the text and memory for
-one block, whatever the text is.
+Tests compare it with a full parser. It reads line by line, in time linear in the text and memory for one block.
 """
 
 from __future__ import annotations
@@ -15,24 +13,24 @@ from typing import Literal
 from speckit_memory.memory.parsing.markdown.html_blocks import HTML, HTML_END
 
 LeafKind = Literal["heading", "fence", "table", "code", "html", "paragraph", "other"]
-"""`code` is indented, `other` a thematic break or the mark of a container without text."""
+"""`code` is indented code; `other` is a thematic break or the marker of a container without text."""
 
 LONGEST_HEADING = 4000
-"""Characters of a heading that are looked at."""
+"""Characters read of a heading."""
 LONGEST_DELIMITER = 20_000
-"""Characters of the line below the head of a table. A wider table is text: it could not stay whole anyway."""
+"""Characters of a table's delimiter row. A wider table counts as text: it could not stay whole anyway."""
 _MISSING_CELLS = 65_536
-"""So many cells may the rows of a table lack altogether; the row that lacks more ends it."""
+"""Limit on the cells missing from all rows of a table together; the row that exceeds it ends the table."""
 MOST_NESTED = 100
-"""Quotations and list items within one another; the marks of further ones are text."""
+"""Depth of nested quotations and list items; markers beyond it are text."""
 
 _TRIMMED = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
 _PLAIN = re.compile(r"(?:(?:[^\W\d_]|\d{1,9}(?![\d.)]))[^\n]*+(?:\n|\Z))++(?=[ \t]*+(?:\n|\Z))")
-"""A paragraph that no line of can be anything else: each begins with a letter or a number that counts nothing, and a
-blank line follows. In one step, as most texts are made of little else."""
+"""A paragraph that ends with a blank line and whose lines all begin with a letter, or a number that starts no list
+item. It is read in one step, since most texts consist of little else."""
 _BLANKS = re.compile(r"[ \t\n]*")
 _HEADING = re.compile(r"(#{1,6})(?=[ \t\n]|\Z)")
 _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)")
@@ -51,13 +49,13 @@ _REFERENCE = re.compile(
     rf"(?:(?:[ \t]++|[ \t]*+\n[ \t]*+)(?:{_TITLE})[ \t]*+(?:\n|\Z)|[ \t]*+(?:\n|\Z))",
     re.DOTALL,
 )
-"""A definition of a link at the beginning of a paragraph: nothing of it is shown."""
+"""A link reference definition at the beginning of a paragraph, which is not rendered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A block that holds no others, with the whole lines that it takes. `depth` counts the quotations and list items
-    around it. `form` is the kind of HTML, or the signs that open fenced code."""
+    """A block that contains no other blocks, as offsets of whole lines. `depth` counts the quotations and list items
+    around it. `form` is the kind of HTML, or the characters that open fenced code."""
 
     kind: LeafKind
     start: int
@@ -69,24 +67,24 @@ class Leaf:
 
 
 def leaves(text: str) -> Iterator[Leaf]:
-    """The blocks without blocks in them, in order, those of quotations and lists as well. What is between two of them
-    is blank. Line ends must be "\\n"."""
+    """Yield the leaf blocks in order, including those in quotations and lists. Only blanks lie between two of them.
+    Line ends must be "\\n"."""
     return _Reader(text).leaves()
 
 
 class _Container:
-    """An open quotation, or an item of a list: its lines are indented by so many columns, 0 for a quotation."""
+    """An open quotation or list item; `indent` is the indentation of its lines in columns, 0 for a quotation."""
 
     __slots__ = ("empty", "indent")
 
     def __init__(self, indent: int, *, empty: bool = False) -> None:
         self.indent = indent
         self.empty = empty
-        """Nothing stands in the item yet: a blank line ends it."""
+        """Whether the item has no content yet: a blank line then ends it."""
 
 
 class _Reader:
-    """Reads line by line. The leaf that is open has the kind `kind`, "" for none."""
+    """Reads a text line by line. `kind` is the kind of the open leaf, "" for none."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -95,16 +93,16 @@ class _Reader:
         self.kind: LeafKind | Literal[""] = ""
         self.start = self.stop = 0
         self.form = ""
-        """The kind of HTML, or the signs that open fenced code."""
+        """The kind of HTML, or the characters that open fenced code."""
         self.missing = self.columns = 0
-        """Of a table: the cells that its rows lack, and those of its head."""
+        """Of a table: the cells missing from its rows, and the cells of its head."""
         self.last_line = self.last_sign = 0
-        """The last line of a paragraph: where it begins, and where its text does, -1 when that is indented as code."""
-        # how far a line is read: the column, the width of the blanks that follow, and the sign behind them
+        """Offsets of a paragraph's last line and of its text, -1 if that is indented as code."""
+        # Position in the line: column (of what was read), width of the blanks after it, offset of the next character.
         self.column = self.indent = self.sign = 0
 
     def leaves(self) -> Iterator[Leaf]:
-        """All leaves."""
+        """Yield all leaves."""
         text, size = self.text, len(self.text)
         at = 0
         while at < size:
@@ -122,7 +120,7 @@ class _Reader:
                     continue
                 end = _line_end(text, at)
                 if not self.containers and self.kind in ("", "paragraph") and text[at].isalpha():
-                    if not self.kind:  # most lines of most texts
+                    if not self.kind:  # fast path for most lines
                         self._open("paragraph", at, end)
                     self.last_line = self.last_sign = at
                     self.stop = at = end
@@ -142,13 +140,14 @@ class _Reader:
             self._close()
 
     def _line(self, start: int, end: int) -> int:
-        """Reads the line, which is not blank; returns where the next one to be read begins."""
+        """Read a line that is not blank; return the offset of the next line to read."""
         depth = self._enter(start, end)
+        # A paragraph may continue on a line without the markers of its containers (lazy continuation).
         if depth < len(self.containers) and self.kind != "paragraph":
             self._leave(depth)
         if depth == len(self.containers) and self._continued(end):
             return self.stop
-        if self._at_end(end):  # there are marks of containers alone
+        if self._at_end(end):  # only container markers
             self._leave(depth)
             self._close()
             self.done.append(Leaf("other", start, end, depth))
@@ -156,7 +155,7 @@ class _Reader:
         return self._begun(start, end, depth)
 
     def _enter(self, start: int, end: int) -> int:
-        """Reads the marks of the open containers; returns how many of them go on."""
+        """Read the markers of the open containers; return how many of them continue."""
         self._look(start, 0, end)
         for depth, container in enumerate(self.containers):
             if not container.indent:
@@ -173,7 +172,7 @@ class _Reader:
         return len(self.containers)
 
     def _continued(self, end: int) -> bool:
-        """Whether the line goes on with code or HTML, which then ends behind it unless it goes on further."""
+        """Whether the line continues the open code or HTML block, which it extends or closes."""
         blank = self._at_end(end)
         if self.kind == "fence":
             sign = self.form[0]
@@ -197,9 +196,10 @@ class _Reader:
         return False
 
     def _begun(self, start: int, end: int, depth: int) -> int:
-        """Reads what begins in the line, the containers on the way included; returns where the next line begins."""
+        """Read the containers and the block that begin in this line; return the offset of the next line."""
         text = self.text
         goes_on = self.kind == "paragraph" and depth == len(self.containers)
+        # Block starts are tried in CommonMark's order of precedence. Containers loop, since they may nest on a line.
         if goes_on and self._tabulated(end):
             return end
         while self.indent < 4:
@@ -242,6 +242,7 @@ class _Reader:
             elif (
                 depth < MOST_NESTED
                 and (item := _ITEM.match(text, self.sign, end))
+                # Only a non-empty bullet item, or an ordered one numbered 1, can interrupt a paragraph.
                 and not (goes_on and (not text[item.end() : end].strip(" \t\n") or int(item[1] or 1) != 1))
             ):
                 self._begin_item(depth, item.end() - self.sign, end)
@@ -266,7 +267,7 @@ class _Reader:
         return end
 
     def _tabulated(self, end: int) -> bool:
-        """Makes the head of a table of the last line of the open paragraph where a line of dashes stands below it."""
+        """Turn the last line of the open paragraph into a table head if the current line is a delimiter row."""
         near = self.indent < 4 and self.last_sign >= 0
         delimiter = _DELIMITER.match(self.text, self.sign, end) if near else None
         self.columns = _columns(delimiter, self.text[self.last_sign : self.stop]) if delimiter else 0
@@ -284,8 +285,9 @@ class _Reader:
         return bool(row) and self.missing <= _MISSING_CELLS
 
     def _titled(self, level: int, start: int, end: int) -> bool:
-        """Makes a heading of the open paragraph; not where nothing but definitions of links stands in it."""
+        """Turn the open paragraph into a heading, unless it holds only link reference definitions."""
         text, began = self.text, self.start
+        # Leading link reference definitions are not part of the heading.
         while definition := _REFERENCE.match(text, began, start):
             began = definition.end()
         if began >= start:
@@ -301,6 +303,7 @@ class _Reader:
         self._pass(width, end)
         blank = self._at_end(end)
         inner = 1 if blank or self.indent > 4 else self.indent
+        # Content of the item starts at this column; more than 4 blanks after the marker are indented code.
         self._enclose(depth, _Container(outer + width + inner, empty=blank))
         self._indented_by(inner)
 
@@ -315,17 +318,17 @@ class _Reader:
         self._indented_by(1)
 
     def _pass(self, width: int, end: int) -> None:
-        """Passes a mark of so many signs, and finds the next one."""
+        """Skip a marker of `width` characters, then the blanks after it."""
         self._look(self.sign + width, self.column + self.indent + width, end)
 
     def _indented_by(self, columns: int) -> None:
-        """Passes blanks, of a tab so many columns of it, as far as there are any."""
+        """Consume up to `columns` columns of blanks; a tab may be consumed partly."""
         passed = min(columns, self.indent)
         self.column += passed
         self.indent -= passed
 
     def _look(self, at: int, column: int, end: int) -> None:
-        """Finds the first sign from a place on, which lies in that column, and how wide the blanks before it are."""
+        """Find the first non-blank character from `at`, which is in column `column`, and the width of the blanks."""
         text, self.column = self.text, column
         while at < end and (sign := text[at]) in " \t":
             column += 4 - column % 4 if sign == "\t" else 1
@@ -336,7 +339,7 @@ class _Reader:
         return self.sign == end or self.text[self.sign] == "\n"
 
     def _leave(self, depth: int) -> None:
-        """Closes the containers below a depth, and the leaf in them."""
+        """Close the containers from a depth on, and the leaf in them."""
         if depth < len(self.containers):
             self._close()
             del self.containers[depth:]
@@ -367,14 +370,14 @@ class _Reader:
 
 
 def _without_tail(heading: str) -> str:
-    """The text of a heading without the number signs that may close it."""
+    """Return the text of a heading without its closing number signs."""
     heading = heading.rstrip(" \t\n")
     opened = heading.rstrip("#")
     return (opened if opened.endswith((" ", "\t")) else heading).strip(_TRIMMED)[:LONGEST_HEADING].rstrip(_TRIMMED)
 
 
 def _columns(delimiter: re.Match[str], head: str) -> int:
-    """The number of columns that a line of dashes declares, 0 where the head of the table has others."""
+    """Return the number of columns that a delimiter row declares, 0 if the head has a different number."""
     if "|" not in head or len(delimiter[0]) > LONGEST_DELIMITER:
         return 0
     cells = [cell.strip(" \t") for cell in delimiter[0].strip(" \t\n").split("|")]
@@ -385,19 +388,20 @@ def _columns(delimiter: re.Match[str], head: str) -> int:
 
 
 def _cells(row: str) -> int:
-    """The number of cells of a row: those between bars that no backslash stands before."""
+    """Return the number of cells of a row; a bar after a backslash does not separate cells."""
+    # n bars separate n + 1 cells; optional bars at the start and the end do not separate cells.
     cells = row.count("|") - row.count("\\|") + 1
     cells -= row.startswith("|")
     return cells - (cells > 0 and row.endswith("|") and not row.endswith("\\|"))
 
 
 def _line_end(text: str, at: int) -> int:
-    """The offset behind the line that an offset lies in."""
+    """Return the offset after the line that contains `at`."""
     return text.find("\n", at) + 1 or len(text)
 
 
 def _next_line_with_text(text: str, at: int) -> int:
-    """The offset of the first line from `at` on, where a line begins, that is not blank; the end when there is none."""
+    """Return the offset of the first non-blank line from `at` (a line start), or the end of the text."""
     blanks = _BLANKS.match(text, at)
     end = blanks.end() if blanks else at
     return end if end == len(text) else text.rfind("\n", at, end) + 1 or at

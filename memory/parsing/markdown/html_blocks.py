@@ -1,4 +1,4 @@
-"""What begins a block of HTML in Markdown, and what ends it (CommonMark's seven kinds)."""
+"""Patterns for the start and the end of HTML blocks in Markdown (CommonMark's seven kinds)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HTML = re.compile(
     rf"(?P<tag>(?:[A-Za-z][A-Za-z0-9-]*+(?:{_ATTRIBUTE})*+[ \t]*+/?|/[A-Za-z][A-Za-z0-9-]*+[ \t]*+)>[ \t]*+(?:\n|\Z)))",
     re.IGNORECASE,
 )
-"""What begins HTML, after blanks; the name of the group that matched is its form."""
+"""The start of an HTML block, after blanks; the name of the matched group is its kind."""
 HTML_END = {
     "raw": re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE),
     "comment": re.compile(r"-->"),
@@ -25,13 +25,13 @@ HTML_END = {
     "cdata": re.compile(r"\]\]>"),
     "declaration": re.compile(r">"),
 }
-"""What ends HTML of these kinds; any other ends with a blank line."""
+"""The end of HTML blocks of these kinds; the others end with a blank line."""
 RAW_HTML = HTML_END.keys() - {"comment"}
-"""Kinds of HTML in which comments are text."""
+"""Kinds of HTML blocks in which comments are text."""
 
 
 def opens_html(line: str) -> bool:
-    """Whether a line begins HTML to which the lines below it may belong."""
+    """Whether a line begins an HTML block that may continue on the next line."""
     found = HTML.match(line.lstrip(" \t"))
     if not found:
         return False

@@ -1,7 +1,7 @@
-"""Sections that documents have without ANCHOR tags, by the words of their headings (feature I11).
+"""Finds sections without ANCHOR tags by the words of their headings (feature I11).
 
-Documents of well-known forms (specifications, plans, tasks, decision records, hand-overs, session notes) call the same
-section by a few headings. Whoever asks for it by one name is given it under any of them.
+Documents of common types (specifications, plans, tasks, decision records, hand-overs, session notes) use a few
+different headings for the same section. A request for one name finds the section under any of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from speckit_memory.memory.parsing.markdown.markdown import Block, blocks
 from speckit_memory.memory.parsing.markdown.title import plain_text
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
-    # what a resumed session looks for
+    # for resuming a session
     "state": (
         "current state",
         "state of work",
@@ -81,27 +81,27 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "rollback": ("rollback plan", "rollback strategy", "backing out"),
     "quality-gates": ("quality gate", "constitution check", "definition of ready"),
     "tasks": ("task list", "work items", "checklist"),
-    # decision records and what is written at the end
+    # decision records and closing documents
     "alternatives": ("alternatives considered", "considered options", "options considered", "rejected ideas"),
     "consequences": ("impact", "implications", "positive consequences", "negative consequences"),
     "what-built": ("what was built", "what was done", "implementation summary", "changes made", "what changed"),
     "limitations": ("known limitations", "known issues"),
     "lessons": ("lessons learned", "what we learned", "retrospective"),
 }
-"""Names of sections, and the headings that each of them has besides its own name."""
+"""Section names, each with its alternative headings."""
 
 _NUMBER = re.compile(r"^\W*(?:\d+(?:\.\d+)*[.):]?\s+)?")
 _ASIDE = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]|['’`*_]|<!--.*?-->")
 _WORD = re.compile(r"\w+")
 _MORE = re.compile(r"\s(?:and|for|[-–—&/])\s|[:/,–—]")
-"""After this a heading says more than its name: "Next steps for the importer", "Status: half done"."""
+"""Separates a section name from the rest of a heading: "Next steps for the importer", "Status: half done"."""
 _BOLD_LINE = re.compile(r"^ {0,3}(\*\*|__)(?=\S)([^*_\n]+)\1:?[ \t]*$", re.MULTILINE)
 _BOLD_LEVEL = 7
 _FILLING = frozenset({"and", "the", "a", "of"})
 
 
 def slug(heading: str) -> str:
-    """A heading as a name: "## 7. OPEN QUESTIONS (mandatory)" is "open-questions". "" where nothing is said."""
+    """Return a heading as a name: "## 7. OPEN QUESTIONS (mandatory)" is "open-questions". "" if it has no words."""
     plain = _NUMBER.sub("", _ASIDE.sub("", heading).casefold())
     words = _WORD.findall(plain)
     return "-".join([word for word in words if word not in _FILLING] or words)
@@ -114,8 +114,8 @@ for _name, _headings in VOCABULARY.items():
 
 
 class Headed(NamedTuple):
-    """What stands below a heading, down to the next one of its level (1 to 6, 7 for a line in bold) or above it. The
-    heading begins at `start`, the text below it at `inner`."""
+    """A section under a heading, up to the next heading of its level (1 to 6, 7 for a line in bold) or a higher one.
+    The heading begins at `start`, the text below it at `inner`."""
 
     heading: str
     level: int
@@ -126,7 +126,7 @@ class Headed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A section that was found by its heading: the name it was asked by, its stretch with the heading, and that."""
+    """A section found by its heading: the requested name, the offsets including the heading, and the heading."""
 
     name: str
     start: int
@@ -135,10 +135,10 @@ class Named:
 
 
 def headed(text: str, *, bold: bool = False) -> list[Headed]:
-    """All headings with a text of their own, in order; with `bold`, lines that are nothing but bold are headings below
-    all others. Line ends must be "\\n"."""
+    """Return all headings that have words, in order. With `bold`, lines entirely in bold are headings of the lowest
+    level. Line ends must be "\\n"."""
     found: list[Headed] = []
-    open_ones: list[int] = []  # whose sections have not ended yet
+    open_ones: list[int] = []  # places in `found` of sections that have not ended yet
     inner = -1
     for block in (*(_with_bold_lines(text) if bold else blocks(text)), Block(len(text))):
         if inner >= 0:
@@ -146,6 +146,7 @@ def headed(text: str, *, bold: bool = False) -> list[Headed]:
             inner = -1
         if block.kind != "heading":
             continue
+        # A heading ends all open sections of its level and of lower ones.
         while open_ones and found[open_ones[-1]].level >= block.level:
             at = open_ones.pop()
             found[at] = found[at]._replace(end=block.start)
@@ -159,7 +160,7 @@ def headed(text: str, *, bold: bool = False) -> list[Headed]:
 
 
 def beginning(heading: str) -> str:
-    """The slug of what a heading says before it says more."""
+    """Return the slug of the part of a heading before its first separator."""
     return slug(_MORE.split(heading, maxsplit=1)[0])
 
 
@@ -173,8 +174,8 @@ def _with_bold_lines(text: str) -> Iterator[Block]:
 
 
 def answering(headings: Iterable[str], name: str) -> list[int]:
-    """The places of the headings that the section of this name may have: those that say the name itself, else those
-    that the vocabulary knows for it."""
+    """Return the indexes of the headings that match a section name: those equal to it, else those that the vocabulary
+    lists for it."""
     wanted = slug(name)
     slugs = [slug(heading) for heading in headings]
     own = [at for at, one in enumerate(slugs) if one and one == wanted]
@@ -182,10 +183,10 @@ def answering(headings: Iterable[str], name: str) -> list[int]:
 
 
 def named(text: str, names: Iterable[str]) -> Iterator[Named]:
-    """The sections of these names in a text, by name; several where several headings answer to it.
+    """Yield the sections of these names in a text, name by name, and several if several headings match.
 
-    Where no heading says a name in these words alone, those count that begin with them, and lines in bold. What lies
-    within a section of the same name is part of that one.
+    If no whole heading matches a name, headings that begin with it and lines in bold are tried. A match within a
+    section of the same name is part of that section.
     """
     known = headed(text, bold=True)
     headings = [one.heading for one in known]
@@ -193,6 +194,7 @@ def named(text: str, names: Iterable[str]) -> Iterator[Named]:
     below = [at for at, one in enumerate(known) if one.level < _BOLD_LEVEL]
     for name in names:
         end = -1
+        # Real headings first; beginnings of headings and bold lines only if none of them matches.
         places = [below[at] for at in answering([headings[at] for at in below], name)]
         for at in places or answering(first, name):
             if known[at].start >= end:
@@ -201,5 +203,5 @@ def named(text: str, names: Iterable[str]) -> Iterator[Named]:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """The slugs of all headings that the section of this name may have."""
+    """Return the slugs of all headings that match a section name."""
     return tuple(dict.fromkeys((slug(name), *(one for one, names in _NAMES_OF.items() if slug(name) in names))))

@@ -1,4 +1,4 @@
-"""Where a Markdown text can be cut into passages, and which of its blocks are headings or must stay whole."""
+"""Divides a Markdown text into blocks for splitting it into passages: headings, whole blocks and text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal
 from speckit_memory.memory.parsing.markdown.commonmark import Leaf, leaves
 
 Kind = Literal["heading", "whole", "text"]
-"""`whole`: fenced code and tables, which lose their meaning when they are cut."""
+"""`whole`: fenced code and tables, which lose their meaning when split."""
 
 _CODE = re.compile(r" {0,3}\t| {4}")
 _WHOLE = {"fence": re.compile(r" {0,3}(?:```|~~~)"), "table": re.compile(r" {0,3}[^ \t>]")}
-"""What stays whole, by the beginning of its first line: not within quotations, nor deep in lists."""
+"""Start of the first line of a block that stays whole: not in a quotation, nor deep in a list."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+(?=[^\n])")
 
 
@@ -29,11 +29,10 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks that a text is cut at, in order; they tile the text: the first begins at 0, each ends where the next
-    begins.
+    """Yield the blocks of a text in order. They tile it: the first begins at 0, each ends where the next begins.
 
-    Headings are those of the text itself, not of its quotations and lists. Whatever follows text without a blank line
-    belongs to it, unless it is a heading or must stay whole. Line ends must be "\\n".
+    Headings in quotations and lists do not count. A block that follows text without a blank line belongs to it, unless
+    it is a heading or must stay whole. Line ends must be "\\n".
     """
     block, end, code, after_table = Block(0), 0, False, False
     for leaf in leaves(text):
@@ -43,6 +42,7 @@ def blocks(text: str) -> Iterator[Block]:
                 following = Block(start, "heading", leaf.level, leaf.heading)
             elif leaf.kind in _WHOLE and _WHOLE[leaf.kind].match(text, start):
                 following = Block(start, "whole")
+            # A paragraph directly after text, or indented code after code, continues the open block.
             elif (code and indented) or (
                 start == end and not code and (block.kind == "text" or (after_table and leaf.kind == "html"))
             ):
@@ -58,7 +58,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _paragraphs(text: str, leaf: Leaf) -> Iterator[tuple[int, int]]:
-    """The stretches of a leaf between blank lines."""
+    """Yield the stretches of a leaf between blank lines."""
     start = leaf.start
     for blank in _BLANK_LINES.finditer(text, leaf.start, leaf.end):
         yield start, blank.start() + 1

@@ -1,4 +1,4 @@
-"""The title of a document: declared, else its first heading, else its file name (feature I1)."""
+"""Chooses the title of a document: declared, else its first heading, else its file name (feature I1)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from speckit_memory.memory.parsing.limits import cut_at_word
 
 LONGEST_TITLE = 120
-"""Characters, the ellipsis included."""
+"""Characters, including the ellipsis."""
 LONGEST_RAW_TITLE = 1000
-"""Characters of a title that are looked at: the search for bold marks takes time by the square of them."""
+"""Characters read of a title: the search for bold markers takes quadratic time."""
 
 GENERIC_TITLES = frozenset(
     {
@@ -28,12 +28,13 @@ GENERIC_TITLES = frozenset(
         "untitled",
     }
 )
-"""Titles that say nothing about their document: the next source is asked instead."""
+"""Titles that say nothing about their document; the next candidate is tried instead."""
 
 _WORD = re.compile(r"\S+")
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][\w:.-]+(?:[ \t]+[#.]?[\w:.=\"'-]+)*[ \t]*\}[ \t]*\Z")
-"""The id and classes that some writers put behind a heading."""
+"""An attribute list after a heading, with an id and classes."""
 _INLINE = (
+    # code span; link or image; autolink; img; other inline tag; comment; character reference; escape
     r"(?is)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
     r"|!?\[(?P<text>(?:[^\[\]\\]|\\.|!?\[[^\[\]]*\](?:\([^()]*\))?)*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
     r"|<(?P<address>(?:https?|ftp|mailto):[^<>\s]*)>"
@@ -44,19 +45,24 @@ _INLINE = (
     r"|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
     r"|\\(?P<mark>[!-/:-@\[-`{-~])"
 )
-"""What a heading is written with and a reader of the page does not see, code among words first: it stays. The module
-`re` compiles it when it is first used: a search has no use for it."""
+"""Inline markup of a heading that is not rendered. Code spans come first because they stay. A string, not a pattern:
+`re` compiles and caches it at first use, and searches do not need it."""
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _MARKED = re.compile(r"^ {0,3}(?:#(?=[ \t])|=)|<h1[\s>]", re.MULTILINE | re.IGNORECASE)
-"""What a text with a heading of the first level holds."""
+"""Matches in every text with a level-1 heading."""
 _HTML_HEADING = re.compile(r"<h1(?:\s[^<>]*+)?>(.{0,4000}?)</h1\s*>", re.IGNORECASE | re.DOTALL)
 
 
 def choose(declared: str, body: str, key: str, of_format: str = "") -> str:
-    """The first title that is not generic, of: the declared one, the first H1, what the format of the file has for a
-    title (`<title>`), the name of the file.
+    """Return the first title that is not generic: declared, first H1, title of the file format, file name.
 
-    A generic file name gets its folder in front ("auth/memory.md" is "auth memory"). Never empty.
+    A generic file name is prefixed with its folder ("auth/memory.md" is "auth memory"). Never empty.
+
+    Args:
+        declared: The declared title, "" if none.
+        body: The text of the document.
+        key: Its key.
+        of_format: The title given by the file format (`<title>`), "" if none.
     """
     for candidate in (declared, plain_text(first_heading(body)), of_format):
         title = normalise(candidate)
@@ -70,15 +76,16 @@ def choose(declared: str, body: str, key: str, of_format: str = "") -> str:
 
 
 def normalise(title: str) -> str:
-    """One line without back-ticks and bold marks, cut at a word border with an ellipsis when too long."""
+    """Return a title as one line without backticks and bold markers, cut at a word border with an ellipsis."""
     words = islice(_WORD.finditer(title.replace("`", "")), LONGEST_RAW_TITLE)
     return cut_at_word(_BOLD.sub(r"\2", " ".join(word[0] for word in words)[:LONGEST_RAW_TITLE]), LONGEST_TITLE)
 
 
 def plain_text(heading: str) -> str:
-    """A heading as a reader of the page sees it: without ids, addresses of links and tags; marks of code and of stress
-    stay. Pictures are seen only where nothing else is."""
+    """Return a heading as rendered: without ids, link addresses and tags; code and emphasis markers stay. The text of
+    pictures is only used if there is no other text."""
     said = _ATTRIBUTES.sub("", heading[:LONGEST_RAW_TITLE])
+    # The second pass uses the alternative texts of pictures, for a heading of pictures alone.
     for pictures in (False, True):
         if text := " ".join(_seen(said, pictures=pictures).split()):
             return text
@@ -101,10 +108,10 @@ def _seen(text: str, *, pictures: bool) -> str:
 
 
 def first_heading(body: str) -> str:
-    """The text of the first heading of level 1, be it one of HTML; "" when there is none."""
+    """Return the text of the first level-1 heading, in Markdown or HTML; "" if there is none."""
     if not _MARKED.search(body):
         return ""
-    from speckit_memory.memory.parsing.markdown.commonmark import leaves  # a search has no use for it
+    from speckit_memory.memory.parsing.markdown.commonmark import leaves  # searches do not need it
 
     for leaf in leaves(body):
         if leaf.kind == "heading" and leaf.level == 1 and not leaf.depth and leaf.heading:

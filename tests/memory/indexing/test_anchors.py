@@ -41,7 +41,7 @@ def test_every_broken_tag_is_reported_with_its_place() -> None:
     assert [(p.code, p.where, p.message) for p in problems] == [
         ("E091", Where("note.md", 12, 2), "the anchor 'never' is closed but not open here"),
         ("E091", Where("note.md", 13, 1), "'-bad' is not an anchor id"),
-        ("E091", Where("note.md", 15, 1), "the anchor 'twice' stands twice; the first is at line 14"),
+        ("E091", Where("note.md", 15, 1), "the anchor 'twice' is opened twice; the first is at line 14"),
         ("E091", Where("note.md", 16, 18), "the anchor 'y' is not closed before the end of 'x'"),
         ("E091", Where("note.md", 11, 1), "the anchor 'open' is not closed"),
     ]

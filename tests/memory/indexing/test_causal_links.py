@@ -103,7 +103,7 @@ def test_a_target_that_means_no_memory_or_several_is_reported() -> None:
         ("note.md:3:5: E090 'plan.md' names 2 memories", "It may mean a/plan.md, b/plan.md."),
         (
             "note.md:4:5: E090 'none.md' names no memory",
-            "The link is kept, and holds as soon as that memory is stored.",
+            "The link is kept and takes effect once that memory is stored.",
         ),
-        ("note.md:5:5: E090 'lan.md' names no memory", "The link is kept, and holds as soon as that memory is stored."),
+        ("note.md:5:5: E090 'lan.md' names no memory", "The link is kept and takes effect once that memory is stored."),
     ]

@@ -175,7 +175,7 @@ def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
 
     assert helped_rows == rows
     assert same(report, alone, but=["problems"])
-    assert any("stood still for 1 seconds" in problem.message for problem in report.problems)
+    assert any("did not respond for 1 seconds" in problem.message for problem in report.problems)
     assert started[0]._process.poll() == -signal.SIGKILL
 
 

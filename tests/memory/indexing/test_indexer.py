@@ -436,7 +436,7 @@ def test_an_empty_file_is_no_memory_and_is_reported_with_its_reason(
         assert report.failures == []
         assert [str(problem) for problem in report.problems] == [
             "bare.md:4:1: E090 an empty document: nothing follows its front matter",
-            "blank.md:1:1: E090 an empty document: the file holds nothing but blanks and line ends",
+            "blank.md:1:1: E090 an empty document: the file holds only blanks and line ends",
             "emptied.md:1:1: E090 an empty document: the file holds no characters",
             "empty.md:1:1: E090 an empty document: the file holds no characters",
         ]

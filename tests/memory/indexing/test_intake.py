@@ -93,7 +93,7 @@ def test_recalled_text_is_left_out_and_told(database: Database, indexer: Indexer
     assert "We fuse by rank" not in reader.body(database.reader(), saved.id or 0)
     [problem] = saved.problems
     assert (problem.code, problem.where and problem.where.line) == ("E098", 5)
-    assert problem.message.startswith("lines 5 to 9 came out of an answer about docs/rrf.md")
+    assert problem.message.startswith("lines 5 to 9 were copied from an answer about docs/rrf.md")
 
 
 @pytest.mark.requirement("I9.recalled")

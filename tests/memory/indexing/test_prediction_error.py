@@ -138,7 +138,7 @@ def test_an_edit_of_the_same_path_is_always_an_update(database: Database, gate: 
     edited = save_text(gate, root, "a.md", "The cache of answers is obsolete. COS=0.99", now=3.0)
 
     assert (_verdict(first).kind, _verdict(same).kind, _verdict(edited).kind) == ("create", "update", "update")
-    assert _verdict(edited) == Verdict("update", key="a.md", id=first.id, done="its own memory was brought up to date")
+    assert _verdict(edited) == Verdict("update", key="a.md", id=first.id, done="its memory was updated")
     assert (same.outcome, edited.outcome) == ("unchanged", "updated")
     assert list_edges(database.reader()) == []
     assert reader.get_memory(database.reader(), "a.md").access_count == 0
@@ -225,4 +225,4 @@ def test_what_has_no_vectors_is_not_compared(database: Database, gate: Indexer, 
     saved = save_text(Indexer(database, None, Analyser(), root), root, "new.md", "Said again. COS=1", now=2.0)
 
     assert saved.pending
-    assert _verdict(saved) == Verdict("create", done="nothing: it has no vectors to be compared by")
+    assert _verdict(saved) == Verdict("create", done="nothing: it has no vectors to compare")

@@ -1,1 +1,1 @@
-"""Models that were fetched by name and lie on this machine (feature I6)."""
+"""Models that were fetched by name and are stored on this machine (feature I6)."""

@@ -1,4 +1,4 @@
-"""A fetched model, run by the library fastembed; needs the extra `quality` (feature I6)."""
+"""Runs a fetched model with the library fastembed; needs the extra `quality` (feature I6)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from speckit_memory.pipeline.ports import Vectors
 
 
 class FastembedEncoder:
-    """Runs on one processor, one text at a time. Nothing is fetched: what is not there says how to fetch it."""
+    """Runs the model on one processor, one text at a time. It fetches nothing; a missing model raises an error."""
 
     def __init__(self, model: str, environ: Mapping[str, str], variable: str = EMBEDDER_VARIABLE) -> None:
-        """`variable` is where it is named, for messages."""
+        """`variable` is the environment variable that names the model, for messages."""
         self._asked = model
         self._variable = variable
         self._environ = environ
@@ -29,16 +29,16 @@ class FastembedEncoder:
 
     @property
     def name(self) -> str:
-        """As a user names it; once it was found, as its library spells it."""
+        """The name of the model in settings; in the library's spelling once it has been found."""
         return f"fastembed:{self._found[1].model if self._found else self._asked}"
 
     def fingerprint(self) -> str:
-        """A digest of the files, which are read and compared with those that were fetched."""
+        """Return a digest of the files, after checking them against the manifest."""
         folder, manifest = self._there()
         if wrong := damaged(folder, manifest):
             raise SpeckitError(
                 "E001",
-                f"the files of {self.name} are not those that were fetched: {', '.join(wrong)} in {folder}",
+                f"the files of {self.name} differ from those that were fetched: {', '.join(wrong)} in {folder}",
                 hint="Something changed or removed them.",
                 actions=(f"run `speckit-memory model pull {self.name}`", f"unset {self._variable}"),
             )
@@ -46,15 +46,15 @@ class FastembedEncoder:
         return f"{content} {manifest.pooling}"
 
     def prompts(self) -> Prompts:
-        """None: its library puts nothing before texts."""
+        """Return empty prompts: the library uses none."""
         return Prompts("", "")
 
     def pooling(self) -> str:
-        """As its library pools this model."""
+        """Return the library's pooling for this model."""
         return self._there()[1].pooling
 
     def load(self) -> None:
-        """Reads the model, unless that is done."""
+        """Load the model if necessary."""
         if self._model is None:
             folder, manifest = self._there()
             self._model = text_embedding()(
@@ -66,7 +66,7 @@ class FastembedEncoder:
             )
 
     def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,)."""
+        """Return the vector of a text, shape (dimensions,)."""
         self.load()
         return np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
 
@@ -78,7 +78,7 @@ class FastembedEncoder:
                 raise SpeckitError(
                     "E001",
                     f"{self.name} has not been fetched: it is not in {folder}",
-                    hint="Nothing is fetched unless it is asked for. Words find everything meanwhile.",
+                    hint="Models are only fetched on request. Until then, searches use words only.",
                     actions=(f"run `speckit-memory model pull {self.name}`", f"unset {self._variable}"),
                 )
             self._found = folder, manifest
@@ -86,7 +86,7 @@ class FastembedEncoder:
 
 
 def text_embedding() -> Any:
-    """The class of the library that runs models. Raises E001 when it is not installed."""
+    """Return the class of the library that runs models. Raises E001 if it is not installed."""
     try:
         from fastembed import TextEmbedding
     except ImportError:

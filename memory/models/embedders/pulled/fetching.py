@@ -1,7 +1,7 @@
-"""Fetches a model by name, once: afterwards nothing is asked of a network (feature I6).
+"""Fetches a model by name, once; afterwards no network is used (feature I6).
 
-The library fastembed knows the models and where they lie; its repository tells every file's digest, and what came is
-compared with it. The folder comes to its place whole.
+The library fastembed lists the models and their repositories; every file is checked against the digest in its
+repository. The complete folder is renamed into place.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from speckit_memory.memory.models.embedders.pulled.shelf import (
 )
 
 OnBytes = Callable[[int, int], None]
-"""Is told how many bytes of how many have come."""
+"""Called with the bytes received and the total."""
 
 _ALWAYS = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-"""What its library reads of every model."""
+"""Files that the library reads of every model."""
 CHUNK = 1 << 18
 
 
@@ -48,7 +48,7 @@ class Offered(NamedTuple):
 
 
 def offered() -> list[Offered]:
-    """The models that the library knows, by name. Raises E001 when it is not installed."""
+    """Return the models that the library knows, by name. Raises E001 if it is not installed."""
     return [
         Offered(one["model"], one["dim"], one["size_in_GB"] * 1_000, one["license"], one["description"])
         for one in sorted(text_embedding().list_supported_models(), key=lambda one: one["model"].lower())
@@ -56,9 +56,9 @@ def offered() -> list[Offered]:
 
 
 def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = None) -> tuple[Manifest, bool]:
-    """The model in its place, and whether it had to be fetched. Raises E001 with what is in the way.
+    """Fetch a model; return its manifest, and whether it had to be fetched. Raises E001 if that fails.
 
-    What lies there and is whole is left alone; what is damaged is fetched again.
+    An intact model is not fetched again; a damaged one is.
     """
     known = _known(model)
     place = place_of(known["model"], environ)
@@ -68,7 +68,7 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         staging = Path(mkdtemp(prefix=".fetching-", dir=place.parent))
     except OSError as error:
-        raise SpeckitError("E001", f"models cannot be kept in {place.parent}: {error.strerror}") from error
+        raise SpeckitError("E001", f"models cannot be stored in {place.parent}: {error.strerror}") from error
     try:
         write_manifest(staging, _fetched(known, staging, progress or (lambda _done, _total: None)))
         return _put(staging, place), True
@@ -79,15 +79,15 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
 
 
 def _whole(place: Path) -> Manifest | None:
-    """What is known of the model in a place, None unless all of it is there as it was fetched."""
+    """Return the manifest of the model in a folder, None unless the model is complete and intact."""
     manifest = manifest_of(place)
     return manifest if manifest is not None and not damaged(place, manifest) else None
 
 
 def _put(staging: Path, place: Path) -> Manifest:
-    """Puts a fetched folder in its place and tells what lies there then. Raises OSError, with what was there put back.
+    """Move a fetched folder into place; return the manifest there. Raises OSError after restoring the old folder.
 
-    Another process may do the same at any moment: what it fetched is as good.
+    Another process may do the same at any moment; its model is equally good.
     """
     if found := _whole(place):
         return found
@@ -95,6 +95,7 @@ def _put(staging: Path, place: Path) -> Manifest:
     old = aside / "model"
     try:
         with suppress(FileNotFoundError):
+            # Two renames: a folder cannot be replaced atomically if it is not empty.
             place.rename(old)
         try:
             staging.rename(place)
@@ -106,7 +107,7 @@ def _put(staging: Path, place: Path) -> Manifest:
             raise
         if found := _whole(place):
             return found
-        raise OSError(errno.EIO, f"what lies in {place} is not what was put there")
+        raise OSError(errno.EIO, f"the model in {place} is not the one that was stored")
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -125,12 +126,12 @@ def _known(model: str) -> dict[str, Any]:
         "E001",
         f"fastembed has no model '{abridged(model)}'" + (f"; did you mean '{whole}'?" if whole else ""),
         hint="A sentence encoder in an ONNX file can be named by its path.",
-        actions=("run `speckit-memory model list` for those it has",),
+        actions=("run `speckit-memory model list` for its models",),
     )
 
 
 def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manifest:
-    """The files of the newest revision, each compared with the digest that the repository tells."""
+    """Download the files of the newest revision, checking each against the digest in the repository."""
     import requests
     from huggingface_hub import HfApi, hf_hub_url
 
@@ -138,7 +139,7 @@ def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manif
     wanted = {known["model_file"], *known["additional_files"]}
     try:
         found = HfApi().model_info(source, files_metadata=True, timeout=30)
-    except Exception as error:  # whatever that library and those below it raise
+    except Exception as error:  # the library and its dependencies raise many types
         raise _failed(model, f"{type(error).__name__}: {error}") from error
     files = {one.rfilename: one for one in found.siblings or [] if one.rfilename in {*wanted, *_ALWAYS}}
     if missing := sorted(wanted - files.keys()):
@@ -147,8 +148,9 @@ def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manif
     done, digests = 0, {}
     for name, one in sorted(files.items()):
         target = folder / name
+        # The repository is not trusted: its names must not leave the folder.
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise _failed(model, f"its repository {source} has a file '{name}' that would lie elsewhere")
+            raise _failed(model, f"its repository {source} has a file '{name}' outside the model's folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with (
@@ -167,23 +169,24 @@ def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manif
         except requests.RequestException as error:
             raise _failed(model, f"{type(error).__name__}: {abridged(str(error))}") from error
         if not _is_whole(target, one):
-            raise _failed(model, f"'{name}' is not what its repository says it is: its checksum is another")
+            raise _failed(model, f"the checksum of '{name}' is not that of its repository")
         digests[name] = sha256_of(target)
     pooling = _pooling(model)
     return Manifest(model, source, found.sha or "", pooling, known["dim"], digests)
 
 
 def _is_whole(path: Path, told: Any) -> bool:
-    """Whether a file has the digest that the repository tells: SHA-256 of large ones, that of git of the others."""
+    """Whether a file has the digest of the repository: SHA-256 for LFS files, the git blob id for others."""
     if told.lfs is not None:
         return bool(sha256_of(path) == told.lfs.sha256)
     content = path.read_bytes()
+    # The git blob id: SHA-1 of "blob SIZE", a NUL and the content.
     git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False)
     return bool(git.hexdigest() == told.blob_id)
 
 
 def _pooling(model: str) -> str:
-    """How the library pools this model, by the name of what runs it and its release."""
+    """Describe the library's pooling of this model by the class that runs it and the release."""
     import fastembed
 
     for runs in text_embedding().EMBEDDINGS_REGISTRY:
@@ -197,5 +200,5 @@ def _failed(model: str, reason: str) -> SpeckitError:
         "E001",
         f"fastembed:{model} could not be fetched: {reason}",
         hint="Nothing was changed.",
-        actions=("try again where there is a network", "name the path of a model that is on this machine"),
+        actions=("try again with a network connection", "name the path of a model that is on this machine"),
     )

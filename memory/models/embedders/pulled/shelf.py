@@ -1,7 +1,7 @@
-"""Where fetched models lie, and what is known of each (feature I6).
+"""Locates fetched models and reads their manifests (feature I6).
 
-A model is a folder with its files and a manifest that names them with their SHA-256. It comes to its place whole, by
-one renaming, so that what is there is complete; what has been changed since is found by its checksum.
+A model is a folder with its files and a manifest of their SHA-256 digests. One rename moves the complete folder into
+place; later changes to its files are detected by their digests.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _DIGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was fetched: the model, from which repository in which revision, how its vectors are pooled, their
-    dimensions, and the SHA-256 of every file by its path."""
+    """The manifest of a fetched model: name, source repository, revision, pooling, dimensions, and the SHA-256 of every
+    file by path."""
 
     model: str
     source: str
@@ -38,7 +38,8 @@ class Manifest:
 
 
 def models_folder(environ: Mapping[str, str]) -> Path:
-    """Where fetched models lie: SPECKIT_MODELS, else below the account's folder for data. Raises E001 for neither."""
+    """Return the folder of fetched models: SPECKIT_MODELS, else in the account's data folder. Raises E001 if neither
+    is set."""
     if named := environ.get(MODELS_VARIABLE):
         return Path(named).expanduser().absolute()
     if sys.platform == "win32":
@@ -48,7 +49,7 @@ def models_folder(environ: Mapping[str, str]) -> Path:
     else:
         base = environ.get("XDG_DATA_HOME") or str(_home(environ) / ".local" / "share")
     if not Path(base).is_absolute():
-        message = f"there is no folder for the models of this account; set {MODELS_VARIABLE} to one"
+        message = f"this account has no folder for models; set {MODELS_VARIABLE} to one"
         raise SpeckitError("E001", message)
     return Path(base) / "speckit-memory" / "models"
 
@@ -58,12 +59,12 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def place_of(model: str, environ: Mapping[str, str]) -> Path:
-    """The folder of a model, there or not. Names that differ in their case alone share one."""
+    """Return the folder of a model, which may not exist. Names that differ only in case share one."""
     return models_folder(environ) / model.lower().replace("/", "--").replace(":", "-")
 
 
 def manifest_of(folder: Path) -> Manifest | None:
-    """What is known of the model in a folder, None where there is none that is complete."""
+    """Return the manifest of a folder, None if it is missing or invalid."""
     try:
         with (folder / MANIFEST).open("rb") as file:
             read: dict[str, Any] = json.loads(file.read(LARGEST_MANIFEST))
@@ -75,12 +76,12 @@ def manifest_of(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes what is known of the model in a folder."""
+    """Write the manifest of a folder."""
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True), encoding="utf-8")
 
 
 def installed(environ: Mapping[str, str]) -> dict[str, Manifest]:
-    """The models that are there, by name."""
+    """Return the manifests of the fetched models, by name."""
     try:
         folders = sorted(folder for folder in models_folder(environ).iterdir() if folder.is_dir())
     except OSError:
@@ -90,13 +91,13 @@ def installed(environ: Mapping[str, str]) -> dict[str, Manifest]:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def damaged(folder: Path, manifest: Manifest) -> list[str]:
-    """The files of a model that are missing or whose content is not what was fetched."""
+    """Return the files of a model that are missing or differ from those that were fetched."""
     return [
         name
         for name, digest in sorted(manifest.files.items())

@@ -1,1 +1,1 @@
-"""Embedding models behind an HTTP interface, used only by who names one (feature I6)."""
+"""Embedding models behind an HTTP interface, used only if the user names one (feature I6)."""

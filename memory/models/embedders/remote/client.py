@@ -1,4 +1,4 @@
-"""Asks a service for vectors: time-outs, retries, limits (feature I6)."""
+"""Requests vectors from a service, with timeouts, retries and limits (feature I6)."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 FIRST_WAIT = 0.5
-"""Seconds before the second attempt; twice as long before each further one, half of it by chance."""
+"""Seconds before the second attempt, doubled before each further one; half of the wait is random (jitter)."""
 LONGEST_WAIT = 60.0
-"""Seconds that a service may ask to wait; who asks for more is not waited for."""
+"""Longest wait in seconds that a service may request; with a longer one, the request fails."""
 CONNECT_SECONDS = 10.0
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""States of a service that may be better soon."""
+"""HTTP status codes after which a retry may succeed."""
 SHOWN = 200
-"""Characters of what a service says that are told."""
+"""Characters of a service's reply shown in messages."""
 
 _WHAT_TO_DO = {
-    400: "The service does not accept the request: see whether it knows the model and takes these dimensions.",
+    400: "The service does not accept the request: check whether it knows the model and supports these dimensions.",
     401: "The service does not accept the key in {variable}.",
-    403: "The service does not let the key in {variable} do this.",
+    403: "The service does not permit this with the key in {variable}.",
     404: "The service does not know the model or the address {url}.",
-    413: "The service takes less at a time: set SPECKIT_EMBEDDER_BATCH to a smaller number.",
-    429: "The service is asked too often: set SPECKIT_EMBEDDER_REQUESTS_PER_MINUTE, or look at the account.",
+    413: "The service accepts fewer texts per request: set SPECKIT_EMBEDDER_BATCH to a smaller number.",
+    429: "The service receives too many requests: set SPECKIT_EMBEDDER_REQUESTS_PER_MINUTE, or check the account.",
 }
 
 
 class _BusyError(Exception):
-    """It may work next time; `wait` is how long the service asks to wait, in seconds."""
+    """A retry may succeed; `wait` is the wait that the service requests, in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None, hint: str = "") -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class _BusyError(Exception):
 
 
 class Client:
-    """One service. Safe to share between threads; the connection is made with the first request."""
+    """A client of one service. Safe to share between threads; it connects with the first request."""
 
     def __init__(self, endpoint: Endpoint, pace: Pace | None = None) -> None:
         self._endpoint = endpoint
@@ -60,7 +60,23 @@ class Client:
     def vectors(
         self, texts: list[str], role: str, tokens: int, dimensions: int | None, *, seconds: float, attempts: int
     ) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions). An attempt may take so many `seconds`. Raises E001."""
+        """Request the vectors of texts.
+
+        Args:
+            texts: The texts of one request.
+            role: "query" or "document".
+            tokens: The number of tokens of the texts, charged to the budget for each attempt.
+            dimensions: The expected length of a vector, None if unknown.
+            seconds: The time limit of one attempt.
+            attempts: The number of attempts.
+
+        Returns:
+            Unit rows, shape (len(texts), dimensions).
+
+        Raises:
+            SpeckitError: E001 if all attempts fail or a limit is reached.
+        """
+        # Exponential backoff with jitter; a Retry-After of the service takes precedence.
         for attempt in range(1, attempts + 1):
             if not self._pace.wait(seconds if attempts == 1 else LONGEST_WAIT * 2):
                 raise self._failed("the limit of requests per minute is reached", retryable=True)
@@ -73,7 +89,7 @@ class Client:
                     tried = f" ({attempts} attempts)" if attempts > 1 else ""
                     raise self._failed(f"{busy}{tried}", busy.hint, retryable=True) from busy
                 if wait > LONGEST_WAIT:
-                    asks = f"{busy}, and asks to wait for {wait:,.0f} s"
+                    asks = f"{busy}, and requests a wait of {wait:,.0f} s"
                     raise self._failed(asks, busy.hint, retryable=True) from busy
                 self._pace.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
@@ -84,6 +100,7 @@ class Client:
     def _once(self, texts: list[str], role: str, dimensions: int | None, seconds: float) -> Vectors:
         import httpx2
 
+        # The timeouts of the HTTP client apply to single reads; `until` limits the whole reply.
         until = time.monotonic() + seconds
         limits = httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
         content = json.dumps(self._endpoint.request(texts, role)).encode()
@@ -98,7 +115,7 @@ class Client:
         except httpx2.HTTPError as error:
             raise _BusyError(f"the connection failed: {type(error).__name__}: {self._told(str(error))}") from error
         except httpx2.InvalidURL as error:
-            raise self._failed(f"{self._endpoint.url} is no address: {error}") from error
+            raise self._failed(f"{self._endpoint.url} is not a valid address: {error}") from error
         try:
             return reply.vectors(body, len(texts), dimensions)
         except ReplyError as error:
@@ -107,7 +124,7 @@ class Client:
             raise self._failed(str(error)) from error
 
     def _body(self, response: httpx2.Response, most: int, until: float) -> bytes:
-        """The whole answer. One that drips in, or has no end, is not waited for."""
+        """Read the whole reply; one that is too slow or too long is rejected."""
         body = bytearray()
         for part in response.iter_bytes():
             body += part
@@ -137,12 +154,12 @@ class Client:
         if self._http is None:
             import httpx2
 
-            # a redirect would carry texts, and perhaps the key, to somebody whom nobody named
+            # A redirect would send texts, and perhaps the key, to a host that the user has not named.
             self._http = httpx2.Client(follow_redirects=False)
         return self._http
 
     def _told(self, said: str) -> str:
-        """What a service says, on one line and without the key."""
+        """Return the message of a service on one line, without the key."""
         plain = " ".join(said.split())
         if self._endpoint.key:
             plain = plain.replace(self._endpoint.key, "[key]")
@@ -152,14 +169,14 @@ class Client:
         return SpeckitError(
             "E001",
             f"{self._endpoint.name} at {self._endpoint.host} cannot be used: {reason}",
-            hint=hint or "Words find everything meanwhile.",
-            actions=("index again to go on: what has been embedded stays in the cache", "see docs/embedders.md"),
+            hint=hint or "Until then, searches use words only.",
+            actions=("index again to resume: finished vectors stay in the cache", "see docs/embedders.md"),
             retryable=retryable,
         )
 
 
 def _asked_to_wait(header: str | None) -> float | None:
-    """Seconds that a service asks to wait, as a number or as a date; None when it says nothing that can be read."""
+    """Return the seconds of a Retry-After header, a number or a date; None if it is missing or invalid."""
     if not header:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A model behind an HTTP interface as the product's embedder, beside the bundled token vectors (feature I6)."""
+"""Uses a model behind an HTTP interface as the embedder, together with the bundled token vectors (feature I6)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,27 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 QUERY_SECONDS = 5.0
-"""So long the vector of a query is waited for, once; words answer without it."""
+"""Time limit for the vector of a query, without retries; without it the search uses words only."""
 REST_SECONDS = 30.0
-"""So long after a failure no query waits for the service again."""
+"""Time after a failure in which queries are not sent to the service."""
 
 
 class RemoteEmbedder(BesideTokens):
-    """Vectors from the service. Texts leave this machine, unless the service runs on it.
+    """Requests vectors from a service. Texts leave this machine, unless the service runs on it.
 
-    Passages are sent in batches and tried again; a query is sent once and not waited for long. Nothing is sent before
-    the first text is to be embedded.
+    Passages are sent in batches with retries; a query is sent once, with a short timeout. Nothing is sent before the
+    first text is embedded.
     """
 
     def __init__(self, endpoint: Endpoint, tokens: TokenModel, prompts: Prompts, client: Client | None = None) -> None:
-        """The `prompts` stand before every query and passage."""
+        """Set up the embedder without connecting.
+
+        Args:
+            endpoint: The service and its limits.
+            tokens: The token model, which also counts tokens for the limits.
+            prompts: The texts before every query and passage.
+            client: The client; by default one for the endpoint.
+        """
         super().__init__(tokens)
         self.endpoint = endpoint
         self._prompts = prompts
@@ -48,18 +55,18 @@ class RemoteEmbedder(BesideTokens):
 
     @property
     def model_id(self) -> str:
-        """The model's name and a digest of where it is asked and how. Services do not tell which weights they run."""
+        """The model's name and a digest of address and settings; services do not identify the weights they run."""
         asked = (self.endpoint.url, self.endpoint.model, self.endpoint.dimensions, self._prompts.document)
         return f"{self.endpoint.provider}-{self.endpoint.model}-{sha256(repr(asked).encode()).hexdigest()[:12]}"
 
     @property
     def provenance(self) -> Provenance:
-        """What is known of the model."""
+        """The name, host and pooling of the model."""
         return Provenance(self.endpoint.name, f"as served by {self.endpoint.host}", "by the service")
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; asking for it may ask the service."""
+        """The length of a vector; reading it may send a request."""
         if self._dimensions is None:
             with opening(), self._opening:
                 if self._dimensions is None:
@@ -67,7 +74,7 @@ class RemoteEmbedder(BesideTokens):
         return self._dimensions
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows, shape (len(texts), dimensions); zeros for a blank text."""
+        """Return unit rows, shape (len(texts), dimensions); zeros for a blank text."""
         written = [at for at, text in enumerate(texts) if text.strip()]
         if not written:
             return np.zeros((len(texts), self.dimensions), np.float32)
@@ -81,14 +88,15 @@ class RemoteEmbedder(BesideTokens):
         return rows
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a query, shape (dimensions,); zeros for a blank one."""
+        """Return the unit vector of a query, shape (dimensions,); zeros for a blank one."""
         return self._query(own(text)).copy()
 
     def _encoded_query(self, text: str) -> Vectors:
         if not text.strip():
             return np.zeros(self.dimensions, np.float32)
+        # Circuit breaker: after a failure, queries fail at once instead of waiting for the timeout.
         if time.monotonic() < self._rests_until:
-            message = f"{self._failure}; it is asked again after {REST_SECONDS:.0f} s"
+            message = f"{self._failure}; it is tried again after {REST_SECONDS:.0f} s"
             raise SpeckitError("E001", message, retryable=True)
         try:
             row: Vectors = self._sent([self._prompts.query + text], "query", QUERY_SECONDS, 1)[0]
@@ -104,10 +112,11 @@ class RemoteEmbedder(BesideTokens):
         return rows
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """The texts in order, as many at a time as the service takes."""
+        """Yield the texts in order, in batches within the limits of the service."""
         batch: list[str] = []
         held = 0
         for text, tokens in zip(texts, self.count_tokens(texts), strict=True):
+            # A single text over the token limit is sent alone.
             if batch and (len(batch) == self.endpoint.texts or held + tokens > self.endpoint.tokens):
                 yield batch
                 batch, held = [], 0

@@ -1,6 +1,6 @@
-"""Who is asked for vectors, and within which limits (feature I6).
+"""Configures the service that supplies vectors, and its limits (feature I6).
 
-A key is sent to the host that it was issued for and to no other, and never without encryption to another machine.
+A key is only sent to the host for which it was issued, and never unencrypted to another machine.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from speckit_memory.config.workspace.settings import (
 from speckit_memory.errors import Problem, SpeckitError
 
 SECONDS = 60.0
-"""So long a request for passages may take, retries not counted, unless the environment says otherwise."""
+"""Default time limit of a request for passages, without retries."""
 LONGEST_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A kind of service. `key_variable` holds the key for the host of `url` alone, "" where none is needed.
+    """A kind of service. `key_variable` names the variable with the key for the host of `url`, "" if it needs none.
 
-    A request holds at most so many `texts` and `tokens`, as this product counts them; both lie well within what the
-    service says it takes.
+    A request has at most `texts` texts and `tokens` tokens, by this product's count; both are well below the documented
+    limits of the service.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Provider:
     tokens: int
     dimensions_field: str
     roles: Mapping[str, str]
-    """What the request's `input_type` is for queries and documents; empty where it has none."""
+    """The request's `input_type` for queries and documents; empty if the service has none."""
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -56,14 +56,14 @@ PROVIDERS: Mapping[str, Provider] = {
     "ollama": Provider("http://127.0.0.1:11434/v1", "", 32, 16_000, "dimensions", {}),
     "llamacpp": Provider("http://127.0.0.1:8080/v1", "", 32, 16_000, "dimensions", {}),
 }
-"""By the word before the colon of a model's name. Any other server that speaks as OpenAI does is named `openai:MODEL`
-with its address in SPECKIT_EMBEDDER_URL."""
+"""Providers by the word before the colon of a model name. Other OpenAI-compatible servers are named `openai:MODEL`,
+with their address in SPECKIT_EMBEDDER_URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model at an address. `budget` is the number of tokens that one process may send, None for no limit, and
-    `per_minute` that of requests; `dimensions` are asked for, None for what the model gives by itself."""
+    """A model at an address. `budget` limits the tokens that one process sends, and `per_minute` its requests; None for
+    no limit. `dimensions` are requested from the model, None for its default."""
 
     provider: str
     model: str
@@ -79,16 +79,16 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """As a user names it."""
+        """The name of the model in settings."""
         return f"{self.provider}:{self.model}"
 
     @property
     def host(self) -> str:
-        """The host that texts are sent to, with its port if it has one of its own."""
+        """The host to which texts are sent, with its port if the address has one."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def request(self, texts: list[str], role: str) -> dict[str, object]:
-        """The body of a request for the vectors of `texts`, which are a "query" or "document"s."""
+        """Return the body of a request for the vectors of `texts`; `role` is "query" or "document"."""
         made = PROVIDERS[self.provider]
         body: dict[str, object] = {"model": self.model, "input": texts}
         if made.roles:
@@ -101,21 +101,22 @@ class Endpoint:
 
 
 def endpoint(provider: str, model: str, environ: Mapping[str, str]) -> Endpoint:
-    """The endpoint that a name and the environment describe. Raises E001 with everything that is wrong with them."""
+    """Return the endpoint for a name and the environment. Raises E001 with all configuration errors."""
     made = PROVIDERS[provider]
     problems: list[Problem] = []
     url = (environ.get(EMBEDDER_URL_VARIABLE) or made.url).rstrip("/")
     if wrong := _wrong(url):
         raise SpeckitError.of([_problem(f"{EMBEDDER_URL_VARIABLE} is '{_without_user(url)}': {wrong}")])
+    # The provider's key only goes to the provider's host; any other host needs its own variable.
     own = urlsplit(url).hostname == urlsplit(made.url).hostname
     variable = made.key_variable if own and made.key_variable else EMBEDDER_KEY_VARIABLE
     key = environ.get(variable, "")
     if own and made.key_variable and not key:
         problems.append(_problem(f"{provider}:{model} needs a key, and {variable} is not set"))
     if key and (not key.isascii() or not key.isprintable() or " " in key):
-        problems.append(_problem(f"{variable} holds what no key can hold: blanks or other than printable ASCII"))
+        problems.append(_problem(f"{variable} is not a valid key: it has blanks or characters beyond printable ASCII"))
     if key and urlsplit(url).scheme == "http" and not _local(url):
-        problems.append(_problem(f"{url} is not encrypted: the key in {variable} would be readable on its way"))
+        problems.append(_problem(f"{url} is not encrypted: the key in {variable} would be readable in transit"))
 
     def number(name: str, most: int) -> int | None:
         return _number(name, most, environ, problems)
@@ -151,14 +152,14 @@ def _number(name: str, most: int, environ: Mapping[str, str], problems: list[Pro
 
 
 def _wrong(url: str) -> str:
-    """Why this is no address to ask, "" when it is one."""
+    """Return why the address of a service is invalid, "" if it is valid."""
     tests: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("accepted: http:// or https://, then a host", lambda: urlsplit(url).scheme in ("http", "https")),
         ("it names no host", lambda: bool(urlsplit(url).hostname)),
-        ("its port is no number up to 65535", lambda: urlsplit(url).port != 0),
+        ("its port is not a number from 1 to 65535", lambda: urlsplit(url).port != 0),
         (f"a user or password does not belong there, a key goes into {EMBEDDER_KEY_VARIABLE}", lambda: "@" not in url),
         ("a query or fragment does not belong there", lambda: not {"?", "#"} & set(url)),
-        ("it holds blanks or signs that are not printable", lambda: url.isprintable() and " " not in url),
+        ("it contains blanks or unprintable characters", lambda: url.isprintable() and " " not in url),
     )
     for reason, holds in tests:
         try:
@@ -170,7 +171,7 @@ def _wrong(url: str) -> str:
 
 
 def _without_user(url: str) -> str:
-    """An address to show: what stands before its host may be a password."""
+    """Return an address for messages, without user information, which may contain a password."""
     start, slashes, rest = url.partition("//")
     return f"{start}{slashes}{rest.rpartition('@')[2]}"
 
@@ -184,4 +185,4 @@ def _local(url: str) -> bool:
 
 
 def _problem(message: str) -> Problem:
-    return Problem("E001", message, "Words find everything meanwhile.", ("see docs/embedders.md",))
+    return Problem("E001", message, "Until then, searches use words only.", ("see docs/embedders.md",))

@@ -1,4 +1,4 @@
-"""How fast and how much a process may ask of a service (feature I6)."""
+"""Limits the rate and the total of a process's requests to a service (feature I6)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MINUTE = 60.0
 
 
 class Pace:
-    """Holds requests back to so many in any minute, and refuses those beyond the budget of tokens.
+    """Delays requests beyond `per_minute` in any minute, and refuses those beyond the `budget` of tokens.
 
-    Safe to share between threads. `clock` and `sleep` are in seconds.
+    Safe to share between threads. `clock` and `sleep` are in seconds; None means no limit.
     """
 
     def __init__(
@@ -30,26 +30,27 @@ class Pace:
         self._guard = threading.Lock()
         self._begun: deque[float] = deque()
         self.spent = 0
-        """Tokens that were sent, those of failed requests included: the service may have counted them."""
+        """Tokens sent, including those of failed requests, which the service may have counted."""
 
     def pay(self, tokens: int) -> None:
-        """Books the tokens of a request. Raises E001 when they are more than is left; nothing is booked then."""
+        """Charge the tokens of a request. Raises E001, without charging them, if they exceed the rest of the budget."""
         with self._guard:
             if self._budget is not None and self.spent + tokens > self._budget:
                 raise SpeckitError(
                     "E001",
                     f"the budget of {self._budget:,} tokens is spent: {self.spent:,} were sent, "
                     f"the next request has {tokens:,}",
-                    hint="The rest waits for its vectors; what has been embedded stays in the cache.",
-                    actions=("index again to go on", "raise SPECKIT_EMBEDDER_TOKEN_BUDGET"),
+                    hint="The rest stays pending; finished vectors stay in the cache.",
+                    actions=("index again to resume", "raise SPECKIT_EMBEDDER_TOKEN_BUDGET"),
                 )
             self.spent += tokens
 
     def wait(self, longest: float) -> bool:
-        """Waits until one more request may begin; False, at once, when that would take longer than `longest`."""
+        """Wait until another request may begin; return False at once if that would take longer than `longest`."""
         while self._per_minute is not None:
             with self._guard:
                 now = self._clock()
+                # Sliding window: the start times of the requests in the last minute.
                 while self._begun and now - self._begun[0] >= MINUTE:
                     self._begun.popleft()
                 if len(self._begun) < self._per_minute:

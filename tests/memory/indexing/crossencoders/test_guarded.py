@@ -86,7 +86,7 @@ def test_after_three_failures_in_a_row_the_model_is_left_alone_for_a_minute(
     reader.trouble = RuntimeError("out of memory")
     for _ in range(FAILURES):
         assert guarded.score("query", TEXTS, None) == Unavailable("the cross-encoder failed: out of memory")
-    resting = Unavailable("the cross-encoder failed 3 times in a row and is left alone a while")
+    resting = Unavailable("the cross-encoder failed 3 times in a row and is paused for a while")
     reader.trouble = None
     reader.now += PAUSE_NS - 1
     assert guarded.score("query", TEXTS, None) == resting

@@ -45,7 +45,7 @@ def test_a_setting_that_names_no_model_is_a_failure_of_its_uses_alone(tmp_path: 
             "modules.json or config.json"
         )
         assert problem.actions == (
-            "name a model that is there in SPECKIT_EMBEDDER",
+            "name an existing model in SPECKIT_EMBEDDER",
             "unset SPECKIT_EMBEDDER for the bundled model",
         )
 

@@ -118,5 +118,5 @@ def test_what_does_not_arrive_whole_is_no_success(
         return moved
 
     monkeypatch.setattr(Path, "rename", torn)
-    with pytest.raises(SpeckitError, match="is not what was put there"):
+    with pytest.raises(SpeckitError, match="is not the one that was stored"):
         fetching.fetch(MODEL, environ)

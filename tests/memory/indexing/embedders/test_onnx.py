@@ -135,7 +135,7 @@ def failure(embedder: Embedder) -> SpeckitError:
 
 def test_a_file_with_other_inputs_is_refused_with_what_is_accepted(tmp_path: Path) -> None:
     error = failure(named(write_encoder(tmp_path, TABLE, inputs=("input_ids", "pixels"))))
-    assert "it asks for the inputs input_ids tensor(int64), pixels tensor(int64)" in str(error)
+    assert "it requires the inputs input_ids tensor(int64), pixels tensor(int64)" in str(error)
     assert "accepted: input_ids, attention_mask, token_type_ids" in str(error)
 
 
@@ -164,7 +164,7 @@ def test_settings_that_would_be_ignored_are_refused(tmp_path: Path, settings: di
 
 def test_a_vector_without_a_direction_is_a_failure(tmp_path: Path) -> None:
     embedder = named(write_encoder(tmp_path, TABLE | {"north": (np.nan, 0.0, 0.0)}))
-    assert "the length nan" in str(failure(embedder))
+    assert "length nan" in str(failure(embedder))
 
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_a_service_that_asks_to_wait_for_long_is_not(service: Service) -> None:
     service.behaviours = [busy(429, **{"Retry-After": "3600"})]
     told = refusal(remote(service), again=True)
     assert "429" in told
-    assert "asks to wait for 3,600 s" in told
+    assert "requests a wait of 3,600 s" in told
     assert len(service.requests) == 1
 
 
@@ -165,17 +165,17 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "too few": (data([[1.0] * 8]), "1 vectors for 2 texts"),
     "too many": (data([[1.0] * 8] * 3), "3 vectors for 2 texts"),
     "uneven": (data([[1.0] * 8, [1.0] * 7]), "7 and 8 dimensions, expected one length"),
-    "empty": (data([[], []]), "no list of numbers"),
+    "empty": (data([[], []]), "not a list of numbers"),
     "NaN": (data([[float("nan")] * 8] * 2), "zero or not finite"),
     "infinite": (data([[float("inf")] * 8] * 2), "zero or not finite"),
     "zero": (data([[0.0] * 8] * 2), "zero or not finite"),
     "vast": (data([[10**400] * 8] * 2), "too large"),
-    "words": (data([["a"] * 8] * 2), "no number"),
-    "truths": (data([[True] * 8] * 2), "no number"),
+    "words": (data([["a"] * 8] * 2), "not a number"),
+    "truths": (data([[True] * 8] * 2), "not a number"),
     "no data": (b'{"object": "list"}', "no list 'data'"),
     "a list": (b"[]", "no list 'data'"),
-    "no objects": (b'{"data": [1, 2]}', "is no object"),
-    "places": (b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "places"),
+    "no objects": (b'{"data": [1, 2]}', "is not an object"),
+    "places": (b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
 }
 
 
@@ -289,7 +289,7 @@ def test_a_key_is_neither_shown_nor_part_of_the_models_name(service: Service) ->
 
 SETTINGS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "no key": ({}, ("openai:tiny needs a key, and OPENAI_API_KEY is not set",)),
-    "a wrong key": ({"OPENAI_API_KEY": "a b"}, ("OPENAI_API_KEY holds what no key can hold",)),
+    "a wrong key": ({"OPENAI_API_KEY": "a b"}, ("OPENAI_API_KEY is not a valid key",)),
     "no address": ({"SPECKIT_EMBEDDER_URL": "example.org/v1"}, ("http:// or https://",)),
     "no host": ({"SPECKIT_EMBEDDER_URL": "https:///v1"}, ("names no host",)),
     "a port": ({"SPECKIT_EMBEDDER_URL": "https://example.org:99999"}, ("port",)),
@@ -330,8 +330,8 @@ def test_wrong_settings_are_told_all_at_once_and_nothing_is_sent(case: str) -> N
         ("opnai:tiny", "did you mean 'openai'?"),
         ("fastembd:BAAI/bge-small-en-v1.5", "did you mean 'fastembed'?"),
         ("bundeld", "did you mean 'bundled'?"),
-        ("openai:", "names no model behind the colon, such as openai:text-embedding-3-small"),
-        ("openai:a b", "names no model behind the colon"),
+        ("openai:", "names no model after the colon, as in openai:text-embedding-3-small"),
+        ("openai:a b", "names no model after the colon"),
     ],
 )
 def test_a_wrong_name_is_told_with_the_nearest(setting: str, part: str) -> None:
