@@ -1,1 +1,1 @@
-"""What an operator edits and how it is read: pipeline files, presets, flags, settings. Imports nothing of ours."""
+"""Reads the files that operators edit: pipelines, presets, flags, settings. Imports nothing but errors."""

@@ -1,1 +1,1 @@
-"""Files that people own or name: paths as they were given, opened once, written whole or not at all."""
+"""Safe access to files that users name or own: exact paths, opened once, written atomically."""

@@ -1,8 +1,8 @@
-"""The expressions of glob patterns, made so that none of them takes long, whatever name they are tried on.
+"""Regular expressions of glob patterns that take bounded time on any name.
 
 As the library writes them, `*a*a*a*b` tries every way of dividing a name among the stars, and `**/a/**/b` every way of
-dividing a path: hours for a name of 255 letters. What stands between two stars may as well be taken where it is found
-first: if the rest fits anywhere, it fits behind that. An atomic group says so.
+dividing a path: hours for a name of 255 letters. The text between two stars may always match at its first occurrence:
+if the rest matches anywhere, it matches after that. An atomic group expresses this.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _FIRST_FOLDERS = "^(?:.+/)?"
 _FOLDERS = "(?:/.+)?"
 _END = re.compile(r"(\(\?:\(\?P<ps_d>/\)\|\$\)|\(\?P<ps_d>/\)|/)?\Z")
 _SIGN = re.compile(r"\[\^/\][*+]?|\[\^?\]?[^\]]*\]|\\.|.", re.DOTALL)
-"""One sign of the expression of a name: what a `?`, a `*`, a class, or a letter became."""
+"""One unit of the expression of a name: the translation of a `?`, a `*`, a class, or a letter."""
 
 
 def bounded(expression: str) -> str:
-    """The same expression, in time that grows with the length of name and pattern and no faster.
+    """An equivalent expression whose time is proportional to the length of name and pattern.
 
-    A name may hold line ends here, and a class of characters never takes a slash.
+    Names may contain line breaks, and a character class never matches a slash.
     """
     found = _END.search(expression)
     assert found is not None  # it may be empty
@@ -31,6 +31,7 @@ def bounded(expression: str) -> str:
     paths = [_path(part) for part in (first.removeprefix(_FIRST_FOLDERS), *further)]
     start, begins = ("^", ["(?:.+?/)??"]) if anywhere else ("", [""])
     begins += ["(?:/.+?)??"] * len(further)
+    # Atomic groups with lazy prefixes: each part takes its first match, and is never tried again.
     sooner = "".join(f"(?>{begin}{path}(?=/))" for begin, path in zip(begins, paths[:-1], strict=False))
     last = _FOLDERS if further else _FIRST_FOLDERS.removeprefix("^") if anywhere else ""
     return f"(?s){start}{sooner}{last}{paths[-1]}{end}"
@@ -47,7 +48,7 @@ def _path(expression: str) -> str:
 
 
 def _name(signs: list[str]) -> str:
-    """A name: its stars as few as they may be, of what stands between two of them the first that is found."""
+    """The expression of a name: stars match as little as possible, the text between two of them its first match."""
     between: list[str] = [""]
     for sign in signs:
         if sign == _STAR:
@@ -56,5 +57,6 @@ def _name(signs: list[str]) -> str:
             between[-1] += f"(?!/){sign}" if sign.startswith("[") and sign not in _NO_CLASS else sign
     if len(between) == 1:
         return between[0]
+    # The first part is anchored to the start, the last to the end; the star before the last may take the rest.
     first, *middle, last = between
     return first + "".join(f"(?>[^/]*?{part})" for part in middle if part) + _STAR + last

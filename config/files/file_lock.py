@@ -1,4 +1,4 @@
-"""One process after the other changes a file: what it reads, judges and writes belongs together."""
+"""Serialises changes of a file between processes: reading, deciding and writing belong together."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ else:
     import fcntl
 
 PATIENCE = 20.0
-"""Seconds. Whoever changes a file that people write is done within a few of them."""
+"""Seconds. Changing a file that people edit takes a few of them at most."""
 _PAUSE = 0.01
 
 
 @contextmanager
 def locked(file: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """Keeps out every other process that asks for the same file, which need not be there; its folder must be.
+    """Exclude all other processes that lock the same file, which need not exist; its folder must.
 
-    The system gives the lock up when the process that holds it ends, however it ends. It is held on a further file,
-    NAME.lock, as the file itself is replaced; that one is gone afterwards. Raises TimeoutError after `patience`
-    seconds, and OSError where nothing can be made in the folder.
+    The system releases the lock when its holder ends, in any way. The lock is on a separate file, NAME.lock, since the
+    file itself is replaced; it is removed afterwards. Raises TimeoutError after `patience` seconds, and OSError if the
+    folder is not writable.
     """
     beside = file.with_name(f"{file.name}.lock")
     last = time.monotonic() + patience
@@ -38,19 +38,20 @@ def locked(file: Path, patience: float = PATIENCE) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows keeps an open file, which then stays and locks nobody out
+        with suppress(OSError):  # Windows cannot remove an open file, which then stays without locking anything
             beside.unlink()
         os.close(descriptor)
 
 
 def _held(beside: Path) -> int | None:
-    """A descriptor that holds the lock, None while another process does."""
+    """A descriptor that holds the lock, None while another process holds it."""
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | NO_LINK | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # If the previous holder removed the file after we opened it, the lock is on a file without a name.
         if os.path.samestat(os.fstat(descriptor), beside.stat()):
             return descriptor
     except (BlockingIOError, PermissionError, FileNotFoundError):
@@ -58,5 +59,5 @@ def _held(beside: Path) -> int | None:
     except OSError:
         os.close(descriptor)
         raise
-    os.close(descriptor)  # held by another one, or let go and gone between the opening and the lock
+    os.close(descriptor)  # locked by another process, or removed between opening and locking
     return None

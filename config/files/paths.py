@@ -1,4 +1,4 @@
-"""Paths that somebody named: at the command line, in the environment, in a file or in a call."""
+"""Paths given by users: on the command line, in the environment, in a file or in a call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from speckit_memory.errors import Problem, SpeckitError
 _NEVER_A_FILE = {
     ELOOP: ("a link on the way leads back to itself", "remove the link"),
     ENAMETOOLONG: ("the name is longer than the system allows", "give a shorter path"),
-    EINVAL: ("the system has no such names", "give another path"),
+    EINVAL: ("the name is not valid on this system", "give another path"),
 }
 
 _PATH = "A path is a str or a pathlib.Path."
 
 
 def named_path(named: str | Path, what: str = "the path") -> Path:
-    """A path as it was named, with the home folder in the place of `~`. `what` says where it was named, for errors.
+    """A path as given, with `~` replaced by the home folder. `what` describes its origin in errors.
 
-    Nothing need be there. Raises E014 for what no file can be called: an empty path, one with a NUL character, one that
-    begins with the home folder of nobody, one that is too long or leads in a circle. Raises E030 for what is no path.
+    The path need not exist. Raises E014 for a path that no file can have: empty, with a NUL character, below the home
+    folder of an unknown user, too long, or through a loop of links. Raises E030 for another type.
     """
     if not isinstance(named, str | Path):
         raise SpeckitError("E030", f"{what} is {_told(named)}", hint=_PATH)
@@ -32,13 +32,14 @@ def named_path(named: str | Path, what: str = "the path") -> Path:
         actions = ("write . for the folder you are in", "check that the variable it came from is set")
         raise SpeckitError("E014", f"{what} is empty", hint="A path names a file or folder.", actions=actions)
     if "\0" in text:
-        raise _refused(text.replace("\0", "\\x00"), what, "no name holds a NUL character", "give another path")
+        raise _refused(text.replace("\0", "\\x00"), what, "a name cannot contain a NUL character", "give another path")
     try:
         path = Path(text).expanduser()
     except RuntimeError:
         user = text.split("/", maxsplit=1)[0]
         raise _refused(text, what, f"'{user}' has no home folder here", "write ./ before a name") from None
     try:
+        # Only errors that no later creation of the file could cure are reported here.
         path.stat()
     except OSError as error:
         if error.errno in _NEVER_A_FILE:
@@ -47,7 +48,7 @@ def named_path(named: str | Path, what: str = "the path") -> Path:
 
 
 def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path") -> list[Path]:
-    """One or several of them, made absolute and without links. Raises E014 and E030 with all that is no path."""
+    """One or several paths, absolute and without links. Raises E014 and E030 with all invalid ones."""
     given: object = named
     if isinstance(given, bytes) or not isinstance(given, str | Path | Iterable):
         raise SpeckitError("E030", f"{what} is {_told(named)}", hint=f"{_PATH} Several may be given as a list.")
@@ -64,19 +65,19 @@ def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path"
 
 
 def resolved(path: Path) -> Path:
-    """An absolute path without links, as far as it exists. Raises E014 when it begins at a folder that is gone."""
+    """The absolute path without links, as far as it exists. Raises E014 if the working folder was deleted."""
     return Path(os.path.realpath(path if path.is_absolute() else working_folder() / path))
 
 
 def working_folder() -> Path:
-    """The folder in which the command was started. Raises E014 when somebody has deleted it since."""
+    """The folder in which the command was started. Raises E014 if it was deleted since."""
     try:
         return Path.cwd()
     except OSError:
         raise SpeckitError(
             "E014",
             "the folder in which this was started does not exist any more",
-            hint="Relative paths begin there, and so does the search for the workspace.",
+            hint="Relative paths and the search for the workspace begin there.",
             actions=("go to a folder that exists", "set SPECKIT_ROOT and give absolute paths"),
         ) from None
 
@@ -90,17 +91,17 @@ def is_working_folder(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is something; False where that may not be looked at."""
+    """Whether something exists at the path; False if access is denied."""
     return _mode(path) is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder, or a link to one; False where that may not be looked at."""
+    """Whether the path is a folder, or a link to one; False if access is denied."""
     return stat.S_ISDIR(_mode(path) or 0)
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file, or a link to one; False where that may not be looked at."""
+    """Whether the path is a regular file, or a link to one; False if access is denied."""
     return stat.S_ISREG(_mode(path) or 0)
 
 

@@ -1,8 +1,8 @@
-"""Opens the files that people own: once, without waiting, and regular ones alone.
+"""Opens files that users own: once, without blocking, and regular files only.
 
-Between a look at a name and its opening anybody may put something else in its place. So the file is opened first, what
-was opened is looked at, and that is what is read. A named pipe would keep its reader waiting for a writer, a device may
-never end.
+Between checking a name and opening it, another process may replace the file. The file is therefore opened first, and
+the open descriptor is checked and read. A named pipe would block its reader until a writer comes; a device may never
+end.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 LARGEST_CONFIGURATION = 1_000_000
-"""Bytes of a file that people write settings in. What is larger was not written by hand."""
+"""Bytes of a configuration file. A larger file was not written by hand."""
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""How every file is opened; systems differ in what they offer."""
+"""The flags for opening every file, as far as the system has them."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-"""The further flag for a name that must not be that of a link."""
+"""The additional flag for a name that must not be a link."""
 
 _PIECE = 65_536
 _KINDS = {
@@ -32,13 +32,13 @@ _KINDS = {
 
 
 def read_bytes(path: Path, largest: int) -> bytes:
-    """The content of a regular file. Raises OSError, also for what is none and for more than `largest` bytes."""
+    """The contents of a regular file. Raises OSError, also for other files and for more than `largest` bytes."""
     with _closing(open_regular(path)) as descriptor:
         return content(descriptor, largest)
 
 
 def read_text(path: Path, largest: int = LARGEST_CONFIGURATION, errors: str = "strict") -> str:
-    """The UTF-8 text of a regular file, without a byte order mark and with "\\n" at the end of its lines.
+    """The UTF-8 text of a regular file, without a byte order mark and with "\\n" as line ending.
 
     Raises OSError as `read_bytes`, and UnicodeDecodeError when `errors` is "strict".
     """
@@ -47,34 +47,34 @@ def read_text(path: Path, largest: int = LARGEST_CONFIGURATION, errors: str = "s
 
 
 def as_written(path: Path) -> str:
-    """The UTF-8 text of a file of settings with its byte order mark and its ends of lines. Raises as `read_text`."""
+    """The UTF-8 text of a configuration file with its byte order mark and line endings. Raises as `read_text`."""
     return read_bytes(path, LARGEST_CONFIGURATION).decode()
 
 
 def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a regular file, `size` of them or less. Raises OSError."""
+    """The first bytes of a regular file, at most `size`. Raises OSError."""
     with _closing(open_regular(path)) as descriptor:
         return os.read(descriptor, size)
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """A regular file of any size, to be read in pieces. Raises OSError."""
+    """A regular file of any size, for reading in pieces. Raises OSError."""
     with os.fdopen(open_regular(path), "rb") as file:
         yield file
 
 
 def open_regular(path: str | Path, flags: int = 0, folder: int | None = None) -> int:
-    """A descriptor of a regular file, to be closed by the caller. Raises OSError, with EINVAL for anything else.
+    """A descriptor of a regular file; the caller closes it. Raises OSError, with EINVAL for any other file.
 
-    With `folder`, a descriptor of a folder, the path begins there.
+    With `folder`, a descriptor of a folder, the path is relative to it.
     """
     try:
-        # looked at before, too: merely opening a device may set it going
+        # checked before opening as well: merely opening a device may trigger it
         _require_regular(os.stat(path, dir_fd=folder, follow_symlinks=not flags & NO_LINK).st_mode)
         descriptor = os.open(path, READING | flags, dir_fd=folder)
-    except ValueError as error:  # a NUL character, which no system takes for part of a name
-        raise OSError(EINVAL, "no name holds a NUL character") from error
+    except ValueError as error:  # a NUL character, which is invalid in names on all systems
+        raise OSError(EINVAL, "a name cannot contain a NUL character") from error
     try:
         _require_regular(os.fstat(descriptor).st_mode)
     except OSError:
@@ -84,15 +84,16 @@ def open_regular(path: str | Path, flags: int = 0, folder: int | None = None) ->
 
 
 def content(descriptor: int, largest: int) -> bytes:
-    """What an open file holds. Raises OSError with EFBIG for more than `largest` bytes, as which it may grow."""
+    """The contents of an open file. Raises OSError with EFBIG for more than `largest` bytes, even while it grows."""
     size = os.fstat(descriptor).st_size
     pieces, held = [], 0
+    # Read one byte beyond the known size, to notice that the file has grown.
     while size <= largest and (piece := os.read(descriptor, max(_PIECE, size + 1 - held))):
         pieces.append(piece)
         held += len(piece)
         size = max(size, held)
     if size > largest:
-        found = "it grew to more bytes while it was read" if held > largest else f"{size} bytes"
+        found = "it grew to more bytes while it was being read" if held > largest else f"{size} bytes"
         raise OSError(EFBIG, f"{found}, at most {largest} are read")
     return b"".join(pieces)
 

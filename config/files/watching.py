@@ -1,4 +1,4 @@
-"""Tells cheaply whether the content of files that people edit has changed since it was read."""
+"""Detects cheaply whether the contents of watched files have changed since they were read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from speckit_memory.config.files.regular_file import read_text
 
 SURE_SECONDS = 2.0
-"""The clocks of file systems advance in steps: of a file that was changed so recently, a further change may leave no
-trace but its content."""
+"""File-system clocks advance in steps: after a change this recent, another change may only be visible in the contents
+of the file."""
 
 MISSING = "missing"
 Stamp = tuple[int, ...]
@@ -22,7 +22,7 @@ _NO_STAMP: Stamp = (-1,)
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a file held, and what the system said of it then; `sure` when a change would show in that."""
+    """The contents and metadata of a file when it was read; `sure` if any change would show in the metadata."""
 
     content: str
     stamp: Stamp = _NO_STAMP
@@ -30,44 +30,45 @@ class _Seen:
 
 
 class WatchedFiles:
-    """Some files, whether or not they are there, with the content that each had. Used by one thread at a time."""
+    """Some files, existing or not, with the contents of each. Used by one thread at a time."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        """Reads the files: whoever uses what they say reads them after this, so that no change is missed."""
+        """Read the files. Users of their contents read them after this, so that no change is missed."""
         self._seen: dict[Path, _Seen] = {}
         self.look_at(files)
 
     def look_at(self, files: Iterable[Path]) -> None:
-        """Watches further files."""
+        """Watch further files."""
         self._seen |= {file: _looked(file) for file in files if file not in self._seen}
 
     def know(self, texts: Mapping[Path, str]) -> None:
-        """Takes the texts that somebody has read, as `read_text` gives them, for what these files held."""
+        """Record texts already read with `read_text` as the contents of these files."""
         self._seen |= {file: _Seen(_digest(text)) for file, text in texts.items()}
 
     def distrust(self, since: float) -> None:
-        """Counts those as changed that were changed after a moment (epoch seconds)."""
+        """Count files as changed that were modified after `since` (epoch seconds)."""
         for file, seen in self._seen.items():
             if seen.stamp and seen.stamp != _NO_STAMP and _changed_ns(seen.stamp) > since * 1e9:
                 self._seen[file] = _Seen("")
 
     def changed(self) -> bool:
-        """Whether some file holds something else. Files are read only if they were touched."""
+        """Whether the contents of some file have changed. Only touched files are read."""
         for file, seen in self._seen.items():
             if seen.sure and _stamp(file) == seen.stamp:
                 continue
             now = _looked(file)
             if now.content != seen.content:
                 return True
+            # Same contents with other metadata: remember them, so that the next check need not read the file.
             self._seen[file] = now
         return False
 
     def stamps(self) -> tuple[Stamp, ...]:
-        """What the system says of the files now: equal to what it said before unless somebody is writing."""
+        """The present metadata of the files: equal to earlier metadata unless a file is being written."""
         return tuple(map(_stamp, self._seen))
 
     def age(self, stamps: Iterable[Stamp], now: float) -> float:
-        """Seconds since the last change that shows in `stamps`; 0 when a file has vanished, which tells no time."""
+        """Seconds since the latest change in `stamps`; 0 if a file has vanished, whose time is unknown."""
         ages = [
             now - _changed_ns(stamp) / 1e9 if stamp else 0.0
             for stamp, seen in zip(stamps, self._seen.values(), strict=True)
@@ -77,7 +78,7 @@ class WatchedFiles:
 
 
 def _stamp(file: Path) -> Stamp:
-    """What tells two states of a file apart without reading it; () for none."""
+    """Metadata that differ between two states of a file; () for no file."""
     try:
         found = file.stat()
     except (OSError, ValueError):
@@ -95,8 +96,9 @@ def _looked(file: Path) -> _Seen:
         content = _digest(read_text(file))
     except FileNotFoundError:
         content = MISSING
-    except (OSError, ValueError) as error:  # a ValueError is bytes that are no text
+    except (OSError, ValueError) as error:  # ValueError: the bytes are not text
         content = f"unreadable: {error}"
+    # The metadata are reliable if the change is old enough and nothing changed during the read.
     settled = not stamp or time.time() - _changed_ns(stamp) / 1e9 > SURE_SECONDS
     return _Seen(content, stamp, settled and stamp == _stamp(file))
 

@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, never through a link, and over nothing but what they have made."""
+"""Files that commands write: atomically, never through a link, and only over files made by the same command."""
 
 from __future__ import annotations
 
@@ -16,47 +16,48 @@ from speckit_memory.config.files.regular_file import NO_LINK, beginning
 from speckit_memory.errors import SpeckitError
 
 _BEGINNING = 65_536
-"""Bytes that are looked at to tell who made a file."""
+"""Bytes read to recognise which program made a file."""
 
 
 def check_target(file: Path, is_ours: Callable[[str], bool], what: str = "the file") -> None:
-    """Raises SpeckitError (E014) where nothing may be written: better before an hour of work than after it.
+    """Raise SpeckitError (E014) if the file must not be written: better before an hour of work than after it.
 
-    A file that is there is overwritten when `is_ours`, given how it begins, says that a command has made it.
+    An existing file may be overwritten if `is_ours`, given its beginning, recognises it as made by a command.
     """
     if is_folder(file):
-        raise SpeckitError("E014", f"{what} '{file}' is a folder; the name of a file is needed")
+        raise SpeckitError("E014", f"{what} '{file}' is a folder; give the name of a file")
     if not is_folder(file.absolute().parent):
         raise SpeckitError("E014", f"{what} '{file}' cannot be written: the folder '{file.parent}' does not exist")
     try:
         if file.is_symlink():
-            hint, action = "What it leads to would be overwritten.", "name the file that is meant"
+            hint, action = "The target of the link would be overwritten.", "give the path of the target"
             raise SpeckitError("E014", f"{what} '{file}' is a link", hint=hint, actions=(action,))
         if not file.exists():
             return
         ours = is_ours(beginning(file, _BEGINNING).decode(errors="replace"))
-    except OSError as error:  # a folder that may not be entered
+    except OSError as error:  # a folder without permission to enter
         raise SpeckitError("E014", f"{what} '{file}' cannot be written: {(error.strerror or '').lower()}") from error
     if not ours:
-        hint = "Only what this command has made is overwritten."
-        message = f"{what} '{file}' is there already and holds something else"
+        hint = "Only files made by this command are overwritten."
+        message = f"{what} '{file}' exists and has other contents"
         raise SpeckitError("E014", message, hint=hint, actions=("give another name", "remove the file"))
 
 
 @contextmanager
 def written(file: Path) -> Iterator[TextIO]:
-    """A UTF-8 file that takes its name when all of it is written; until then what had the name stays. Raises OSError.
+    """A UTF-8 file that appears under its name once it is complete; until then the old file stays. Raises OSError.
 
-    It takes the place of a link, and never what the link leads to. Of a file it keeps the mode, and the owner and the
-    group as far as this process may give them.
+    It replaces a link, never the target of the link. The mode of an existing file is kept, and its owner and group as
+    far as this process may set them.
     """
     temporary = partial_in(file.absolute().parent)
     before = _replaced(file)
-    mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # no moment at which more people may read it
+    mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # never readable by more people than before
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), mode)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
             if before is not None and sys.platform != "win32":
+                # Separately, since a process may be allowed to set the group but not the owner.
                 for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
                     with suppress(OSError):
                         os.fchown(stream.fileno(), owner, group)
@@ -72,7 +73,7 @@ def written(file: Path) -> Iterator[TextIO]:
 
 
 def _replaced(file: Path) -> os.stat_result | None:
-    """The regular file that has the name now, None where there is none."""
+    """The metadata of the regular file with this name, None without one."""
     with suppress(OSError):
         found = file.lstat()
         return found if stat.S_ISREG(found.st_mode) else None

@@ -1,6 +1,6 @@
-"""What a flag must have shown before it advances, in a form that a machine checks (feature P11).
+"""The criterion for the advance of a flag, in machine-readable form (feature P11).
 
-`evaluation.experiments.criteria` holds a comparison against it.
+`evaluation.experiments.criteria` checks a comparison against it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from speckit_memory.errors import Problem, Where, nearest
 
 Direction = Literal["better", "not_worse", "at_least", "at_most"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
-"""Of a difference from the control the first two, of the variant's own figure the last two."""
+"""The first two apply to the difference from the control, the last two to the variant's own figure."""
 
 QUALITY = ("nDCG@10", "MRR@5", "Recall@20", "Hit@1")
 AGREEMENT = ("overlap@10", "kendall_tau_b", "rbo", "ordering_differences")
-"""How far two orders agree: figures of the pair of pipelines, which have no better and worse."""
+"""Agreement between two orders: figures of the pair of pipelines, without better and worse."""
 SMALLER_IS_BETTER = ("p95_ms",)
 METRICS: dict[str, tuple[Direction, ...]] = {
     **dict.fromkeys(QUALITY, DIRECTIONS),
@@ -26,12 +26,12 @@ METRICS: dict[str, tuple[Direction, ...]] = {
     **dict.fromkeys(SMALLER_IS_BETTER, DIRECTIONS),
     "interleaving": ("better", "not_worse"),
 }
-"""The metrics, and the directions in which each can be judged. `interleaving` is preference, from -1 to 1."""
+"""The metrics, and the accepted directions of each. `interleaving` is the preference, from -1 to 1."""
 
 MOST_CONDITIONS = 8
 MOST_QUERIES = 1_000_000
 DEFAULT_QUERIES = 200
-"""How many queries a condition rests on unless it says so."""
+"""Default minimum number of queries for a condition."""
 KEYS = ("metric", "direction", "margin", "queries")
 
 
@@ -39,8 +39,8 @@ KEYS = ("metric", "direction", "margin", "queries")
 class Condition:
     """One condition of a criterion.
 
-    `better`: the interval of the difference lies above `margin`. `not_worse`: it lies above -`margin`. `at_least` and
-    `at_most`: the figure does not pass `margin`. Of times the smaller is the better. All over at least `queries`.
+    `better`: the interval of the difference is above `margin`. `not_worse`: it is above -`margin`. `at_least` and
+    `at_most`: the figure does not cross `margin`. For times, smaller is better. At least `queries` are needed.
     """
 
     metric: str
@@ -58,17 +58,17 @@ class Condition:
         return f"{self.metric} {self.direction.replace('_', ' ')} {self.margin:g} {over}"
 
     def as_json(self) -> dict[str, str | float | int]:
-        """The condition as a file says it."""
+        """The condition in the form of a file."""
         return {name: getattr(self, name) for name in KEYS}
 
 
 def criterion_of(node: Node) -> tuple[tuple[Condition, ...], list[Problem]]:
-    """The conditions of a criterion, all of which must hold: a mapping, a list of them, or a YAML text of either.
+    """The conditions of a criterion, all of which must hold, and all problems.
 
-    And everything that is wrong with it.
+    The node is a mapping, a list of mappings, or a YAML text of either.
     """
     problems: list[Problem] = []
-    if isinstance(node, Scalar) and isinstance(node.value, str):  # as extensions say it, in code
+    if isinstance(node, Scalar) and isinstance(node.value, str):  # extensions declare it in code, as a text
         inside, problems = read(node.value, node.where.file, node.where.line)
         node = inside or node
     items = node.items if isinstance(node, Sequence) else (node,)
@@ -92,13 +92,14 @@ def _condition(node: Node, problems: list[Problem]) -> Iterator[Condition]:
             problems.append(Problem("E115", message, where=entry.where))
     value = {entry.key: plain(entry.value) for entry in node.entries}
     metric = _word(node, "metric", METRICS, problems)
+    # For an unknown metric all directions are accepted: one mistake gives one problem.
     direction = _word(node, "direction", METRICS.get(metric, DIRECTIONS), problems)
     margin, queries = value.get("margin", 0.0), value.get("queries", DEFAULT_QUERIES)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or margin < 0:
         message = f"the margin must be a number from 0; found {margin!r}"
         problems.append(Problem("E114", message, where=_place(node, "margin")))
     elif direction in ("at_least", "at_most") and "margin" not in value:
-        message = f"'{direction}' needs the key 'margin', the figure that is not to be passed"
+        message = f"'{direction}' needs the key 'margin', the limit of the figure"
         problems.append(Problem("E114", message, where=node.where))
     if isinstance(queries, bool) or not isinstance(queries, int) or not 1 <= queries <= MOST_QUERIES:
         message = f"'queries' must be a whole number from 1 to {MOST_QUERIES:,}; found {queries!r}"

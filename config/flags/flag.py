@@ -17,13 +17,12 @@ BY_ENVIRONMENT = "environment"
 class Flag:
     """One flag and its state in this process.
 
-    `where` is the place of the declaration, `facts` what stands there, and `of_workspace` tells whether that is a file
-    of the workspace. `decided` is the place that decided on the state, None when the environment did. `extension` is
-    the distribution that declares it, "" unless one does.
+    `where` is the place of the declaration, `facts` its contents, and `of_workspace` whether it is in a file of the
+    workspace. `decided` is the place that sets the state, None for the environment. `extension` is the distribution
+    that declares the flag, or "".
 
-    `criterion` is what must have been shown before it advances. `decision` is what whoever decided on the state says of
-    it (`was`, `since`, `evidence`, `percent`, `reason`), and `before` the state that the layer below gives it, "" where
-    the declaration decides.
+    `criterion` is the condition for its advance. `decision` holds the details given with the state (`was`, `since`,
+    `evidence`, `percent`, `reason`), and `before` the state in the layer below, "" if the declaration sets the state.
     """
 
     name: str
@@ -39,28 +38,28 @@ class Flag:
 
     @property
     def origin(self) -> str:
-        """Who decided on the state: a file and its line, the environment or the call."""
+        """The source of the state: a file and line, the environment or the call."""
         if self.decided is None:
             return BY_ENVIRONMENT
         return f"{self.decided.file}:{self.decided.line}" if self.decided.path is None else str(self.decided)
 
     @property
     def percent(self) -> int:
-        """The share of sessions for which the flag is on while it is enabled, 0 to 100."""
+        """The percentage of sessions for which an enabled flag is on, 0 to 100."""
         share = self.decision.get("percent", 100)
         return share if self.state == "enabled" and isinstance(share, int) else 100
 
     @property
     def reason(self) -> str:
-        """What the flag is for where no figure shows that, "" where nobody has said it."""
+        """The purpose of a flag that no figure shows, "" if none is given."""
         return str(self.decision.get("reason") or "")
 
     @property
     def on(self) -> bool:
-        """True when steps behind the flag take part in the served answer of every session."""
+        """Whether steps with the flag take part in the served answer of every session."""
         return self.state in ON and self.percent == 100
 
     @property
     def beside(self) -> BesideMode | None:
-        """How steps behind the flag run beside the served pipeline, None when they do not."""
+        """The mode in which steps with the flag run in addition to the served pipeline, None if they do not."""
         return next((mode for mode in MODES.values() if mode == self.state), None)

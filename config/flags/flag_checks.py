@@ -1,4 +1,4 @@
-"""What may be wrong with one entry of a flag file, by itself and beside what lies below it."""
+"""Checks one entry of a flag file, on its own and against the layers below."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
 
 STATE = "state"
 FACTS = ("group", "owner", "since", "expires", "evidence", "criterion")
-"""What a declaration says of a flag beside its state."""
+"""The keys of a declaration other than the state."""
 OF_STATE = ("was", "since", "evidence", "percent", "reason")
-"""What whoever decides on a state may say of it: the state before it, its first day, what it rests on, its share, and
-what the flag is for where no figure shows that."""
+"""The details of a decision on a state: the previous state, its first day, its evidence, its share, and the purpose of
+the flag if no figure shows that."""
 KEYS = tuple(dict.fromkeys((STATE, *FACTS, *OF_STATE)))
-SEE = ("see `speckit-memory flags list`, and docs/flags.md for what an entry may say",)
-"""What to do about an entry of another shape: the schema of pipelines has no word of flags."""
+SEE = ("see `speckit-memory flags list`, and docs/flags.md for the form of an entry",)
+"""The remedy for an entry of the wrong form: the schema of pipelines does not describe flags."""
 UNDECLARED = "E120"
+"""The code for the name of an undeclared flag."""
 """The code of a name that no flag has."""
 
 
 def said(item: Entry) -> Mapping[str, object]:
-    """What an entry says, nothing when it is no mapping."""
+    """The contents of an entry; empty if it is not a mapping."""
     value = plain(item.value)
     return value if isinstance(value, dict) else {}
 
 
 def well_named(item: Entry) -> bool:
-    """Whether a flag can have this name."""
+    """Whether a flag may have this name."""
     return item.key.startswith(PREFIX) and item.key not in VARIABLES
 
 
 def misnamed(item: Entry) -> Iterator[Problem]:
-    """Why no flag can have the name of an entry."""
+    """Problems with the name of an entry."""
     if not item.key.startswith(PREFIX):
         yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
     elif item.key in VARIABLES:
@@ -50,7 +51,7 @@ def misnamed(item: Entry) -> Iterator[Problem]:
 
 
 def misstated(item: Entry) -> Iterator[Problem]:
-    """What is wrong with the state of an entry."""
+    """Problems with the state of an entry."""
     if not isinstance(item.value, YamlMapping):
         message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
         yield Problem("E114", message, actions=SEE, where=item.value.where)
@@ -58,7 +59,7 @@ def misstated(item: Entry) -> Iterator[Problem]:
         unknown = list(_unknown(item))
         yield from unknown
         if not unknown:
-            message = f"'{item.key}' says no state; accepted: {', '.join(STATES)}"
+            message = f"'{item.key}' has no state; accepted: {', '.join(STATES)}"
             yield Problem("E114", message, actions=SEE, where=item.value.where)
     elif (state := said(item)[STATE]) not in STATES:
         close = nearest(state, STATES) if isinstance(state, str) else f"accepted: {', '.join(STATES)}"
@@ -67,7 +68,7 @@ def misstated(item: Entry) -> Iterator[Problem]:
 
 
 def misvalued(item: Entry) -> Iterator[Problem]:
-    """What is wrong with the other values of an entry."""
+    """Problems with the other values of an entry."""
     if not isinstance(item.value, YamlMapping):
         return
     if (was := item.value.get("was")) and plain(was.value) not in STATES:
@@ -93,26 +94,26 @@ def _unknown(item: Entry, accepted: Collection[str] = KEYS) -> Iterator[Problem]
 
 
 def taken(item: Entry, below: Flag) -> Problem:
-    """That an extension declares a flag that somebody else has declared."""
+    """The problem of an extension that declares a flag already declared elsewhere."""
     message = f"two flags are called '{item.key}': {below.where} declares one, and {item.where} another"
-    hint = "An extension names its flags after itself: SPECKIT_, its own name, what is switched."
+    hint = "Extensions put their own name into their flags: SPECKIT_, the extension's name, the feature."
     return Problem("E124", message, hint, ("rename the flag of the extension",), item.where)
 
 
 def beyond(item: Entry, below: Flag) -> Iterator[Problem]:
-    """What a workspace may not say of a flag that it does not declare: all but its state and what that rests on."""
+    """Problems of a workspace entry for a flag declared elsewhere: it may only decide on the state."""
     for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
         if entry.key not in (STATE, *OF_STATE):
             message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
             yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
     if below.state == "permanent" and said(item)[STATE] != "permanent":
         message = f"{item.key} is permanent and cannot be switched off"
-        hint = f"What is permanent is decided where the flag is declared: {below.where}."
+        hint = f"Only the declaration of a permanent flag can change it: {below.where}."
         yield Problem("E124", message, hint, ("remove the entry",), locate(item.value, (STATE,)))
 
 
 def undeclared(item: Entry, flags: Collection[str]) -> Iterator[Problem]:
-    """What is wrong with a flag that a workspace adds. Without any facts it is a misspelt one."""
+    """Problems with a flag that a workspace adds. Without any facts it is taken for a misspelt one."""
     if not said(item).keys() & (set(FACTS) - set(OF_STATE)):
         message = f"no flag is called '{item.key}'; {nearest_flag(item.key, flags)}"
         facts = [fact for fact in FACTS if fact != "evidence" or said(item)[STATE] in ON]

@@ -1,6 +1,6 @@
-"""Who declares feature flags: the file of the package, installed extensions, and `.speckit/flags.yaml` of a workspace.
+"""Reads the declarations of feature flags: in the package, in extensions, and in `.speckit/flags.yaml`.
 
-What they say is read to entries here; what these mean together is `config.flags.flags`.
+The entries read here are combined by `config.flags.flags`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, read
 from speckit_memory.errors import Problem, Where, nearest
 
 SHIPPED_FILE = "config/flags.yaml"
-"""How positions name the file of the package."""
+"""The name in positions of the package's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlagFile:
-    """The entries of one file, and whether they are those of a workspace.
+    """The entries of one file, and whether it belongs to a workspace.
 
-    What an `extension` declares in its code is a file too, whose entries stand where the code does; "" for all others.
+    Declarations in the code of an `extension` count as a file, with the code as position; "" for all others.
     """
 
     file: str
@@ -34,13 +34,13 @@ class FlagFile:
 
 
 def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> Entry:
-    """A flag that an extension declares, as a file would."""
+    """The entry for a flag that an extension declares in code."""
     said = tuple(Entry(key, where, Scalar(value, where)) for key, value in facts.items())
     return Entry(name, where, Mapping(said, where))
 
 
 def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:
-    """The file of the package, or a text in its place, and everything that is wrong with its form."""
+    """The package's file, or a text in its place, and all problems with its form."""
     if text is None:
         text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
     node, problems = _read(text, file)
@@ -52,7 +52,7 @@ def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[Fl
 
 
 def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
-    """The file of a workspace, empty when there is none, and everything that is wrong with its form."""
+    """The file of a workspace, empty if there is none, and all problems with its form."""
     file = root / FLAGS_FILE
     text, unread = workspace_text(file)
     nothing = FlagFile(str(file), (), of_workspace=True)
@@ -77,7 +77,7 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
 
 
 def _read(text: str, file: str) -> tuple[Node | None, list[Problem]]:
-    """What a text says. The state `off` needs no quotes: here it cannot be meant as anything else."""
+    """Parse a text. The state `off` needs no quotes, since it is unambiguous here."""
     node, problems = read(text, file)
     entry = node.get("flags") if isinstance(node, Mapping) else None
     flags = [one.value for one in entry.value.entries] if entry and isinstance(entry.value, Mapping) else []

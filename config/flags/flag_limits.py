@@ -1,4 +1,4 @@
-"""How many flags may be active at once, and which of too many are to give way (feature P11)."""
+"""The limit of active flags, and the choice of flags to switch off when there are too many (feature P11)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ def active_of(flags: Iterable[Flag]) -> list[Flag]:
 
 
 def surplus(flags: Sequence[Flag], most: int) -> list[Flag]:
-    """Which of these flags are beyond `most`: those that have come least far, and of them the last that were decided.
+    """The flags beyond the first `most`: those least advanced, and among them those decided on last.
 
-    What the environment decides came last of all.
+    Decisions of the environment count as the last.
     """
+    # Most advanced first; within a state by place, and the environment last.
     return sorted(flags, key=_seniority)[most:]
 
 
 def told(flags: Iterable[Flag]) -> str:
-    """Flags in the order of their places: "SPECKIT_MMR shadow (.speckit/flags.yaml:3), SPECKIT_TRM dark_run (…)"."""
+    """Flags in order of their places: "SPECKIT_MMR shadow (.speckit/flags.yaml:3), SPECKIT_TRM dark_run (…)"."""
     return ", ".join(f"{flag.name} {flag.state} ({flag.origin})" for flag in sorted(flags, key=_place))
 
 
 def ways_back(flags: Iterable[Flag]) -> tuple[str, ...]:
-    """What takes each of these flags off, for people to copy."""
+    """Commands that switch each of these flags off, for people to copy."""
     return tuple(
         f"unset {flag.name}" if flag.decided is None else f"`speckit-memory flags demote {flag.name}` until it is off"
         for flag in flags

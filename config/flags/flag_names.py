@@ -1,4 +1,4 @@
-"""Names of feature flags, and which one somebody means who writes another."""
+"""Names of feature flags, and suggestions for misspelt ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ PREFIX = "SPECKIT_"
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """The known name that was most likely meant, "" when none is close.
+    """The known name that was most likely intended, "" if none is close.
 
-    Names of variants and what people type have no prefix and small letters: "rsf_fusion", "rsf-fusion". The common
-    beginning does not count, as it alone would make any two names similar.
+    Names of variants and typed names have no prefix and are in lower case: "rsf_fusion", "rsf-fusion". The common
+    prefix is ignored, since it would make any two names similar.
     """
     bare = {one.removeprefix(PREFIX): one for one in known}
     wanted = name.strip().replace("-", "_").upper().removeprefix(PREFIX)
@@ -21,6 +21,6 @@ def meant(name: str, known: Collection[str]) -> str:
 
 
 def nearest_flag(name: str, known: Collection[str]) -> str:
-    """A phrase that offers the name that was meant, or tells where all of them are listed."""
+    """A phrase with the intended name, or with the command that lists all names."""
     close = meant(name, known)
     return f"did you mean '{close}'?" if close else "see `speckit-memory flags list`"

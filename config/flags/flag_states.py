@@ -1,4 +1,4 @@
-"""The states of a feature flag, in the order in which a flag goes through them (features P4, P11)."""
+"""The states of a feature flag, in the order of its life (features P4, P11)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ STATES = ("off", "dark_run", "shadow", "enabled", "permanent")
 ON = ("enabled", "permanent")
 """Steps behind the flag take part in the served answer."""
 ACTIVE = ("dark_run", "shadow", "enabled")
-"""What costs something or changes answers, and is not settled yet."""
+"""States that cost time or change answers, and are not final."""
 
 WORDS = {"true": "enabled", "false": "off"}
-"""What an environment variable may say in the place of a state."""
+"""Values of an environment variable accepted instead of a state."""
 
 
 def ahead(before: str, after: str) -> int:
-    """How many states `after` lies ahead of `before`; below 0 when it goes back."""
+    """How many states `after` is ahead of `before`; negative if it is behind."""
     return STATES.index(after) - STATES.index(before)

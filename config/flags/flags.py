@@ -1,7 +1,7 @@
-"""Feature flags: what files declare, laid upon one another, and the environment. Read once, by the builder (P4, P11).
+"""Feature flags: the declarations of all layers combined with the environment. Read once, by the builder (P4, P11).
 
-shipped < extensions < workspace < environment. An extension declares flags of its own alone; a workspace switches those
-of the product and of extensions on and off, and declares flags of its own.
+shipped < extensions < workspace < environment. An extension only declares its own flags; a workspace switches those of
+the product and of extensions, and declares its own.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from speckit_memory.config.yaml.reader import Mapping as YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest
 
 Offered = Callable[[], Sequence[FlagFile]]
-"""Loads extensions, if that has not been done, and tells their flags."""
+"""Loads extensions, if not yet loaded, and returns their flags."""
 
 
 def nothing_offered() -> Sequence[FlagFile]:
-    """The flags of no extension."""
+    """No flags of extensions."""
     return ()
 
 
@@ -50,7 +50,17 @@ def load_flags(
     file: str = SHIPPED_FILE,
     extensions: Sequence[FlagFile] = (),
 ) -> dict[str, Flag]:
-    """The flags in force, as `read_flags` has them. Raises with all problems."""
+    """The flags in force.
+
+    Args:
+        environ: Environment variables.
+        text: A text instead of all files.
+        file: Its name in positions.
+        extensions: Flags declared by extensions.
+
+    Raises:
+        SpeckitError: All problems together.
+    """
     flags, problems = read_flags(environ, text, file, extensions)
     if problems:
         raise SpeckitError.of(problems)
@@ -63,10 +73,15 @@ def read_flags(
     file: str = SHIPPED_FILE,
     extensions: Sequence[FlagFile] = (),
 ) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags, and everything wrong with the files and with the environment.
+    """The flags, and all problems with files and environment.
 
-    The workspace is the one that this environment and the working folder name; a `text` stands in the place of all
-    files. A flag to which a layer gives no usable state keeps the one below.
+    A flag keeps the state of the layer below if a layer gives it none that is valid.
+
+    Args:
+        environ: Environment variables; they and the working folder determine the workspace.
+        text: A text instead of all files.
+        file: Its name in positions.
+        extensions: Flags declared by extensions.
     """
     flags, problems = declared_flags(environ, text, file, extensions)
     return {name: _overridden(flag, environ, problems) for name, flag in flags.items()}, problems
@@ -75,20 +90,21 @@ def read_flags(
 def flags_for(
     environ: Mapping[str, str], named: Collection[str], offered: Offered
 ) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags as `read_flags` has them, with those of extensions where somebody names a flag that is none of ours.
+    """The flags as from `read_flags`, including those of extensions if a flag is named that is not ours.
 
-    `named` are the flags that steps wait for. Extensions are `offered` to be loaded, which costs time, if need be.
+    `named` are the flags that steps refer to. Extensions are only loaded (`offered`) if needed, as this takes time.
     """
     flags, problems = read_flags(environ)
     strange = not flags.keys() >= set(named)
     if any(problem.code == UNDECLARED for problem in problems):
+        # An undeclared flag in the workspace's file may belong to an extension as well.
         strange |= not flags.keys() >= _switched(environ)
     extensions = offered() if strange else ()
     return read_flags(environ, extensions=extensions) if extensions else (flags, problems)
 
 
 def refused(others: Sequence[FlagFile], new: FlagFile) -> list[Problem]:
-    """What is wrong with the flags of an extension beside those of the package and of other extensions."""
+    """Problems of an extension's flags in relation to those of the package and of other extensions."""
     problems: list[Problem] = []
     layered([shipped_flags()[0], *others, new], problems)
     return problems
@@ -100,7 +116,14 @@ def declared_flags(
     file: str = SHIPPED_FILE,
     extensions: Sequence[FlagFile] = (),
 ) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags as their files have them, whatever the environment switches, and everything wrong with the files."""
+    """The flags as declared in files, without the environment, and all problems with the files.
+
+    Args:
+        environ: Environment variables; they and the working folder determine the workspace.
+        text: A text instead of all files.
+        file: Its name in positions.
+        extensions: Flags declared by extensions.
+    """
     shipped, problems = _shipped() if text is None else _lowest(text, file)
     files = list(extensions)
     if text is None:
@@ -111,7 +134,7 @@ def declared_flags(
 
 
 def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags of the package, or of a text in their place, and what is wrong with them."""
+    """The flags of the package, or of a text in their place, and the problems with them."""
     read, problems = shipped_flags(text, file)
     return layered([read], problems), problems
 
@@ -124,8 +147,8 @@ def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
 def layered(
     files: Sequence[FlagFile], problems: list[Problem], upon: Mapping[str, Flag] | None = None
 ) -> dict[str, Flag]:
-    """The flags of files laid upon one another, the lowest first, and all of them `upon` other flags. What cannot be
-    used joins the `problems`."""
+    """The flags of files combined, lowest layer first, on top of the flags `upon`. Invalid entries are left out and
+    added to `problems`."""
     flags = dict(upon or {})
     for file in files:
         for item in file.entries:
@@ -133,6 +156,7 @@ def layered(
             named = list(misnamed(item))
             found = named or [*misstated(item), *misvalued(item)]
             if file.of_workspace and not named and STATE in said(item):
+                # A workspace switches declared flags, and declares its own with all facts.
                 found += beyond(item, below) if below else undeclared(item, flags)
             if not found and file.extension and below:
                 found = [taken(item, below)]
@@ -143,7 +167,7 @@ def layered(
 
 
 def _flag(item: Entry, file: FlagFile, below: Flag | None) -> Flag:
-    """A flag as an entry without problems has it."""
+    """The flag from a valid entry."""
     says = said(item)
     state, decision = str(says[STATE]), {key: says[key] for key in OF_STATE if key in says}
     if below:
@@ -163,7 +187,7 @@ def _flag(item: Entry, file: FlagFile, below: Flag | None) -> Flag:
 
 
 def _switched(environ: Mapping[str, str]) -> set[str]:
-    """What the workspace says something about and a flag can be called."""
+    """The valid flag names that the workspace's file mentions."""
     entries = workspace_flags(resolved(root_named_in(environ)))[0].entries
     return {item.key for item in entries if well_named(item)}
 
@@ -173,10 +197,10 @@ def unknown_variables(
     others: Collection[str] = (),
     offered: Offered = nothing_offered,
 ) -> list[str]:
-    """A remark on each variable of the environment that begins as ours do and is neither flag nor setting.
+    """A remark on each environment variable with our prefix that is neither a flag nor a setting.
 
-    `others` are further names that mean something to the caller; extensions are `offered` when a name is none of ours.
-    Never a failure: another version of the product, or another product, may know the name.
+    `others` are further names known to the caller; extensions are loaded (`offered`) for an unknown name. Never an
+    error: another version of the product, or another product, may know the name.
     """
     flags, _ = declared_flags(environ)
     return [remark for _, remark in _strange(environ, {*flags, *others}, offered)]
@@ -185,15 +209,16 @@ def unknown_variables(
 def misspelt_variables(
     environ: Mapping[str, str], flags: Collection[str], offered: Offered = nothing_offered
 ) -> tuple[str, ...]:
-    """The same, but only on variables that most likely mean one of the `flags` or a setting: for every answer."""
+    """As `unknown_variables`, but only for variables close to one of the `flags` or a setting; for every answer."""
     return tuple(remark for close, remark in _strange(environ, flags, offered) if close)
 
 
 def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offered) -> list[tuple[str, str]]:
-    """What each variable without effect most likely means, "" for nothing, and a remark on it."""
+    """For each variable without effect, the name most likely intended, "" for none, and a remark."""
     known = {*flags, *VARIABLES}
     strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     if strange:
+        # Extensions are loaded only now, and only if a variable is unknown.
         known |= {entry.key for file in offered() for entry in file.entries}
     found = []
     for name in (name for name in strange if name not in known):
@@ -205,7 +230,7 @@ def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offere
 
 def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem]) -> Flag:
     value = environ.get(flag.name)
-    if not value or not value.strip():  # as a shell writes what is not set
+    if not value or not value.strip():  # shells may pass unset variables as empty
         return flag
     word = value.strip().lower()
     wanted = WORDS.get(word, word)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MOST = 1_000
-"""More are not kept, whatever a workspace says: each is a copy of the store."""
+"""Maximum for `keep` in any workspace: each checkpoint is a copy of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
-    """`keep`: so many of a store, 1 to 1,000; the oldest goes for a new one. `days`: older ones go too; None for
-    never."""
+    """`keep`: number of checkpoints kept, 1 to 1,000; a new one replaces the oldest. `days`: older ones are deleted;
+    None for never."""
 
     keep: int = 10
     days: float | None = None

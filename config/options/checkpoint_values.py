@@ -1,4 +1,4 @@
-"""The key `checkpoints` of `config.yaml`: how many are kept, and for how long."""
+"""Reads the key `checkpoints` of `config.yaml`: how many are kept, and for how long."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEYS = ("keep", "days")
 
 
 def checkpoints_of(entry: Entry | None, problems: list[Problem]) -> CheckpointLimits:
-    """What is written under `checkpoints`; what is wrong with it is added to the problems and counts as not written."""
+    """The value of `checkpoints`. Invalid values are added to `problems` and count as absent."""
     shipped = CheckpointLimits()
     if entry is None or empty(entry.value):
         return shipped

@@ -1,9 +1,9 @@
-"""Whether documents that name the same are linked (feature M10)."""
+"""Whether documents that share names are linked (feature M10)."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 EntityLinking = Literal["off", "link"]
-"""`link` has the background work do so; with `off` it is done when somebody asks for it."""
+"""With `link`, background work does it; with `off`, only an explicit request does."""
 ENTITY_LINKING: tuple[EntityLinking, ...] = ("off", "link")

@@ -1,4 +1,4 @@
-"""The key `entities` of `config.yaml`."""
+"""Reads the key `entities` of `config.yaml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.errors import Problem
 
 
 def entity_linking_of(entry: Entry | None, problems: list[Problem]) -> EntityLinking:
-    """What is written under `entities`; what is wrong with it is added to the problems and counts as not written."""
+    """The value of `entities`. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
         return "off"
     written = entry.value.value if isinstance(entry.value, Scalar) else None

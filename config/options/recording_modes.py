@@ -1,4 +1,4 @@
-"""What is noted beside answers, in the evaluation database (docs/workspace.md)."""
+"""Settings for recording answered queries in the evaluation database (docs/workspace.md)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Literal
 
 Recorded = Literal["all", "shadows", "off"]
 RECORDED: tuple[Recorded, ...] = ("all", "shadows", "off")
-"""Every query that is served, only those that another pipeline answered too, or none."""
+"""All served queries, only those that another pipeline answered too, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What is noted of queries that are served, and how long it is kept.
+    """Which data of served queries are recorded, and for how long.
 
-    `keep_texts` is for how many days the words of a query are kept, so that it can be replayed, 0 for never; `observe`
-    is the share of queries whose scores are kept part by part (feature E7) and `sample` the share that is noted, both
-    [0, 1].
+    `keep_texts`: days for which the words of a query are kept for replay, 0 for never; `observe`: share of queries with
+    scores recorded by step (feature E7); `sample`: share of queries recorded. Shares are in [0, 1].
     """
 
     record: Recorded = "all"

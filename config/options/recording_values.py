@@ -1,4 +1,4 @@
-"""The key `evaluation` of `config.yaml`: what is noted beside answers."""
+"""Reads the key `evaluation` of `config.yaml`: the recording of answered queries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_DAYS = 3_650
 LEAST_MB, MOST_MB = 1, 10_000
 
 NEVER = "never"
-"""What `keep_texts` says in the place of a number of days."""
+"""The value of `keep_texts` instead of a number of days."""
 
 _KEYS = tuple(field.name for field in fields(Recording))
 _EARLIER = "texts"
-"""The key of earlier versions: `false` for never, `true` for as long as the query itself."""
+"""The key of earlier versions: `false` for never, `true` for as long as the query is kept."""
 
 
 def _is_share(value: object) -> bool:
@@ -45,7 +45,7 @@ _ACCEPTED: dict[str, tuple[Callable[[object], bool], str]] = {
 
 
 def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
-    """What the entry says, the default for what it does not say. A broken value counts as not written."""
+    """The values of the entry, with defaults. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
         return Recording()
     if not isinstance(entry.value, Mapping):
@@ -62,6 +62,7 @@ def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
             said[key] = value
         else:
             problems.append(form(written.value, f"'{key}'", expected))
+    # The present key wins if both are given.
     if _EARLIER in said:
         said.setdefault("keep_texts", said.get("keep_days", Recording().keep_days) if said[_EARLIER] else NEVER)
         del said[_EARLIER]

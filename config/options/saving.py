@@ -1,4 +1,4 @@
-"""How a workspace wants documents taken in (docs/saving.md)."""
+"""The rules of a workspace for saving documents (docs/saving.md)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ PASSAGES = ("all", "thinned")
 
 @dataclass(frozen=True, slots=True)
 class SavingRules:
-    """`secrets`: what is left out of what is stored, "all" with addresses of e-mail, "keep" for nothing. `quality`:
-    whether poor documents are mended as stored, and whether one that stays poor is refused when it is saved, or whether
-    the score is told and nothing more. `prediction_error`: whether what is saved changes what it repeats or
-    contradicts, or whether the verdict is told and nothing more. `passages`: whether all of a document is searched, or
-    passages that say little are left out."""
+    """`secrets`: the kinds left out of stored texts; "all" includes e-mail addresses, "keep" leaves nothing out.
+    `quality`: whether poor documents are improved as stored ("mend"), or rejected when saved if they stay poor
+    ("require"), or only scored. `prediction_error`: whether a save changes memories that it repeats or contradicts, or
+    is only reported. `passages`: whether all passages are searched, or only those with enough content."""
 
     secrets: Literal["credentials", "all", "keep"] = "credentials"
     quality: Literal["mend", "require", "report"] = "report"
@@ -26,4 +25,4 @@ class SavingRules:
 
 
 SHIPPED_RULES = SavingRules()
-"""What holds when nobody decides."""
+"""The rules of a workspace without any setting."""

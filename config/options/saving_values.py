@@ -1,4 +1,4 @@
-"""The key `saving` of `config.yaml`: how documents are taken in."""
+"""Reads the key `saving` of `config.yaml`: the rules for saving documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACCEPTED = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICT
 
 
 def saving_of(entry: Entry | None, problems: list[Problem]) -> SavingRules:
-    """What is written under `saving`; what is wrong with it is added to the problems and counts as not written."""
+    """The value of `saving`. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
         return SHIPPED_RULES
     if not isinstance(entry.value, Mapping):

@@ -1,4 +1,4 @@
-"""The key `profile` of `config.yaml`."""
+"""Reads the key `profile` of `config.yaml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.errors import Problem
 
 
 def tool_profile_of(entry: Entry | None, problems: list[Problem]) -> ToolProfile:
-    """What is written under `profile`; what is wrong with it is added to the problems and counts as not written."""
+    """The value of `profile`. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
         return "full"
     written = entry.value.value if isinstance(entry.value, Scalar) else None

@@ -1,12 +1,12 @@
-"""From how many passages on an approximate index finds the vectors nearest to a query (docs/large-stores.md)."""
+"""The number of passages from which an approximate index finds the nearest vectors (docs/large-stores.md)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LEAST_PASSAGES = 200_000
-"""To compare all of so many vectors takes 20 ms of one processor, by the index 6 ms. Below, the library that holds the
-index takes longer to import than a process that asks one question would win by it."""
+"""Comparing this many vectors takes 20 ms of one processor, the index 6 ms. For fewer, importing the index library
+takes longer than a process with a single query would gain."""
 MOST = 10**9
 EXACT, OFF = "exact", "off"
 ACCEPTED = f'a whole number of passages from 0 to {MOST}, "{EXACT}" or "{OFF}"'
@@ -14,27 +14,27 @@ ACCEPTED = f'a whole number of passages from 0 to {MOST}, "{EXACT}" or "{OFF}"'
 
 @dataclass(frozen=True, slots=True)
 class VectorIndexing:
-    """Stores of at least `least` passages get an index, none does for None; `used` tells whether it answers."""
+    """Stores of at least `least` passages get an index, none for None; `used`: whether searches use it."""
 
     least: int | None = LEAST_PASSAGES
     used: bool = True
 
     def wanted(self, passages: int) -> bool:
-        """Whether a store of so many passages gets an index."""
+        """Whether a store with this number of passages gets an index."""
         return self.least is not None and passages >= max(self.least, 1)
 
     def answers(self, passages: int) -> bool:
-        """Whether the index of a store of so many passages answers."""
+        """Whether searches use the index of a store with this number of passages."""
         return self.used and self.wanted(passages)
 
 
 SHIPPED = VectorIndexing()
-"""What holds when nobody decides."""
+"""The setting of a workspace without any."""
 
 
 def understood(value: object) -> VectorIndexing | None:
-    """What somebody wrote, None for what is not accepted: a number of passages, "exact", which leaves an index to
-    others and answers without it, or "off"."""
+    """Parse a setting; None if invalid: a number of passages, "exact", which keeps an index for other processes and
+    answers without it, or "off"."""
     if value == EXACT:
         return VectorIndexing(used=False)
     if value == OFF:

@@ -1,4 +1,4 @@
-"""The keys `shadows` and `dark_runs` of a pipeline file: whole pipelines that run beside it (features P4, P5)."""
+"""The keys `shadows` and `dark_runs` of a pipeline file: pipelines that run in addition to it (features P4, P5)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from speckit_memory.errors.echo import abridged
 BesideMode = Literal["dark_run", "shadow"]
 
 MODES: dict[str, BesideMode] = {"shadows": "shadow", "dark_runs": "dark_run"}
-"""The keys, and how the pipelines that they list run."""
+"""The keys, and the mode in which the listed pipelines run."""
 
 MOST_BESIDE = 8
-"""Variants of one pipeline, those of flags included. Each one answers the query once more."""
+"""Maximum number of variants of one pipeline, including those of flags. Each one answers the query once more."""
 
 DARK_SHARE = 0.05
-"""The share of the queries that a dark run sees unless its entry says otherwise: what it costs under load is told by a
-sample, and each one costs the server as much as a search."""
+"""Default share of queries for a dark run: a sample shows the cost under load, and each query costs a whole search."""
 LONGEST_NAME = 60
-"""Characters of the name that an entry gives itself."""
+"""Maximum characters of an entry's name."""
 
 SHARES: dict[BesideMode, float] = {"shadow": 1.0, "dark_run": DARK_SHARE}
-"""The share of the queries that a pipeline sees unless its entry says otherwise."""
+"""Default share of queries by mode."""
 KEYS = {"shadow": ("use", "sample", "interleave", "name"), "dark_run": ("use", "sample", "name")}
-"""What an entry may say. Whose result is discarded cannot be mixed into an answer."""
+"""The keys of an entry by mode. Answers of a dark run are discarded and cannot be interleaved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
     """One entry: the preset or file `use`, and the share of queries that it sees, (0, 1].
 
-    `interleave` has its answers mixed with those of the control; `name` is "" when it is called as its file says.
+    With `interleave`, its answers are mixed with those of the control; `name` is "" for the name in its file.
     """
 
     mode: BesideMode
@@ -46,7 +45,7 @@ class Beside:
 
 
 def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] | None:
-    """The entries of a key, None when it is not written. What is wrong joins the `problems`, and is left out."""
+    """The entries of a key, None if the key is absent. Invalid entries are left out and added to `problems`."""
     if entry is None:
         return None
     mode = MODES[entry.key]
@@ -58,7 +57,7 @@ def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] |
         problems.append(Problem("E114", message, where=entry.value.where))
         return ()
     if len(entry.value.items) > MOST_BESIDE:
-        message = f"'{entry.key}' lists {len(entry.value.items):,} pipelines; at most {MOST_BESIDE} run beside one"
+        message = f"'{entry.key}' lists {len(entry.value.items):,} pipelines; at most {MOST_BESIDE} are accepted"
         problems.append(Problem("E114", message, where=entry.value.items[MOST_BESIDE].where))
     return tuple(_entries(entry.value.items[:MOST_BESIDE], mode, entry.key, problems))
 
@@ -96,6 +95,7 @@ def _entry(node: Mapping, mode: BesideMode, key: str, problems: list[Problem]) -
     if not isinstance(value.get("interleave", False), bool):
         message = f"'interleave' must be true or false; found {value['interleave']!r}"
         problems.append(Problem("E114", message, where=_place(node, "interleave")))
+    # Report all problems of an entry before giving it up.
     if len(problems) > before:
         return None
     return Beside(mode, str(use), node.where, str(name), float(str(sample)), bool(value.get("interleave")))

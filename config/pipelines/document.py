@@ -1,4 +1,4 @@
-"""What one source says about a pipeline: the value that every other form of a pipeline is derived from (feature P2)."""
+"""One source of a pipeline as read, from which every other form of a pipeline is derived (feature P2)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from speckit_memory.config.yaml.reader import read as read_yaml
 from speckit_memory.errors import Problem, SpeckitError, Where, nearest
 
 GIVEN = "(mapping)"
-"""How positions name a pipeline that is given as a mapping; the path of keys follows."""
+"""The name in positions of a pipeline given as a mapping; the path of keys follows."""
 TEXT = "(text)"
-"""How positions name a text that comes from nowhere."""
+"""The name in positions of a text without a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one source says, with the place of every value, and everything that is wrong with it by itself.
+    """The contents of one source, with the place of every value, and the problems of this source alone.
 
-    `source` is how it was asked for, and `file` how positions name it. `text` is None for a mapping.
+    `source` is the name by which it was requested, `file` its name in positions. `text` is None for a mapping.
     """
 
     source: str
@@ -41,13 +41,13 @@ class Document:
 
 
 Source = str | Path | abc.Mapping[str, Any] | Document
-"""Where a pipeline comes from: a preset's name, a path, a mapping of the form of a file, or what was read before."""
+"""A pipeline: the name of a preset, a path, a mapping in the form of a file, or a document read before."""
 
 
 def read(source: Source) -> Document:
-    """What a source says. A text is a preset's name or else a path; a `Path` is always a path.
+    """Read a source. A text is the name of a preset, or else a path; a `Path` is always a path.
 
-    Raises SpeckitError (E110, E121) only when there is nothing to read; what is wrong with it joins the document.
+    Raises SpeckitError (E110, E121) only if there is nothing to read; other problems are part of the document.
     """
     match source:
         case Document():
@@ -61,23 +61,24 @@ def read(source: Source) -> Document:
 
 
 def name_of_path(path: Path) -> str:
-    """A path as a text that names no preset."""
+    """A path in a form that is never the name of a preset."""
     return f"./{path}" if str(path) in presets() else str(path)
 
 
 def read_text(text: str, file: str = TEXT) -> Document:
-    """What a text says. `file` names it in positions; paths that it names start there."""
+    """Read a text. `file` is its name in positions and the start of relative paths in it."""
     node, problems = read_yaml(text, file)
     return _document(file, file, text, node, problems)
 
 
 def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Problem]]:
-    """The document and those that it extends, the nearest first, and what is wrong with who extends whom.
+    """The document and those that it extends, nearest first, and problems with `extends`.
 
-    What cannot be extended gives way to the shipped default.
+    The shipped default replaces a parent that cannot be used.
     """
     documents = [document]
     problems: list[Problem] = []
+    # Ends: the shipped default extends nothing, and a cycle is replaced by the default.
     while (last := documents[-1]).said.extends != NOTHING:
         try:
             below = named_in(last.file, last.said.extends)
@@ -92,15 +93,15 @@ def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Proble
 
 
 def named_in(file: str, source: str) -> Document:
-    """What the preset or file says that a document names: a path starts at the `file` of the document, if it has one.
+    """Read a preset or file named in a document; paths are relative to the document's `file`, if it has one.
 
-    Raises SpeckitError (E110, E121) when there is nothing to read.
+    Raises SpeckitError (E110, E121) if there is nothing to read.
     """
     return _named(source, _base(file))
 
 
 def place_in(file: str, source: str) -> str:
-    """The same preset or file, named so that it can be read from anywhere."""
+    """The same preset or file, named independently of the document."""
     return source if source in presets() else str(path_named_in(source, _base(file)).absolute())
 
 
@@ -115,14 +116,14 @@ def _named(source: str, named_in: str = "") -> Document:
 
 def _document(source: str, file: str, text: str | None, node: Node | None, unread: list[Problem]) -> Document:
     said, misshapen = shape(node, file)
-    # what could not be read stands for nothing that could have a wrong form
+    # a part that could not be read is empty here: its shape is not reported as well
     places = {problem.where for problem in unread}
     problems = (*unread, *(problem for problem in misshapen if problem.where not in places))
     return Document(source, file, text, node, said, problems)
 
 
 def _no_parent(problem: Problem, said: PipelineFile) -> Problem:
-    """That the file extended is not there, with everything that could be meant."""
+    """The problem of a missing parent, with suggestions."""
     if problem.code == "E121":
         meant = nearest(said.extends, [*presets(), NOTHING])
         problem = replace(problem, message=f"'{said.extends}' is neither a file nor a preset; {meant}")

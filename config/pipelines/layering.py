@@ -1,7 +1,7 @@
-"""How what a file says is laid upon what it inherits (feature P2).
+"""Applies a pipeline file to what it inherits (feature P2).
 
-What a file does not name keeps its inherited value. A slot that it lists has the steps of that list; one that it edits
-(`config.pipelines.slot_edits`) has the inherited steps but for what is added, changed and removed.
+Values that a file does not name are inherited. A slot that it lists has exactly the listed steps; a slot that it edits
+(`config.pipelines.slot_edits`) has the inherited steps with additions, changes and removals.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from speckit_memory.errors import Problem, Where
 
 
 def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict[str, tuple[Step, ...]]:
-    """The steps of a file and of those it extends, the nearest first. What cannot be edited joins the `problems`.
+    """The steps of a file and of those it extends, nearest first. Invalid edits are added to `problems`.
 
-    The nearest file that lists a slot decides which steps stand there, in which order and behind which flags; nearer
-    ones may edit them. A step that the file below has as well, under the same id and component, says only what differs.
+    The nearest file that lists a slot decides on its steps, their order and their flags; nearer files may edit them. A
+    step with the same id and component as in the file below only gives the differences.
     """
     slots: dict[str, tuple[Step, ...]] = dict.fromkeys(SLOTS, ())
+    # From the farthest parent to the file itself: each layer refines the one before.
     for file in reversed(files):
         for slot, steps in file.slots.items():
             if steps is not None:
@@ -33,12 +34,13 @@ def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict
 
 
 def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
-    """The step with what it leaves to the step that it restates."""
+    """The step, with unset values taken from the inherited step that it restates."""
     below = next((other for other in inherited if (other.id, other.use) == (step.id, step.use)), None)
     if below is None:
         return step
     return replace(
         step,
+        # A restated step of the same component inherits parameters that it does not name.
         params=merged(below.params, step.params),
         optional=step.optional if "optional" in step.places else below.optional,
         places={key: at for key, at in below.places.items() if key not in NEVER_INHERITED} | step.places,
@@ -46,7 +48,7 @@ def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
 
 
 def holds(node: Node | Step, where: Where) -> bool:
-    """Whether a value that was written at this place is part of a value, or of the parameters of a step."""
+    """Whether a value written at this place is part of a value, or of the parameters of a step."""
     match node:
         case Step(params=params):
             return holds(params, where)
@@ -58,7 +60,7 @@ def holds(node: Node | Step, where: Where) -> bool:
 
 
 def without(mapping: Mapping, path: tuple[str | int, ...]) -> Mapping:
-    """The mapping without the entry or the member of a list at `path`."""
+    """The mapping without the entry or list item at `path`."""
     found = _without(mapping, path)
     return found if isinstance(found, Mapping) else mapping
 

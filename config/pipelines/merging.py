@@ -1,4 +1,4 @@
-"""How one mapping is laid upon another (feature P2): key by key, at any depth; everything else replaces."""
+"""Merges one mapping into another (feature P2): key by key, at any depth; other values replace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from speckit_memory.config.yaml.reader import Entry, Mapping
 
 
 def merged(below: Mapping, above: Mapping) -> Mapping:
-    """Both mappings as one, which stands where `above` does; of a key that both hold, `above` decides.
+    """Both mappings merged, at the place of `above`; `above` wins for keys in both.
 
-    The keys keep the order of `below`, new ones follow. Every value keeps the place at which it was written.
+    Keys keep the order of `below`, new ones follow. Every value keeps the place where it was written.
     """
     own = {entry.key: entry for entry in above.entries}
+    # Popped keys are used; the remaining ones in `own` are new and follow at the end.
     kept = tuple(_upon(entry, own.pop(entry.key, entry)) for entry in below.entries)
     return Mapping((*kept, *own.values()), above.where)
 

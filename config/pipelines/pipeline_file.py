@@ -1,6 +1,6 @@
-"""Pass 2: positioned values to the shape of a pipeline file (features P1, P2).
+"""Pass 2: from positioned values to the structure of a pipeline file (features P1, P2).
 
-This pass knows the four stages and the keys that every step has. It knows no component: parameters stay positioned
+This pass knows the four stages and the keys common to all steps. It knows no component: parameters stay positioned
 values until the pipeline package binds them.
 """
 
@@ -16,46 +16,46 @@ from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.errors.echo import LISTED, abridged, listed
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
-"""Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
+"""The parts that contain steps, in order of execution. The first three make up the stage `candidates`."""
 
 CANDIDATE_SLOTS = SLOTS[:3]
 
 NEVER_INHERITED = ("flag", "replaces")
-"""Keys that decide whether a listed step takes part: that is said by the list it stands in."""
+"""Keys that decide whether a listed step takes part: only the list itself sets them."""
 
 LONGEST_BUDGET = 86_400_000
-"""Milliseconds: a day."""
+"""One day in milliseconds."""
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
 """Latency budgets per complexity (feature P10)."""
 
 MOST_STEPS = 200
-"""Steps of one list. Every one is checked against every other, and the shipped pipelines have up to twenty."""
+"""Maximum number of steps in a list. Each is checked against each other; shipped pipelines have up to twenty."""
 
 _STAGES = ("candidates", "fusion", "rerank", "annotate")
 _TOP_KEYS = ("pipeline", "description", "extends", *MODES, "budgets_ms", *_STAGES)
 STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
-"""What the frame understands of a step; all other keys are the component's."""
+"""The keys of a step that are the same for all components; all other keys are the component's."""
 PLACEMENT_KEYS = ("before", "after")
-"""Further keys of a step that is added or changed: the step beside which it goes."""
+"""Additional keys of an added or changed step: the step before or after which it goes."""
 INSTRUCTIONS = ("add", "change", "remove")
-"""What a slot may say in the place of a list of steps."""
+"""The keys of a slot with edits instead of a list of steps."""
 _HOW = {
     "change: [{id: ID, before: OTHER}] moves a step": ("move", "reorder", "order", "place", "before", "after"),
     "change: [{id: ID, PARAM: VALUE}] changes a step": ("replace", "override", "set", "update", "edit", "modify"),
     "add: [{use: NAME, before: OTHER}] adds a step": ("insert", "append", "prepend"),
     "remove: [ID] leaves a step out": ("disable", "disabled", "drop", "delete", "skip", "exclude", "without"),
 }
-"""What to write in the place of words that other tools have for the same."""
+"""The right syntax for words that other tools use for the same edits."""
 _SWITCHES = ("enabled", "enable", "active", "disabled", "disable", "skip", "on", "off")
 LEAVE_OUT = "leave out the key to inherit the steps"
-"""What to do about a part behind which nothing stands."""
+"""The remedy for a part without a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step as written. `params` are the keys that belong to the component.
+    """One step as written. `params` are the component's keys.
 
-    With `flags` the step takes part while one of them is on.
+    With `flags`, the step takes part only while one of them is on.
     """
 
     slot: str
@@ -67,24 +67,24 @@ class Step:
     optional: bool = False
     replaces: str = ""
     places: dict[str, Where] = field(default_factory=dict)
-    """The place of each key that the frame understands."""
+    """The place of each common key."""
     before: str = ""
     after: str = ""
-    """Ids of the steps beside which an added or changed one goes; "" in lists."""
+    """Id of the step before or after which an added or changed step goes; "" in lists."""
 
     @property
     def waits_for(self) -> str:
-        """Its flags, for people; "none" without."""
+        """Its flags for display; "none" without flags."""
         return " or ".join(self.flags) or "none"
 
     def place(self, key: str) -> Where:
-        """Where a key of the frame stands; the step itself when it was not written."""
+        """The place of a common key, or of the step if the key is absent."""
         return self.places.get(key, self.where)
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a file changes of the steps that it inherits, in one slot. Of `change` only the id need be said."""
+    """The edits of a file to the inherited steps of one slot. An entry of `change` needs only the id."""
 
     add: tuple[Step, ...] = ()
     change: tuple[Step, ...] = ()
@@ -93,7 +93,7 @@ class Edits:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFile:
-    """One pipeline file as written; None marks a slot of which the file lists no steps."""
+    """One pipeline file as written; a slot is None if the file does not list its steps."""
 
     file: str
     name: str
@@ -101,33 +101,33 @@ class PipelineFile:
     extends: str
     extends_where: Where
     budgets_ms: dict[str, float]
-    """Those that the file mentions."""
+    """The budgets in the file."""
     slots: dict[str, tuple[Step, ...] | None]
     places: dict[str, Where]
-    """Where each slot stands, the file itself for those it does not mention; and each budget that it mentions."""
+    """The place of each slot, or of the file for absent ones, and of each budget in the file."""
     edits: dict[str, Edits] = field(default_factory=dict)
-    """What it changes of the slots of which it lists no steps."""
+    """Edits to the slots that it does not list."""
     beside: dict[str, tuple[Beside, ...] | None] = field(default_factory=dict)
-    """What runs beside it, by the key that says so; None for a key that it does not write."""
+    """Shadows and dark runs by key; None for an absent key."""
 
     def mentions(self, slot: str) -> bool:
-        """Whether the file says anything about a slot."""
+        """Whether the file lists or edits a slot."""
         return self.slots[slot] is not None or slot in self.edits
 
     def written(self) -> Iterator[Step]:
-        """Every step of which the file says something."""
+        """Every step that the file lists, adds or changes."""
         for slot in SLOTS:
             yield from self.steps(slot)
             if slot in self.edits:
                 yield from self.edits[slot].change
 
     def steps(self, slot: str) -> tuple[Step, ...]:
-        """The steps that the file brings into a slot."""
+        """The steps that the file lists in a slot or adds to it."""
         return self.edits[slot].add if slot in self.edits else self.slots[slot] or ()
 
 
 def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
-    """The shape of a pipeline file and everything that is wrong with it. A broken part counts as not written."""
+    """The structure of a pipeline file and all its problems. An invalid part counts as absent."""
     problems: list[Problem] = []
     start = Where(file, 1, 1)
     if node is None:
@@ -137,10 +137,12 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
         node = Mapping((), start)
     _report_unknown(node.entries, _TOP_KEYS, "a pipeline file", problems)
     candidates = _candidates(node.get("candidates"), problems)
+    # The first three slots are nested below `candidates`, the others are at the top level.
     sources = {
         slot: (candidates.get(slot) if candidates else None) if slot in CANDIDATE_SLOTS else node.get(slot)
         for slot in SLOTS
     }
+    # A mapping is a set of edits unless it has the key `use`: then it is a single step, which should be a list item.
     edits = {
         slot: _edits(slot, entry.value, problems)
         for slot, entry in sources.items()
@@ -181,12 +183,12 @@ def _how(key: str) -> str:
 
 
 def instead_of_switch(key: str, step: Step) -> str:
-    """What switches a step on or off, where a key says so that is none; "" for any other key."""
+    """How to switch a step on or off, for an invalid key that tries to; "" for any other key."""
     if key.lower() not in _SWITCHES:
         return ""
     edit = f"{step.slot}: {{remove: [{step.id}]}}"
     edit = f"candidates: {{{edit}}}" if step.slot in CANDIDATE_SLOTS else edit
-    return f"a step that stands in the file takes part, and {edit} leaves an inherited one out"
+    return f"a step in the file takes part, and {edit} leaves an inherited one out"
 
 
 def _report_unknown(
@@ -202,7 +204,7 @@ def _report_unknown(
         message = f"{owner} has no key '{abridged(entry.key)}'; {how(entry.key) or nearest(entry.key, names)}"
         problems.append(Problem("E115", message, where=entry.where))
     if further := unknown[LISTED:]:
-        message = f"{owner} does not have {len(further):,} more of the keys that follow"
+        message = f"{owner} does not have {len(further):,} of the following keys either"
         problems.append(Problem("E115", message, where=further[0].where))
 
 
@@ -290,7 +292,7 @@ def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
 
 
 def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instruction: str = "") -> Iterator[Step]:
-    """The steps of a list, of the whole slot or of one instruction."""
+    """The steps of a whole slot or of one instruction."""
     keys = (*STEP_KEYS, *PLACEMENT_KEYS) if instruction else STEP_KEYS
     naming = ("id", "use") if instruction == "change" else ("use",)
     for item in sequence.items:
@@ -322,7 +324,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
 
 
 class _StepKeys:
-    """Reads the keys of the frame from a step, reporting values of a wrong type."""
+    """Reads the common keys of a step, reporting values of a wrong type."""
 
     def __init__(self, step: Mapping, problems: list[Problem]) -> None:
         self.step = step
@@ -333,14 +335,14 @@ class _StepKeys:
         return _text(self.step.get(key), default, self.problems)
 
     def name(self, key: str) -> str:
-        """A key with the name of a flag or a step, "" when absent. An empty one is refused: it does nothing."""
+        """A key with the name of a flag or a step, "" if absent. An empty value is an error, as it has no effect."""
         name = self.text(key, "")
         if (entry := self.step.get(key)) and plain(entry.value) == "":
             self.problems.append(_form(entry.value.where, f"'{key}'", "a name", entry.value))
         return name
 
     def names(self, key: str) -> tuple[str, ...]:
-        """A key with one name or a list of them."""
+        """A key with one name or a list of names."""
         entry = self.step.get(key)
         if entry is None or not isinstance(entry.value, Sequence):
             name = self.name(key)

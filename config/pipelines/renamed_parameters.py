@@ -1,6 +1,6 @@
-"""What parameters of components were called before bounds became `min_*` and `max_*`, and exceptions `ignore_*`.
+"""Old names of component parameters, before bounds became `min_*` and `max_*`, and exceptions `ignore_*`.
 
-A file with an old name is refused, and the message tells the new one. Values and their meaning stayed as they were.
+A file with an old name is refused with a message that gives the new one. Values and their meanings are unchanged.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "validation": {"most_level": "max_level", "least": "min_factor", "most": "max_factor"},
     "vector": {"concept_similarity": "min_concept_similarity"},
 }
-"""By component: old name → new name, keys inside of a mapping joined by dots."""
+"""By component: old name → new name; keys of nested mappings are joined by dots."""
 
 
 def renamed(component: str, path: Sequence[str | int]) -> str:
-    """What the parameter at this path of a component is called now; "" when it never had this name."""
+    """The present name of the parameter at this path of a component; "" if it was not renamed."""
     return RENAMED.get(component, {}).get(".".join(map(str, path)), "")

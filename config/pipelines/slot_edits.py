@@ -1,8 +1,8 @@
-"""What a file adds to, changes in and removes from the steps that it inherits (feature P2).
+"""Applies additions, changes and removals of a file to inherited steps (feature P2).
 
-Steps that are changed stay in their places unless they say another. Then those that are added or moved go where they
-say, in the order in which they are written, or to the end; so `before` and `after` may name each other's steps, and
-those that are removed, which leave last.
+Changed steps keep their places unless they name another. Then added and moved steps go to the places they name, in the
+order written, or to the end. `before` and `after` may therefore name each other's steps, and steps that are removed,
+since removal comes last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from speckit_memory.errors import Problem, nearest
 
 
 def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Problem]) -> tuple[Step, ...]:
-    """The steps of a slot after the edits. An instruction that cannot be followed joins the `problems`, and is not."""
+    """The steps of a slot after the edits.
+
+    Args:
+        below: The inherited steps.
+        edits: The edits.
+        slot: Name of the slot, for messages.
+        problems: Receives the instructions that cannot be followed, which are ignored.
+    """
     ids = [step.id for step in below]
     problems += _contradictions(ids, edits, slot)
     changes: dict[str, Step] = {}
@@ -31,14 +38,15 @@ def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Proble
     placed = [changes[step.id] for step in below if step.id in changes and _beside(changes[step.id])]
     for step in (*placed, *added.values()):
         problems += _misplaced(step, [*ids, *added], slot)
+    # Positions are resolved with removed steps still present, as others may refer to them.
     order = _order(ids, [*placed, *added.values()], problems)
     removed = {name for name, _ in edits.remove}
-    # what waits for a flag to take a place that is gone goes with it
+    # a step that would replace a removed one when its flag is on is removed as well
     removed |= {step.id for step in below if step.flags and step.replaces in removed and step.id not in changes}
     present = {step.id: step for step in reversed(steps)} | added
     repeated = [
         step for place, step in enumerate(steps) if step.id in ids[:place] and step.id not in removed
-    ]  # refused by the rules of pipelines
+    ]  # rejected later by the rules of pipelines
     return (*(present[name] for name in order if name not in removed), *repeated)
 
 
@@ -47,17 +55,18 @@ def _beside(step: Step) -> str:
 
 
 def _order(ids: Sequence[str], placed: Sequence[Step], problems: list[Problem]) -> list[str]:
-    """The ids after every placed step has gone beside the one that it names; several behind one keep their order."""
+    """The ids with every placed step next to the step that it names; several after the same one keep their order."""
     known = {*ids, *(step.id for step in placed)}
     order = [name for name in dict.fromkeys(ids) if name not in {step.id for step in placed}]
     behind: dict[str, list[str]] = {}
     waiting = list(placed)
     while waiting:
+        # A topological order: place the next step whose neighbour already has a place; none left means a cycle.
         step = next((one for one in waiting if not _beside(one) or _beside(one) in order), None)
         if step is None:
-            if all(_beside(one) in known and _beside(one) != one.id for one in waiting):  # else it has been told
+            if all(_beside(one) in known and _beside(one) != one.id for one in waiting):  # else already reported
                 names = ", ".join(f"'{one.id}'" for one in waiting)
-                message = f"{names} go beside one another alone; let one of them name a step that stays where it is"
+                message = f"{names} are only placed next to one another; let one of them name a step that is not moved"
                 problems.append(Problem("E119", message, where=waiting[0].where))
             return [*order, *(one.id for one in waiting)]
         waiting.remove(step)
@@ -73,7 +82,7 @@ def _order(ids: Sequence[str], placed: Sequence[Step], problems: list[Problem]) 
 
 
 def _changed(below: Step, step: Step) -> Step:
-    """An inherited step with what a change says of it; its component and what the change does not name stay."""
+    """An inherited step with a change applied; its component and all other values are kept."""
     return replace(
         below,
         where=step.where,
@@ -110,14 +119,14 @@ def _contradictions(ids: Collection[str], edits: Edits, slot: str) -> Iterator[P
         elif step.id in removed:
             yield Problem("E119", f"'{step.id}' is changed and removed; keep one of the two", where=step.where)
         elif step.id in changed:
-            yield Problem("E119", f"'{step.id}' is changed twice; say it all in one entry", where=step.where)
+            yield Problem("E119", f"'{step.id}' is changed twice; put it all into one entry", where=step.where)
         changed.add(step.id)
 
 
 def _useless_change(step: Step, below: Sequence[Step]) -> Iterator[Problem]:
     uses = {other.use for other in below if other.id == step.id}
     if step.use and uses and step.use not in uses:
-        message = f"'{step.id}' is a step '{min(uses)}', and no change makes it '{step.use}'"
+        message = f"'{step.id}' is a step '{min(uses)}', and a change cannot make it '{step.use}'"
         hint = f"Add the new step with 'before: {step.id}', and remove '{step.id}'."
         yield Problem("E119", message, hint=hint, where=step.place("use"))
 

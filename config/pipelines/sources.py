@@ -1,4 +1,4 @@
-"""Where the texts of pipelines come from: a path, the name of a preset, or the shipped default."""
+"""Finds the text of a pipeline: a path, the name of a preset, or the shipped default."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from speckit_memory.errors.echo import abridged
 
 DEFAULT = "default"
 NOTHING = "none"
-"""What a pipeline of its own extends: it says everything itself."""
+"""The value of `extends` for a pipeline that inherits nothing."""
 SHIPPED = "(shipped) config/"
-"""How positions name files of the package: a user may well have a `config/pipeline.yaml` of their own."""
+"""Prefix of package files in positions: a user may well have their own `config/pipeline.yaml`."""
 
 
 def presets() -> list[str]:
@@ -26,16 +26,15 @@ def presets() -> list[str]:
 
 
 def path_named_in(source: str, named_in: str) -> Path:
-    """The path that a source is, relative to the file `named_in` that names it, or to the working directory."""
+    """The path of a source, relative to the file `named_in` that names it, or to the working directory."""
     return Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
 
 
 def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
-    """The text of a pipeline file and the name to show in positions.
+    """The text of a pipeline file and its name in positions.
 
     `source` is the name of a preset, or else a path: relative to the file `named_in` that names it, or to the working
-    directory. Raises E121 with the nearest preset when it is neither, E110 when
-    the file cannot be read.
+    directory. Raises E121 with the nearest preset if it is neither, E110 if the file cannot be read.
     """
     if source in presets():
         relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
@@ -44,7 +43,7 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
         ), f"{SHIPPED}{relative}"
     path = path_named_in(source, named_in)
     if not lexists(path):
-        hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""
+        hint = f"Paths in a file are relative to it: there is no {path}." if named_in else ""
         raise SpeckitError(
             "E121", f"'{abridged(source)}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
         )

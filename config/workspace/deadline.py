@@ -1,4 +1,4 @@
-"""After how long a search leaves out what is costly or optional (feature P9)."""
+"""The deadline after which a search skips costly and optional steps (feature P9)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 
 LONGEST_MS = 1e9
-"""Eleven days; whoever writes more means no deadline, and clocks count in nanoseconds."""
+"""Eleven days. Larger values mean no deadline, and would overflow clocks that count nanoseconds."""
 
 
 def deadline_in_force(config: Settings) -> float | None:
     """The deadline of searches in milliseconds, None for none: environment, then the workspace's file, then default.
 
-    Raises SpeckitError for what the environment or the file says wrongly.
+    Raises SpeckitError for an invalid value in the environment or the file.
     """
     written = config.environ.get(DEADLINE_VARIABLE)
     in_file = load_workspace_config(config.root).deadline_ms
@@ -23,11 +23,12 @@ def deadline_in_force(config: Settings) -> float | None:
 
 
 def deadline_of(value: float | str, name: str) -> float | None:
-    """A deadline in milliseconds as somebody wrote it under `name`, None for none. Raises E030."""
+    """Parse a deadline in milliseconds given under `name`; None for no deadline. Raises E030."""
     try:
         milliseconds = float(value)
     except ValueError:
         milliseconds = math.nan
+    # Also false for NaN.
     if not 0 <= milliseconds < math.inf:
         raise SpeckitError(
             "E030",

@@ -1,4 +1,4 @@
-"""How installed extensions run: environment, then the workspace's file, then in this process."""
+"""The mode of installed extensions: environment, then the workspace's file, then this process."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from speckit_memory.errors import SpeckitError, nearest
 
 @dataclass(frozen=True, slots=True)
 class ExtensionSettings:
-    """Where extensions run, and the address space in megabytes of a process of their own; 0 is no limit."""
+    """Where extensions run, and the address space in megabytes of their separate process; 0 means no limit."""
 
     mode: Mode = "trusted"
     memory_mb: int = MEMORY_MB
 
 
 def extensions_in_force(environ: Mapping[str, str] | None = None, root: Path | None = None) -> ExtensionSettings:
-    """What holds for the stores of `root` in this process, which has a workspace of its own: the stricter of the two.
+    """The settings for stores of `root`: the stricter of those of `root` and of this process's own workspace.
 
-    So whoever evaluates or demonstrates in a folder elsewhere runs no extension that the workspace keeps apart. Raises
-    SpeckitError for what the environment or a file says wrongly.
+    Evaluating or demonstrating another folder therefore runs no extension that the workspace isolates. Raises
+    SpeckitError for an invalid value in the environment or a file.
     """
     here = settings(environ=environ)
     there = here if root is None else settings(root=root, environ=environ)
     found = [_said(config) for config in ((there,) if there.root == here.root else (there, here))]
+    # MODES is ordered from the least to the most strict.
     return max(found, key=lambda one: MODES.index(one.mode))
 
 

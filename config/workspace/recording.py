@@ -1,4 +1,4 @@
-"""What is noted beside answers: environment, then the workspace's file, then what is shipped."""
+"""The setting for recording answered queries: environment, then the workspace's file, then the default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.errors import SpeckitError, nearest
 
 
 def recording_in_force(config: Settings) -> Recording:
-    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    """The setting in force. Raises SpeckitError for an invalid value in the environment or the file."""
     in_file = load_workspace_config(config.root).evaluation
     written = config.environ.get(EVALUATION_VARIABLE, "").strip().lower()
     if not written:

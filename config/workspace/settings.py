@@ -1,4 +1,4 @@
-"""Where things are, decided once: arguments before environment before the workspace's defaults."""
+"""The locations and settings of a process, decided once: arguments, then environment, then workspace defaults."""
 
 from __future__ import annotations
 
@@ -18,49 +18,48 @@ DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
-"""A model folder or an ONNX file (feature R1). Without it there is no cross-encoder."""
+"""A model folder or an ONNX file (feature R1). Unset: no cross-encoder."""
 ENCODER_VARIABLE = "SPECKIT_ENCODER"
-"""A sentence encoder on this machine, by name or by path, for a second look at the best rows (feature R1). Without it
-there is none."""
+"""A sentence encoder on this machine, by name or path, that reranks the best rows (feature R1). Unset: none."""
 EMBEDDER_VARIABLE = "SPECKIT_EMBEDDER"
-"""The embedding model by name or by path (feature I6, docs/embedders.md). Without it the store says which, at first the
-bundled static vectors."""
+"""The embedding model by name or path (feature I6, docs/embedders.md). Unset: the store's model, at first the bundled
+static vectors."""
 EMBEDDER_URL_VARIABLE = "SPECKIT_EMBEDDER_URL"
-"""The address of the service that a model behind HTTP is asked at, such as http://127.0.0.1:8080/v1."""
+"""The address of the HTTP service of a model, such as http://127.0.0.1:8080/v1."""
 EMBEDDER_KEY_VARIABLE = "SPECKIT_EMBEDDER_KEY"
-"""The key for an address of the variable above. OPENAI_API_KEY and VOYAGE_API_KEY go to nobody but these services."""
+"""The key for the address above. OPENAI_API_KEY and VOYAGE_API_KEY are only sent to these services."""
 EMBEDDER_DIMENSIONS_VARIABLE = "SPECKIT_EMBEDDER_DIMENSIONS"
-"""The length of vectors that a service is asked for, where its model can give several."""
+"""The vector length to request from a service whose model supports several."""
 EMBEDDER_BATCH_VARIABLE = "SPECKIT_EMBEDDER_BATCH"
-"""How many texts are sent to a service at a time."""
+"""Texts sent to a service per request."""
 EMBEDDER_TIMEOUT_VARIABLE = "SPECKIT_EMBEDDER_TIMEOUT_S"
-"""How many seconds a service may take for a request."""
+"""Timeout of a request to a service in seconds."""
 EMBEDDER_RATE_VARIABLE = "SPECKIT_EMBEDDER_REQUESTS_PER_MINUTE"
-"""How many requests a process sends to a service in a minute at most."""
+"""Maximum requests per minute of a process to a service."""
 EMBEDDER_BUDGET_VARIABLE = "SPECKIT_EMBEDDER_TOKEN_BUDGET"
-"""How many tokens a process sends to a service at most."""
+"""Maximum tokens that a process sends to a service."""
 MODELS_VARIABLE = "SPECKIT_MODELS"
-"""The folder of models that were fetched by name; by default that of the account's data."""
+"""The folder of models fetched by name; by default in the data folder of the account."""
 QUERY_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_QUERY_PROMPT"
 DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
-"""What the encoder is to see before every query and passage, such as "query: " and "passage: "; unset means what the
-model's folder says."""
+"""Text put before every query or passage for the encoder, such as "query: " and "passage: ". Unset: the prompts in the
+model's folder."""
 DEADLINE_VARIABLE = "SPECKIT_DEADLINE_MS"
-"""After how many milliseconds a search leaves out what is costly or optional (feature P9); 0 means never."""
+"""Milliseconds after which a search skips costly and optional steps (feature P9); 0 for never."""
 EXTENSIONS_VARIABLE = "SPECKIT_EXTENSIONS"
-"""Where the components of installed extensions run: "trusted" here, "isolated" in a process of their own, or "none"."""
+"""Where components of installed extensions run: "trusted" here, "isolated" in a separate process, or "none"."""
 EXTENSIONS_MEMORY_VARIABLE = "SPECKIT_EXTENSIONS_MEMORY_MB"
-"""The most address space in megabytes that the process of isolated extensions may have; 0 for no limit."""
+"""Maximum address space in megabytes of the process of isolated extensions; 0 for no limit."""
 EVALUATION_VARIABLE = "SPECKIT_EVALUATION"
-"""What is noted beside answers: "all", "shadows" or "off" (docs/workspace.md)."""
+"""Which answered queries are recorded: "all", "shadows" or "off" (docs/workspace.md)."""
 VECTOR_INDEX_VARIABLE = "SPECKIT_VECTOR_INDEX"
-"""From how many passages on an approximate index finds the nearest vectors; "exact" or "off" (docs/large-stores.md)."""
+"""Number of passages from which an approximate vector index is used; "exact" or "off" (docs/large-stores.md)."""
 PROFILE_VARIABLE = "SPECKIT_PROFILE"
-"""Which tools the server offers: "core" or "full" (docs/workspace.md)."""
+"""The tools that the server offers: "core" or "full" (docs/workspace.md)."""
 DEBUG_VARIABLE = "SPECKIT_DEBUG"
-"""Set to anything: tracebacks of defects are shown."""
+"""Set to any value: tracebacks of defects are shown."""
 LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
-"""Set to 1: logs of the server hold what was asked and answered."""
+"""Set to 1: logs of the server include queries and answers."""
 VARIABLES = (
     DB_VARIABLE,
     PIPELINE_VARIABLE,
@@ -88,31 +87,30 @@ VARIABLES = (
     LOG_CONTENT_VARIABLE,
 )
 FOLDER = ".speckit"
-"""The folder of the product in the root of a workspace."""
+"""The product's folder in the root of a workspace."""
 DEFAULT_DB = Path(FOLDER) / "memory.db"
 CONFIG_FILE = Path(FOLDER) / "config.yaml"
 PIPELINE_FILE = Path(FOLDER) / "pipeline.yaml"
-"""Served instead of the shipped default when it is there."""
+"""Served instead of the shipped default if it exists."""
 FLAGS_FILE = Path(FOLDER) / "flags.yaml"
-"""Laid upon the shipped flags."""
+"""Applied on top of the shipped flags."""
 BY_CALL = "this call"
 BY_VALUE = "this call, as a value"
-"""The call did not name a pipeline but gave one."""
+"""The call gave a pipeline itself, not a name."""
 SHIPPED = "shipped"
 DEADLINE_MS = 2_000.0
-"""Far above every budget: a safety net. Opening the store does not count."""
+"""Far above every budget: a safety net. The time for opening the store does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The store, the pipeline and the workspace of one process.
 
-    `root` is the folder that keys of memories are relative to; `deadline_ms` is that of searches, None for none.
-    `pipeline` is a path, the name of a preset or what messages call a value, and `pipeline_by` who chose it: the call,
-    a variable of the environment, the workspace's file by its path, or nobody, so that it is what is shipped.
-    `overrides` are the values of its steps that the call sets; `recording` is what is noted beside answers, and
-    `vector_index` tells which stores have an index of their vectors; `entities` tells whether background work links
-    what names the same.
+    `root` is the folder to which keys of memories are relative; `deadline_ms` is that of searches, None for none.
+    `pipeline` is a path, the name of a preset or a label for a value, and `pipeline_by` its origin: the call, an
+    environment variable, the path of the workspace's file, or `SHIPPED`. `overrides` are step parameters set by the
+    call; `recording` sets which queries are recorded; `vector_index` decides which stores have a vector index;
+    `entities` tells whether background work links documents that share names.
     """
 
     db: Path
@@ -128,14 +126,14 @@ class Settings:
 
     @property
     def pipeline_told(self) -> str:
-        """The pipeline and who chose it, for people."""
+        """The pipeline and its origin, for display."""
         if self.pipeline_by == SHIPPED:
             return f"the shipped {self.pipeline}"
         return self.pipeline if self.pipeline_by == self.pipeline else f"{self.pipeline}, chosen by {self.pipeline_by}"
 
     @property
     def environ_of_root(self) -> Mapping[str, str]:
-        """The environment of a process whose workspace is `root`: what is named nowhere else is looked for there."""
+        """The environment with `root` as workspace: settings without a variable are read from there."""
         return {**self.environ, ROOT_VARIABLE: str(self.root)}
 
 
@@ -145,9 +143,16 @@ def settings(
     root: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force: argument, environment, the workspace's files, default.
+    """The settings in force: argument, then environment, then the workspace's files, then default.
 
-    Raises E014 for the home of nobody.
+    Args:
+        db: Path of the store.
+        pipeline: Name of a preset, or a path.
+        root: The workspace.
+        environ: Environment variables; those of the process by default.
+
+    Raises:
+        SpeckitError: E014 for the home folder of an unknown user.
     """
     environ = os.environ if environ is None else environ
     base = resolved(named_path(root, "the workspace") if root else root_named_in(environ))
@@ -161,10 +166,10 @@ def settings(
 
 
 def _pipeline(named: str | None, root: Path, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The pipeline in force and who chose it. The name of a preset always means what is shipped.
+    """The pipeline in force and its origin. The name of a preset always means the shipped one.
 
-    Whatever stands at the place of the workspace's file is chosen, also what cannot be read: a link that leads nowhere
-    must not change unnoticed what is served.
+    Anything at the path of the workspace's file is chosen, even if it cannot be read: a dangling link must not silently
+    change what is served.
     """
     if named:
         return named, BY_CALL
@@ -176,19 +181,20 @@ def _pipeline(named: str | None, root: Path, environ: Mapping[str, str]) -> tupl
 
 
 def root_named_in(environ: Mapping[str, str]) -> Path:
-    """The workspace: what SPECKIT_ROOT names, else the one that the working folder belongs to. Raises E014."""
+    """The workspace: the value of SPECKIT_ROOT, else the workspace of the working folder. Raises E014."""
     if named := environ.get(ROOT_VARIABLE):
         return named_path(named, ROOT_VARIABLE)
     return workspace_root(working_folder())
 
 
 def workspace_root(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds `.speckit` or `.git`; `start` when there is none.
+    """The nearest folder at or above `start` that contains `.speckit` or `.git`; `start` if there is none.
 
-    What lies below it is no part of the root of the file system, nor of a home folder that is a repository: people keep
-    their settings in one.
+    Neither the root of the file system nor a home folder that is a repository is the workspace of folders below it:
+    people keep their settings in such a repository.
     """
     for folder in (start, *start.parents):
+        # The root of the file system is a workspace only for itself.
         if folder != start and folder == folder.parent:
             break
         if is_folder(folder / FOLDER) or (is_there(folder / ".git") and (folder == start or not is_home(folder))):
@@ -200,5 +206,5 @@ def is_home(folder: Path) -> bool:
     """Whether this is the user's home folder."""
     try:
         return folder.resolve() == Path.home().resolve()
-    except RuntimeError:  # a user without one
+    except RuntimeError:  # a user without a home folder
         return False

@@ -1,4 +1,4 @@
-"""Who decides which tools are offered: the call, environment, then the workspace's file, then what is shipped."""
+"""The tool profile in force: the call, then environment, then the workspace's file, then the default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.errors import SpeckitError, nearest
 
 
 def tool_profile_in_force(config: Settings, called: ToolProfile | None = None) -> ToolProfile:
-    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    """The profile in force. Raises SpeckitError for an invalid value in the environment or the file."""
     if called is not None:
         return called
     written = config.environ.get(PROFILE_VARIABLE, "").strip().lower()

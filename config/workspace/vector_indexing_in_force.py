@@ -1,4 +1,4 @@
-"""Who decides on the index of vectors: environment, then the workspace's file, then what is shipped."""
+"""The vector-index setting in force: environment, then the workspace's file, then the default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speckit_memory.errors import SpeckitError
 
 
 def vector_indexing_in_force(config: Settings) -> VectorIndexing:
-    """What holds for this workspace. Raises SpeckitError for what the environment or the file says wrongly."""
+    """The setting in force. Raises SpeckitError for an invalid value in the environment or the file."""
     in_file = load_workspace_config(config.root).vector_index
     written = config.environ.get(VECTOR_INDEX_VARIABLE, "").strip().lower()
     if not written:

@@ -1,7 +1,6 @@
-"""`.speckit/config.yaml`: what the people of a workspace have decided for all who work in it.
+"""`.speckit/config.yaml`: the shared settings of a workspace.
 
-A value given with a call goes before one of the environment, that before this file, and this file before what is
-shipped.
+Precedence: arguments of a call, then environment, then this file, then the shipped defaults.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _SOURCE_KEYS = ("include", "exclude", "formats")
 
 @dataclass(frozen=True, slots=True)
 class SourcePattern:
-    """A pattern as in a `.gitignore` file, relative to the workspace root, and where it was written."""
+    """A pattern in the syntax of `.gitignore`, relative to the workspace root, and its place."""
 
     text: str
     where: Where
@@ -57,20 +56,20 @@ class SourcePattern:
 
 @dataclass(frozen=True, slots=True)
 class SourcePatterns:
-    """Which files are taken, as `docs/workspace.md` says; without any pattern, what is taken by default."""
+    """Which files are indexed, see `docs/workspace.md`; the default files if there is no pattern."""
 
     include: tuple[SourcePattern, ...] = ()
     exclude: tuple[SourcePattern, ...] = ()
     formats: tuple[str, ...] = ()
-    """Names of `FORMATS` that are taken besides Markdown and plain text."""
+    """Names of `FORMATS` that are indexed in addition to Markdown and plain text."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceConfig:
-    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null. `absent_days`,
-    above 0, is how long a memory is kept whose file is not there.
+    """The values of the file. `deadline_ms` is above 0, or None if the file has no value or null. `absent_days`, above
+    0, is how long a memory whose file is absent is kept.
 
-    `extensions` is one of `MODES` and `extensions_memory_mb` 0 (no limit) or enough to start in, likewise.
+    `extensions` is one of `MODES`, `extensions_memory_mb` 0 (no limit) or enough to start, or None as above.
     """
 
     sources: SourcePatterns = SourcePatterns()
@@ -85,11 +84,11 @@ class WorkspaceConfig:
     entities: EntityLinking = "off"
     profile: ToolProfile = "full"
     places: MappingOf[str, Where] = field(default_factory=dict)
-    """Where each key of the file stands; a key that is not written has none."""
+    """The place of each key in the file."""
 
 
 def load_workspace_config(root: Path) -> WorkspaceConfig:
-    """The configuration of the workspace in `root`; without a file, what holds by default. Raises all problems."""
+    """The configuration of the workspace in `root`; defaults without a file. Raises all problems."""
     config, problems = read_workspace_config(root)
     if problems:
         raise SpeckitError.of(problems)
@@ -97,7 +96,7 @@ def load_workspace_config(root: Path) -> WorkspaceConfig:
 
 
 def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
-    """The configuration and everything that is wrong with the file. A broken value counts as not written."""
+    """The configuration and all problems with the file. An invalid value counts as absent."""
     file = root / CONFIG_FILE
     text, unread = workspace_text(file)
     if text is None:
@@ -165,9 +164,10 @@ def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourceP
     for item in entry.value.items:
         if not isinstance(item, Scalar) or not isinstance(item.value, str):
             problems.append(form(item, f"a pattern of '{key}'", "a text; put it in quotes"))
+        # A pattern without effect is most likely a mistake.
         elif reason := _useless(item.value, key):
-            message = f"'{item.value}' is no pattern for '{key}': {reason}"
-            hint = "A pattern is a path below the workspace root, as .gitignore files have them: * ? [a-z] and **."
+            message = f"'{item.value}' is not a pattern for '{key}': {reason}"
+            hint = "A pattern is a path below the workspace root in the syntax of .gitignore: * ? [a-z] and **."
             problems.append(Problem("E114", message, hint, ACTIONS, item.where))
         else:
             patterns.append(SourcePattern(item.value, item.where))
@@ -175,11 +175,11 @@ def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourceP
 
 
 def _useless(pattern: str, key: str) -> str:
-    """Why a pattern does nothing here, "" when it may. To the library, blanks and comments are patterns that do not."""
+    """Why a pattern has no effect, "" if it may have one. The library accepts blanks and comments, which have none."""
     if {".", ".."} & set(pattern.split("/")):
-        return "it begins at the workspace root, and has no part '.' or '..'"
+        return "it is relative to the workspace root, and must not contain '.' or '..'"
     if key == "include" and pattern.startswith("!"):
-        return "what is not wanted stands under 'exclude'"
+        return "unwanted files belong under 'exclude'"
     try:
         meant = any(made.include is not None for made in compiled([pattern]).patterns)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads the files of `.speckit` that people edit: regular ones of bounded size, or the reason why not."""
+"""Reads the files of `.speckit` that people edit, with a bound on their size, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from speckit_memory.errors import Problem
 
 
 def workspace_text(file: Path, read: Callable[[Path], str] = read_text) -> tuple[str | None, list[Problem]]:
-    """The text of a file, None when there is none, and why what is there cannot be read.
+    """The text of a file, None if there is none, and the problem if it cannot be read.
 
-    A link is followed. One that leads nowhere is a file that cannot be read: what somebody decided must not be passed
-    over unsaid.
+    Links are followed. A dangling link is a file that cannot be read: a setting must not be ignored silently.
     """
     try:
         return read(file), []

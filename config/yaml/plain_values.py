@@ -1,4 +1,4 @@
-"""Plain Python data to the values that a YAML text is read as: the same form, with paths of keys for positions."""
+"""Converts plain Python data to the nodes of the YAML reader, with paths of keys as positions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from speckit_memory.errors.echo import abridged
 
 
 def from_plain(value: object, file: str) -> tuple[Node, list[Problem]]:
-    """The value and everything in it that no YAML text could say, which counts as null.
+    """The value as a node, and problems for parts that YAML cannot express, which become null.
 
-    Nothing of what was given is kept: changing it later changes nothing here. `file` names it in problems.
+    The input is copied: later changes of it have no effect. `file` is its name in problems.
     """
     reader = _Reader(file)
     node = reader.convert(value, "", 0)
@@ -33,6 +33,7 @@ class _Reader:
 
     def convert(self, value: object, path: str, depth: int) -> Node:
         self.values += 1
+        # There are no lines: the running number of the value keeps problems in order.
         where = Where(self.file, self.values, 0, path)
         if self.values > MOST_VALUES:
             return Scalar(None, where)
@@ -55,7 +56,7 @@ class _Reader:
             yield Entry(str(key), inside.where, inside)
 
     def _single(self, value: object, where: Where) -> Plain:
-        """The value as the plain type that it is or derives from, such as the word of an enumeration."""
+        """The value as the plain type that it has or derives from, as members of enumerations do."""
         match value:
             case None | bool():
                 return value
@@ -66,6 +67,7 @@ class _Reader:
             case float():
                 self.problems.append(Problem("E114", f"{value!r} is not a finite number", where=where))
             case str():
+                # A plain str, also for members of string enumerations, whose `str()` may be overridden.
                 return str.__str__(value)
             case _:
                 accepted = "accepted: texts, numbers, true, false, None, lists and mappings"

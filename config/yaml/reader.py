@@ -1,6 +1,6 @@
-"""Pass 1: text to positioned values. YAML 1.2 core, every node with its place, all problems at once.
+"""Pass 1: from text to positioned values. YAML 1.2 core schema, every node with its place, all problems at once.
 
-Plain YAML loading accepts duplicate keys silently and reads `on`, `no`, `012` and `1:30` as YAML 1.1 did. Both have
+Plain YAML loading silently accepts duplicate keys and reads `on`, `no`, `012` and `1:30` as YAML 1.1 did. Both have
 cost users their settings, so this reader composes nodes and resolves the scalars itself.
 """
 
@@ -22,9 +22,9 @@ Plain = None | bool | int | float | str
 MAX_DEPTH = 40
 MOST_CHARACTERS = 1 << 20
 MOST_VALUES = 10_000
-"""Keys, values, lists and mappings of one text. Whoever writes by hand needs a few hundred."""
+"""Keys, values, lists and mappings of one text. Files written by hand have a few hundred."""
 LONGEST_NUMBER = 300
-"""Characters. Longer digits are no setting, and Python refuses to convert very long ones."""
+"""Characters. Longer numbers are not settings, and Python refuses to convert very long ones."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BEGINS_NUMBER = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
@@ -40,7 +40,7 @@ AMBIGUOUS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A single value, and how it is written where that is known."""
+    """A single value, and its text if known."""
 
     value: Plain
     where: Where
@@ -80,7 +80,7 @@ Node = Scalar | Sequence | Mapping
 
 
 def plain(node: Node) -> object:
-    """The node as ordinary Python data, positions dropped."""
+    """The node as plain Python data, without positions."""
     match node:
         case Scalar(value=value):
             return value
@@ -91,7 +91,7 @@ def plain(node: Node) -> object:
 
 
 def locate(node: Node, path: tuple[str | int, ...]) -> Where:
-    """The place of the value at `path`, or of its deepest ancestor that exists."""
+    """The place of the value at `path`, or of its deepest existing ancestor."""
     where = node.where
     for part in path:
         match node:
@@ -106,19 +106,21 @@ def locate(node: Node, path: tuple[str | int, ...]) -> Where:
 
 
 def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[Problem]]:
-    """The value of a YAML text and everything that is wrong with it.
+    """The value of a YAML text and all problems with it.
 
-    `file` and `first_line` only serve the positions: front matter starts below the first line of its file. None stands
-    for an empty document or one too broken to read. A duplicate key is reported and its first value kept.
+    `file` and `first_line` are only for positions: front matter starts below the first line of its file. None means an
+    empty document or one too broken to read. The first value of a duplicate key is kept, and the key reported.
     """
     reader = _Reader(file, first_line)
     if len(text) > MOST_CHARACTERS:
         message = f"the YAML has {len(text):,} characters; at most {MOST_CHARACTERS:,} are accepted"
         return None, [Problem("E111", message, where=Where(file, first_line, 1))]
+    # Fast path: nearly all texts have no problems.
     sound = _sound(text, file, first_line)
     if sound is not None:
         return sound, []
     try:
+        # Check depth and size on the event stream first: composing recurses, and aliases multiply.
         problem = None if _small(text) else reader.survey(text)
         if problem:
             return None, [problem]
@@ -133,7 +135,7 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
         return None, [Problem("E111", f"not valid YAML: {reason}", where=Where(file, first_line, 1))]
     if len(documents) > 1:
         where = reader.place(documents[1].start_mark)
-        reader.problems.append(Problem("E111", "the file holds several YAML documents; one is accepted", where=where))
+        reader.problems.append(Problem("E111", "the file has several YAML documents; one is accepted", where=where))
     if not documents or documents[0] is None:
         return None, reader.problems
     return reader.convert(documents[0]), reader.problems
@@ -141,10 +143,10 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
 
 @lru_cache(maxsize=64)
 def _sound(text: str, file: str, first_line: int) -> Node | None:
-    """The value of a text that nothing is wrong with, in one pass; None for any other, which is then read with care.
+    """The value of a text without problems, in one pass; None for any other text, which is then read in full.
 
-    Anchors, tags of one's own and several documents are looked at there, too. A text that is read again, as the
-    shipped pipeline is several times by one command, is not parsed again: nodes cannot be changed.
+    Anchors, custom tags and several documents are left to the full read as well. Results are cached, as nodes are
+    immutable and a single command reads the shipped pipeline several times.
     """
     reader = _Reader(file, first_line)
     waiting: list[_Collection] = []
@@ -194,7 +196,7 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
 
 
 class _Collection:
-    """A list or a mapping (`names`) whose end has not come yet."""
+    """A list or a mapping (`names`) that is not complete yet."""
 
     __slots__ = ("entries", "items", "key", "names", "seen", "where")
 
@@ -207,7 +209,7 @@ class _Collection:
         self.key: tuple[str, Where] | None = None
 
     def named(self, key: str, where: Where) -> bool:
-        """Takes the key of the value that comes next; whether it is a new one."""
+        """Set the key of the next value; whether it is a new one."""
         self.key, before = (key, where), len(self.seen)
         self.seen.add(key)
         return len(self.seen) > before
@@ -224,10 +226,10 @@ class _Collection:
 
 
 def _small(text: str) -> bool:
-    """Whether a text is too short to hold too many values, and too plain to be nested too deeply or to have aliases.
+    """Whether a text is too short for too many values, and too plain for deep nesting or aliases.
 
-    So is the front matter of nearly all documents; it is then parsed once. No value takes less than half a character,
-    no level comes without one of these signs.
+    Nearly all front matter is, and is then parsed only once. Every value takes at least half a character, and every
+    level needs one of these characters.
     """
     return 2 * len(text) < MOST_VALUES and not any(sign in text for sign in "*&") and _signs(text) < MAX_DEPTH
 
@@ -248,9 +250,9 @@ class _Reader:
         return Where(self.file, mark.line + self.first_line, mark.column + 1)
 
     def survey(self, text: str) -> Problem | None:
-        """What keeps a text from being composed, found without recursion: composing recurses in the C library.
+        """The problem that prevents composing a text, found without recursion: composing recurses in the C library.
 
-        Aliases are refused: nine of nine, eight times over, would be 43 million values.
+        Aliases are refused: nine of nine, eight levels deep, would expand to 43 million values.
         """
         depth = values = 0
         for event in yaml.parse(text, Loader=_LOADER):
@@ -284,7 +286,7 @@ class _Reader:
                 continue
             key = key_node.value
             if key in seen:
-                message = f"the key '{key}' stands twice; the first is at line {seen[key].line}"
+                message = f"the key '{key}' occurs twice; the first is at line {seen[key].line}"
                 self.problems.append(Problem("E112", message, where=where))
                 continue
             seen[key] = where
@@ -300,7 +302,7 @@ class _Reader:
         return self.meaning(text, where)
 
     def meaning(self, text: str, where: Where) -> Plain:
-        """What a scalar without quotes means."""
+        """The value of an unquoted scalar."""
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if text in AMBIGUOUS:
@@ -314,6 +316,7 @@ class _Reader:
             if _INTEGER.match(text):
                 return int(text)
             if _BASED.match(text):
+                # YAML's 0o and 0x prefixes are also Python's.
                 return int(text, 0)
             if _FLOAT.match(text) and isfinite(float(text)):
                 return float(text)

@@ -1,4 +1,4 @@
-"""Words by which people correct themselves or state a preference (feature C16), in questions and in what they write."""
+"""Phrases with which people correct themselves or state a preference (feature C16), in queries and documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CORRECTIONS = (
 PREFERENCES = ("prefer", "like", "want", "always use", "never use", "i want", "please use")
 
 BOOSTS: dict[Kind, float] = {"correction": 0.2, "preference": 0.1}
-"""What each adds to an importance, which is at most 1."""
+"""Increase of importance by kind; the sum is at most 1."""
 
 
 def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
@@ -31,6 +31,6 @@ _PATTERNS: dict[Kind, re.Pattern[str]] = {"correction": _any_of(CORRECTIONS), "p
 
 
 def signal_words(text: str) -> dict[Kind, str]:
-    """The first phrase of each kind that stands in a text as whole words, after NFC and case folding."""
+    """The first phrase of each kind in a text, as whole words, after NFC normalisation and case folding."""
     plain = normalize("NFC", text).casefold().replace("’", "'")
     return {kind: found.group() for kind, pattern in _PATTERNS.items() if (found := pattern.search(plain))}

@@ -1,1 +1,1 @@
-"""Changes of documents that a call asks for: the file is the truth, so it is the file that is written."""
+"""Edits documents on request: files are the source of truth, so the file is changed."""

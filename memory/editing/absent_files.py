@@ -1,4 +1,4 @@
-"""Where the files of memories lie that a deletion moved aside (feature M14)."""
+"""Finds the deletions that moved the files of memories aside (feature M14)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from speckit_memory.memory.store.checkpoints import deletions
 
 
 def kept_by(store: Path, keys: Collection[str]) -> tuple[str, ...]:
-    """The names of the deletions that hold files with these keys, the latest first."""
+    """The names of the deletions that moved files with these keys aside, latest first."""
     wanted = frozenset(keys)
     return tuple(gone.name for gone in deletions.deletions(store) if not wanted.isdisjoint(lying_aside(gone.files)))

@@ -1,4 +1,4 @@
-"""The files of deleted memories: moved aside, where nothing reads them, and moved back (features T9 and T11)."""
+"""Moves the files of deleted memories aside, where they are not indexed, and back (features T9 and T11)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from speckit_memory.memory.scanning import inside
 
 
 def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
-    """Moves the files with these keys below the root into a folder, under the same paths; returns the keys of those
-    that were there. A link is moved, not what it leads to.
+    """Move the files with these keys below the root into a folder, under the same paths; returns the keys that existed.
+    A link itself is moved, not its target.
 
-    Raises E101, and E014 when a folder on the way leads out of the root; every file is where it was then.
+    Raises E101, and E014 when a parent folder leads out of the root; every file is then back in its place.
     """
     moved: list[str] = []
     try:
@@ -36,32 +36,32 @@ def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
 
 
 def remove_emptied(root: Path, keys: Sequence[str], folder: str) -> None:
-    """Removes the folders that held these files, up to and including `folder`, as far as nothing is left in them."""
+    """Remove the folders that contained these files, up to and including `folder`, if they are empty."""
     top = PurePosixPath(folder)
     held = {above for key in keys for above in PurePosixPath(key).parents if above.is_relative_to(top)}
     for each in sorted(held, key=lambda path: len(path.parts), reverse=True):
-        with suppress(OSError):  # something else lies there, or it is a link
+        with suppress(OSError):  # not empty, or a link
             (root / each).rmdir()
 
 
 def lying_aside(aside: Path) -> list[str]:
-    """The keys of the files that a folder holds, in order."""
+    """The keys of the files in a folder, in order."""
     return sorted(
         Path(folder, name).relative_to(aside).as_posix() for folder, _, names in os.walk(aside) for name in names
     )
 
 
 def move_back(root: Path, keys: Sequence[str], aside: Path) -> None:
-    """Moves files from the folder to where they were below the root, and removes the folder when it is empty.
+    """Move files from the folder back to their places below the root, and remove the folder if it becomes empty.
 
-    Raises E101, and E014 as `move_aside`; every file lies aside then. Nothing is ever written over.
+    Raises E101, and E014 as `move_aside`; every file is then still aside. Files are never overwritten.
     """
     moved: list[str] = []
     try:
         for key in keys:
             _require_inside(root, key)
             if lexists(root / key):
-                raise SpeckitError("E101", f"{key} cannot be moved back: there is a file of that name")
+                raise SpeckitError("E101", f"{key} cannot be moved back: a file of that name exists")
             _move(aside / key, root / key)
             moved.append(key)
     except (OSError, SpeckitError) as error:
@@ -82,7 +82,7 @@ def _require_inside(root: Path, key: str) -> None:
 
 def _move(old: Path, new: Path) -> None:
     new.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(old, new)  # the store may lie on another file system
+    shutil.move(old, new)  # the store may be on another file system
 
 
 def _put_back(keys: Sequence[str], where: Path, home: Path) -> None:

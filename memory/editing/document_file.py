@@ -1,4 +1,4 @@
-"""The file behind a memory: read once, and written only where nobody has changed it since (features T4 and T8)."""
+"""Reads the file of a memory, and writes it only if it has not been changed meanwhile (features T4 and T8)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WHERE_A_FILE_IS = ("append to it, or replace a section of it", "choose another 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFile:
-    """A document as it was read. `text` has the line ends of the file, and no byte order mark."""
+    """A document as it was read. `text` has the line endings of the file, without a byte order mark."""
 
     root: Path
     key: str
     path: Path
-    """Where it lies, links followed: inside the root."""
+    """The resolved path, inside the root."""
     data: bytes
 
     @property
@@ -37,17 +37,18 @@ class DocumentFile:
         return self.data.decode("utf-8-sig")
 
     def replace(self, text: str) -> DocumentFile:
-        """Writes another text in its place, whole or not at all; mode and owner stay.
+        """Replace the contents atomically; mode and owner are kept.
 
-        Raises E100 when the file is not what was read any more, and E101 when it cannot be written.
+        Raises E100 when the file has been changed since it was read, E101 when it cannot be written.
         """
         mark = _MARK if self.data.startswith(BOM_UTF8) else ""
         try:
+            # The lock excludes our own processes; the comparison below detects other programs.
             with locked(self.path), written(self.path) as stream:
                 stream.write(mark + text)
-                # read at the last moment: an editor that saves now is not written over
+                # read as late as possible, so that a concurrent save by an editor is not overwritten
                 if _read(self.root, self.key) != self.data:
-                    raise SpeckitError("E100", f"{self.key} changed while it was edited")
+                    raise SpeckitError("E100", f"{self.key} was changed by another program during the edit")
         except (OSError, TimeoutError) as error:
             message = f"{self.key} cannot be written: {_reason(error)}"
             raise SpeckitError("E101", message, actions=_ways_out(error)) from error
@@ -56,13 +57,13 @@ class DocumentFile:
 
 
 def opened(root: Path, key: str, stored_hash: str = "") -> DocumentFile:
-    """The file with this key below the root, to be edited.
+    """The file with this key below the root, for editing.
 
-    Raises E010 when it is gone, E100 when it does not hold what is stored (a content hash), E101 when it may not be
-    written, is not UTF-8 or lies where programs keep their files, and E014 when a link leads out of the root.
+    Raises E010 when it is missing, E100 when its content hash is not the stored one, E101 when it is not writable, not
+    UTF-8 or in a folder where programs keep their files, and E014 when a link leads out of the root.
     """
     if FORBIDDEN_FOLDERS & set(Path(key).parts):
-        raise SpeckitError("E101", f"{key} lies where programs keep their files")
+        raise SpeckitError("E101", f"{key} is in a folder where programs keep their files")
     data = _read(root, key)
     path = Path(os.path.realpath(root / key))
     try:
@@ -71,15 +72,15 @@ def opened(root: Path, key: str, stored_hash: str = "") -> DocumentFile:
         raise SpeckitError("E101", f"{key} is not UTF-8", actions=("convert the file to UTF-8",)) from error
     if stored_hash and content_hash(decode(data, key)) != stored_hash:
         raise SpeckitError("E100", f"{key} has changed since it was indexed")
-    if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):  # an administrator may write anything
+    if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):  # access() allows root everything
         raise SpeckitError("E101", f"{key} is read-only", actions=("make the file writable",))
     return DocumentFile(root, key, path, data)
 
 
 def create(root: Path, key: str, text: str) -> DocumentFile:
-    """A new file below the root, and the folders on its way, written whole or not at all.
+    """Create a file below the root, with its parent folders, atomically.
 
-    Raises E101 when it cannot be made or something has that name already, and E014 when a link leads out of the root.
+    Raises E101 when it cannot be created or the name is taken, E014 when a link leads out of the root.
     """
     data = text.encode()
     try:
@@ -88,9 +89,9 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
         if error.errno == EXDEV:
             raise SpeckitError("E014", f"{key}: {inside.LEADS_OUT}") from error
         if error.errno == EEXIST:
-            message = f"{key} cannot be made: there is a file of that name"
+            message = f"{key} cannot be created: a file of that name exists"
             raise SpeckitError("E101", message, actions=_WHERE_A_FILE_IS) from error
-        message = f"{key} cannot be made: {_reason(error)}"
+        message = f"{key} cannot be created: {_reason(error)}"
         raise SpeckitError("E101", message, actions=_ways_out(error)) from error
     path = Path(os.path.realpath(root / key))
     placed_file.clear_left(path.parent)
@@ -106,7 +107,7 @@ def _read(root: Path, key: str) -> bytes:
 
 
 def _ways_out(error: OSError) -> tuple[str, ...]:
-    """What helps where there is no room; nothing but what always helps elsewhere."""
+    """Remedies for a full disk or quota; none, so that the default ones apply, for other errors."""
     full = error.errno in (ENOSPC, EDQUOT, EFBIG)
     return ("free disk space, or raise the limit that keeps the file from being written", "try again") if full else ()
 

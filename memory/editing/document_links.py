@@ -1,4 +1,4 @@
-"""Links in the front matter of files, declared and withdrawn together or not at all (feature M7)."""
+"""Declares and withdraws links in the front matter of files, together or not at all (feature M7)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, Relation
 
 _NOT_EDITABLE = frozenset({"E010", "E013", "E014", "E101"})
-"""What keeps a file from being edited at all; anything else is told."""
+"""Errors that mean a file cannot be edited at all; others are raised."""
 
 
 class DocumentLinks:
-    """Declares and withdraws links in the files below a root; what changed is to be indexed afterwards."""
+    """Declares and withdraws links in the files below a root; the caller indexes the changed files."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -29,18 +29,26 @@ class DocumentLinks:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The keys of the files that were written."""
+        """The keys of the files written."""
         return tuple(key for key, (old, new) in self._files.items() if old.data != new.data)
 
     def declare(self, source: str, target: str, relation: Relation, strength: float, evidence: str) -> tuple[Link, str]:
-        """Has a document declare the edge between two keys: the source, or the target where the evidence begins with a
-        word of `VOCABULARY` whose meaning is reversed.
+        """Declare an edge in the front matter of its source, or of its target for a reversed word of `VOCABULARY`.
 
-        Returns the link as it is declared, without secrets, and why the file could not be written, "" where it was.
+        Args:
+            source: Key of the source.
+            target: Key of the target.
+            relation: The relation of the edge.
+            strength: Strength of the edge in [0, 1].
+            evidence: May begin with a word of `VOCABULARY` and ": ", which then declares the link.
+
+        Returns:
+            The declared link, without secrets, and why the file could not be written, "" if it was.
         """
         rules = load_workspace_config(self._root).saving
         if rules.secrets != "keep":
             evidence = secrets.redact(evidence, addresses=rules.secrets == "all")[0]
+        # Evidence of the form "word: target" is how declared links are stored: write it back the same way.
         word, _, written = evidence.strip().partition(": ")
         meaning = VOCABULARY.get(word)
         if meaning is None or meaning.relation != relation or not written or meaning.strength != strength:
@@ -57,20 +65,30 @@ class DocumentLinks:
         return link, self._change(source, lambda text: relinked(text, says_otherwise, [link], source))
 
     def withdraw(self, key: str, relation: Relation, reverse: bool, targets: Collection[str]) -> str:
-        """Takes the links of a relation to these targets out of a document; returns why it could not, "" if it did."""
+        """Remove the links of a relation to these targets from a document.
+
+        Args:
+            key: Key of the document.
+            relation: The relation of the links.
+            reverse: Whether they are declared by a reversed word of `VOCABULARY`.
+            targets: Targets as written in the document.
+
+        Returns:
+            Why the links could not be removed, "" if they were.
+        """
 
         def meant(link: Link) -> bool:
             return (link.relation, link.reverse) == (relation, reverse) and link.target in targets
 
         before = self._files.get(key)
         reason = self._change(key, lambda text: relinked(text, meant, [], key))
-        return reason or ("it says so in its text" if self._files.get(key) == before else "")
+        return reason or ("it is declared in its text" if self._files.get(key) == before else "")
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """Changes that belong together: when one fails, the files get back what they held at the beginning.
+        """Group changes: if one fails, the files get back the contents they had at the beginning of the block.
 
-        A file that somebody else has changed since is left alone.
+        A file that another program has changed meanwhile is left alone.
         """
         before = dict(self._files)
         try:
@@ -87,7 +105,8 @@ class DocumentLinks:
     def _change(self, key: str, change: Callable[[str], str]) -> str:
         try:
             if PurePosixPath(key).suffix.lower() not in PLAIN:
-                return f"{key} is no Markdown"
+                return f"{key} is not Markdown"
+            # Remember the first version for undoing, and continue from the latest.
             first, current = self._files.get(key) or (document_file.opened(self._root, key),) * 2
             text = change(current.text)
             if text != current.text:

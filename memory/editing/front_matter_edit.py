@@ -1,4 +1,4 @@
-"""Front matter with some values changed in place: every other character of the document stays (feature T8)."""
+"""Changes values of front matter in place: every other character of the document is kept (feature T8)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "importance_weight": ("importance_weight", "importanceWeight"),
     "created_at": ("created", "created_at", "date"),
 }
-"""What can be changed, and the keys that say it: where none is written, the first one is."""
+"""The values that can be changed, and their keys in front matter; the first is used if none is present."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w ./()+-]*[\w)])?\Z")
@@ -35,8 +35,8 @@ _CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "nu
 
 
 class Block(NamedTuple):
-    """The lines of a document, the numbers of those before the first line of its front matter and before the closing
-    one, what they declare, and the lines, from 1, of keys that cannot be read."""
+    """The lines of a document; the indexes of the first line of its front matter and of its closing delimiter; the
+    entries declared, and the lines, from 1, of keys that cannot be read."""
 
     form: str
     lines: list[str]
@@ -47,11 +47,18 @@ class Block(NamedTuple):
 
 
 def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
-    """The text of a document whose front matter declares these `values`, by the names of `KEYS`.
+    """The text of a document with changed front matter.
 
-    Lines that say nothing of them stay as they are, comments and line ends included; front matter is made where there
-    is none. Of a list that is put into another order, comments between its lines go. Raises E101 where that cannot be
-    done without changing anything else, as in front matter that is broken or written in one line.
+    Other lines are kept, with comments and line endings; front matter is added if there is none. When a list is
+    reordered, the comments between its items are lost.
+
+    Args:
+        text: The document.
+        values: New values by the names of `KEYS`.
+        file: Name of the document, for messages.
+
+    Raises:
+        SpeckitError: E101 if something else would have to change, as in broken or one-line front matter.
     """
     before, problems = front_matter.parse(clean(text), file)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
@@ -79,21 +86,24 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
                 )
             else:
                 lines[first] = f"{entry.key}: {scalar_or_list(value)}{comment}{newline}"
+                # Keep the number of lines: places of later entries stay valid until the end.
                 lines[first + 1 : last + 1] = [""] * (last - first)
+        # New keys go before the closing delimiter.
         lines.insert(block.end, "".join(late))
         after = "".join(lines)
+    # Editing works on lines: parse the result to be sure that nothing else has changed.
     _require_only(before, len(problems), text, after, values, file)
     return after
 
 
 def unreadable(file: str, problem: Problem) -> SpeckitError:
-    """The error of front matter that cannot be read: it is not changed, and none is put before it."""
-    message = f"{file}: its front matter cannot be read, and no second one is put before it: {problem.message}"
+    """The error for unreadable front matter: it is not changed, and no second block is put before it."""
+    message = f"{file}: its front matter cannot be read, and no second block is put before it: {problem.message}"
     return SpeckitError("E101", message, actions=("correct the front matter",))
 
 
 def _edited_toml(block: Block, values: MappingOf[str, Value], newline: str) -> str:
-    """The document with values in lines of their own, before any table."""
+    """The document with values on separate lines, before any table."""
     lines, first = list(block.lines), block.start
     places = front_matter_block.toml_key_lines("".join(line.rstrip("\r\n") + "\n" for line in lines[first : block.end]))
     for name, value in values.items():
@@ -111,7 +121,7 @@ def _edited_toml(block: Block, values: MappingOf[str, Value], newline: str) -> s
 
 
 def block_of(text: str, file: str) -> Block | None:
-    """The front matter that a text begins with. Raises E101 for one that cannot be edited."""
+    """The front matter at the beginning of a text. Raises E101 if it cannot be edited."""
     cleaned = clean(text)
     found = front_matter_block.find_block(cleaned)
     if found is None:
@@ -120,13 +130,13 @@ def block_of(text: str, file: str) -> Block | None:
     declared = front_matter_block.read_block(cleaned, found, file)
     entries = declared.node.entries if isinstance(declared.node, Mapping) else ()
     if any(entry.where.column != 1 for entry in entries):
-        raise SpeckitError("E101", f"{file}: its front matter is written in one line or indented")
+        raise SpeckitError("E101", f"{file}: its front matter is on one line or indented")
     start, end = found.first_line - 1, cleaned.count("\n", 0, found.end)
     return Block(found.form, lines, start, end, entries, declared.lost)
 
 
 def last_line(block: Block, entry: Entry) -> int:
-    """The index of the last line that belongs to an entry: blank lines and comments before the next one do not."""
+    """The index of the last line of an entry, without trailing blank lines and comments."""
     keys = (*(other.where.line for other in block.entries), *block.lost)
     following = [line - 1 for line in keys if line > entry.where.line]
     last = min([*following, block.end]) - 1
@@ -136,12 +146,13 @@ def last_line(block: Block, entry: Entry) -> int:
 
 
 def comment_of(line: str, entry: Entry) -> str:
-    """The comment at the end of an entry's first line with the blanks before it, "" for none."""
+    """The comment at the end of an entry's first line, including the blanks before it; "" for none."""
+    # A `#` may be inside a value: it begins a comment only if the text before it has the same value.
     for found in re.finditer(r"[ \t]+#", line):
         node, problems = read(line[: found.start()], "")
         if not problems and isinstance(node, Mapping) and len(node.entries) == 1:
             said = plain(node.entries[0].value)
-            if said is None or said == plain(entry.value):  # None: the value stands in further lines
+            if said is None or said == plain(entry.value):  # None: the value is on the following lines
                 return line[found.start() :]
     return ""
 
@@ -149,8 +160,8 @@ def comment_of(line: str, entry: Entry) -> str:
 def _items(
     lines: SequenceOf[str], first_line: int, before: Sequence, wanted: SequenceOf[str], newline: str
 ) -> list[str]:
-    """As many lines, which list what is wanted: those of items that stay as they are, comments between them as well,
-    then new items. All are new where that is another order, or where items are no lines."""
+    """The same number of lines, with the wanted items: lines of unchanged items and comments between them are kept, new
+    items follow. If the order changes, or an item shares its line, all lines are new."""
     number = {item.where.line - first_line: _as_written(item) for item in before.items}
     kept = [each for each in number.values() if each in wanted]
     in_lines = len(number) == len(before.items) and all(
@@ -159,6 +170,7 @@ def _items(
     )
     if not in_lines or kept != list(wanted[: len(kept)]):
         return [*[""] * (len(lines) - 1), "".join(f"  - {_scalar(each)}{newline}" for each in wanted)]
+    # Items were only removed or appended: every other line is kept.
     staying = [line if at not in number or number[at] in wanted else "" for at, line in enumerate(lines)]
     indent = lines[next(iter(number))].partition("-")[0]
     staying[-1] += "".join(f"{indent}- {_scalar(each)}{newline}" for each in wanted[len(kept) :])
@@ -172,7 +184,7 @@ def _as_written(node: Node) -> str:
 def _require_only(
     before: FrontMatter, problems: int, text: str, after: str, values: MappingOf[str, Value], file: str
 ) -> None:
-    """Reads what was written: the document must say what was asked for, and nothing else may have changed."""
+    """Check the result: the document must declare the new values, and nothing else may have changed."""
     cleaned = clean(after)
     found, wrong = front_matter.parse(cleaned, file)
     kept = {
@@ -203,29 +215,29 @@ def _wanted(name: str, value: Value) -> object:
 
 
 def scalar_or_list(value: Value) -> str:
-    """A value as YAML, on one line; blanks of any kind become single ones."""
+    """A value as YAML on one line; runs of white space become single blanks."""
     return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, tuple) else _scalar(value)
 
 
 def _scalar(value: str | float) -> str:
-    """A value as YAML: plain words as they are, anything else in quotes."""
+    """A value as YAML: plain words unquoted, anything else in quotes."""
     if not isinstance(value, str):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     return exact(" ".join(value.split()))
 
 
 def exact(text: str) -> str:
-    """A text as YAML on one line, its blanks as they are: plain words without quotes."""
+    """A text as YAML on one line, with its white space: plain words unquoted."""
     return text if _PLAIN.match(text) and text not in _CONSTANTS else quoted(text)
 
 
 def quoted(text: str) -> str:
-    """Any text as YAML has it in quotes, on one line."""
+    """Any text as a quoted YAML scalar on one line."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
-    """Phrases as front matter holds them. Raises E030 for one that is empty or too long, E032 for too many."""
+    """Normalised trigger phrases. Raises E030 for one that is empty or too long, E032 for too many."""
     given = tuple(dict.fromkeys(" ".join(clean(phrase).split()) for phrase in phrases))
     for phrase in given:
         if not phrase:
@@ -234,5 +246,5 @@ def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
             message = f"a trigger phrase has {len(phrase)} characters; at most {front_matter.LONGEST_TRIGGER} fit"
             raise SpeckitError("E030", message)
     if len(given) > MOST_TRIGGERS:
-        raise SpeckitError("E032", f"{len(given)} trigger phrases; at most {MOST_TRIGGERS} fit")
+        raise SpeckitError("E032", f"{len(given)} trigger phrases were given; at most {MOST_TRIGGERS} are allowed")
     return given

@@ -1,4 +1,4 @@
-"""The links of front matter, changed in place: every other character of the document stays (features I3 and M7)."""
+"""Changes the links of front matter in place: every other character of the document is kept (features I3 and M7)."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _IN_LINES = re.compile(r"[ \t]*-[ \t]")
 
 
 class _Item(NamedTuple):
-    """A link as front matter has it, in YAML on one line."""
+    """A link of front matter, as YAML on one line."""
 
     yaml: str
     link: Link
 
 
 _Items = dict[str, list[_Item]]
-"""Those under each word."""
+"""Items by word of `VOCABULARY`."""
 
 
 def worded(link: Link) -> tuple[str, str]:
-    """The word of `VOCABULARY` that declares a link, and its target in YAML on one line."""
+    """The word of `VOCABULARY` that declares a link, and the link's target as YAML on one line."""
     word = link.evidence.partition(": ")[0]
     usual = VOCABULARY.get(word)
     if usual is None or (usual.relation, usual.reverse) != (link.relation, link.reverse):
@@ -57,13 +57,22 @@ def worded(link: Link) -> tuple[str, str]:
 
 
 def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], file: str) -> str:
-    """The text of a document whose front matter declares no link that is to be `gone`, and those that are `added`.
+    """The text of a document with changed links in its front matter.
 
-    Lines of other links stay as they are. Front matter is made where there is none, and goes where nothing is left in
-    it. Raises E101 where that cannot be done without changing anything else, as in front matter that is broken.
+    Lines of other links are kept. Front matter is added if there is none, and removed if it becomes empty.
+
+    Args:
+        text: The document.
+        gone: Whether a declared link is to be removed.
+        added: Links to add.
+        file: Name of the document, for messages.
+
+    Raises:
+        SpeckitError: E101 if something else would have to change, as in broken front matter.
     """
     declared = front_matter.parse(clean(text), file)[0].links
     wanted = {link for link in declared if not gone(link)} | set(added)
+    # Nothing to do: do not touch the file.
     if wanted == declared.keys():
         return text
     whole, block = text, block_of(text, file)
@@ -93,7 +102,7 @@ def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], fil
 
 
 class _Lines(NamedTuple):
-    """The lines of a document that are changed, and how they end."""
+    """The lines of a document being changed, and its line ending."""
 
     lines: list[str]
     newline: str
@@ -103,7 +112,7 @@ class _Lines(NamedTuple):
         return [f"{indent}{word}: {_listed(each)}{self.newline}" for word, each in items.items() if each]
 
     def remove(self, block: Block, entry: Entry) -> None:
-        """Takes an entry out, and with it front matter that holds nothing else."""
+        """Remove an entry, and front matter that contains nothing else."""
         first, last = entry.where.line - 1, last_line(block, entry)
         others = [*self.lines[block.start : first], *self.lines[last + 1 : block.end]]
         self.lines[first : last + 1] = []
@@ -111,9 +120,17 @@ class _Lines(NamedTuple):
             self.lines[block.start - 1 : block.start + 1 + len(others)] = []
 
     def put(self, block: Block, entry: Entry, before: _Items, after: _Items) -> None:
-        """Has an entry declare other items; of one in several lines only those change whose word has other items."""
+        """Make an entry declare other items; of a multi-line entry, only lines of words with changed items change.
+
+        Args:
+            block: The front matter.
+            entry: The entry of the links.
+            before: Items by word, as declared.
+            after: Items by word, as wanted.
+        """
         first, last = entry.where.line - 1, last_line(block, entry)
         words = entry.value.entries if isinstance(entry.value, Mapping) else ()
+        # Line-wise editing needs one line per word; else the entry is rewritten on one line.
         rows = [word.where.line - 1 for word in words]
         if not rows or first in rows or len(set(rows)) < len(rows):
             every = ", ".join(f"{word}: {_listed(items)}" for word, items in after.items() if items)
@@ -133,7 +150,7 @@ class _Lines(NamedTuple):
         )
 
     def _listed_in_lines(self, word: Entry, bottom: int, before: list[_Item], after: list[_Item]) -> bool:
-        """Changes a list that has a line for each item, comments between them left alone; False for any other."""
+        """Change a list with one line per item, keeping comments between them; False for any other list."""
         row = word.where.line - 1
         nodes = word.value.items if isinstance(word.value, List) else ()
         places = {node.where.line - 1: item for node, item in zip(nodes, before, strict=False)}
@@ -146,6 +163,7 @@ class _Lines(NamedTuple):
         self.lines[bottom] += "".join(f"{dash}- {item.yaml}{self.newline}" for item in after if item not in before)
         for at, item in places.items():
             if item not in after:
+                # Keeps new items that were appended to this line above.
                 self.lines[at] = self.lines[at][len(lines[at]) :]
         return True
 
@@ -155,10 +173,10 @@ class _Lines(NamedTuple):
 
 
 def _items(entry: Entry | None, file: str) -> _Items:
-    """What an entry declares. Raises E101 where something in it is no link."""
+    """The links that an entry declares. Raises E101 if something in it is not a link."""
     if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None):
         return {}
-    broken = SpeckitError("E101", f"{file}: its causalLinks are broken, see what `index` says of them")
+    broken = SpeckitError("E101", f"{file}: its causalLinks are invalid; `index` lists the problems")
     if not isinstance(entry.value, Mapping):
         raise broken
     found: _Items = {}
@@ -174,7 +192,7 @@ def _items(entry: Entry | None, file: str) -> _Items:
 
 
 def _yaml(node: Node) -> str:
-    """A target as YAML has it on one line."""
+    """A target as YAML on one line."""
     if isinstance(node, Mapping):
         return f"{{{', '.join(f'{each.key}: {_yaml(each.value)}' for each in node.entries)}}}"
     value = plain(node)
@@ -186,7 +204,7 @@ def _listed(items: Sequence[_Item]) -> str:
 
 
 def _require_only(text: str, after: str, wanted: Collection[Link], file: str) -> None:
-    """Reads what was written: the links must be those that are wanted, and nothing else may have changed."""
+    """Check the result: the document must declare the wanted links, and nothing else may have changed."""
     (before, problems), (found, wrong) = (front_matter.parse(clean(each), file) for each in (text, after))
     moved = replace(before, body_start=found.body_start, body_line=found.body_line, links=found.links)
     same = moved == found and found.links.keys() == wanted

@@ -1,4 +1,4 @@
-"""Names of files for documents that come without one (feature T4)."""
+"""Names the files of documents that come without a name (feature T4)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake import secrets
 
 FOLDER = "memories"
-"""Where documents are put that name no folder."""
+"""The folder for documents that come without one."""
 LONGEST_NAME = 60
-"""Characters of a name without its suffix; every file system takes four times as many bytes."""
+"""Characters of a name without suffix; every file system allows four times as many bytes."""
 MOST_ALIKE = 1000
-"""So many files of one name are told apart by a number."""
+"""Maximum number of files with the same name, distinguished by a number."""
 _RESERVED = frozenset(
     {"con", "prn", "aux", "nul", *(f"{device}{number}" for device in ("com", "lpt") for number in range(1, 10))}
 )
-"""Names that Windows gives to devices, whatever follows them."""
+"""Device names on Windows, also with a suffix."""
 _WORDS = re.compile(r"[^\W_]+")
 
 
 def file_name(title: str) -> str:
-    """The name of a file for a title, without suffix: its words in small letters. Never empty, and never a secret."""
+    """The file name for a title, without suffix: its words in lower case. Never empty, never a secret."""
     name = ""
-    shown, _ = secrets.redact(title)  # in small letters, without its marks, a secret is none that `named` knows
+    shown, _ = secrets.redact(title)  # before lower-casing, after which `named` would not recognise a secret
     for word in _WORDS.findall(normalize("NFC", shown).casefold()):
+        # Cut at a word; only a single long word is cut inside.
         if len(name) + len(word) >= LONGEST_NAME:
             name = name or word[:LONGEST_NAME]
             break
@@ -38,15 +39,15 @@ def file_name(title: str) -> str:
 
 
 def possible_keys(folder: str, title: str) -> Iterator[str]:
-    """The keys that a new Markdown file in a folder ("" is the root) may have, in the order in which they are tried."""
+    """Possible keys of a new Markdown file in a folder ("" is the root), in order of preference."""
     name = file_name(title)
     for number in range(1, MOST_ALIKE + 1):
         yield str(PurePosixPath(folder, f"{name}{'' if number == 1 else f'-{number}'}.md"))
 
 
 def free_key(folder: str, title: str, taken: Callable[[str], bool]) -> str:
-    """The key of a new Markdown file in a folder ("" is the root) that nothing has yet. Raises E101 when there are
-    too many of one name."""
+    """The first unused key of a new Markdown file in a folder ("" is the root). Raises E101 when there are too many
+    files with the same name."""
     for key in possible_keys(folder, title):
         if not taken(key):
             return key

@@ -1,7 +1,7 @@
-"""Documents are changed one after the other: what a change reads, writes and stores of them belongs together.
+"""Serialises changes of documents: reading, writing and storing belong together in each change.
 
-Two calls that edit the same memory would each find what the other one has written and not yet stored, and two that
-delete it would each believe to have taken its file (features T4, T8 and T9).
+Without this, two concurrent edits of a memory could see each other's file before it is stored, and two deletions could
+both claim its file (features T4, T8 and T9).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
 
 _NAME = "documents"
-"""What follows the name of the store in that of the lock."""
+"""Suffix of the lock's name, after the name of the store."""
 PATIENCE = 60.0
-"""Seconds. The deletion of a large folder takes some of them."""
+"""Seconds to wait for the lock. Deleting a large folder takes some of them."""
 
 
 @contextmanager
 def one_at_a_time(store: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """Keeps out whoever else edits, deletes or undeletes documents of this store, in any thread and process.
+    """Exclude all other edits, deletions and undeletions of documents of this store, in any thread and process.
 
-    Not to be entered twice by one thread. Where a file system locks nothing, changes go on without. Raises E022 after
-    `patience` seconds.
+    Not reentrant. On file systems without locks, changes go on without one. Raises E022 after `patience` seconds.
     """
+    # Two paths to the same store must use the same lock.
     real = Path(os.path.realpath(store))
     with ExitStack() as held:
         try:
             held.enter_context(locked(real.with_name(f"{real.name}.{_NAME}"), patience))
         except TimeoutError as error:
-            message = f"another change of documents of {store} does not come to an end"
+            message = f"another change of the documents of {store} does not finish"
             raise SpeckitError("E022", message) from error
         except OSError:
             pass

@@ -1,4 +1,4 @@
-"""Writes files below a folder: whole or not at all, and never through a link that leads out of it."""
+"""Writes files below a folder: atomically, and never through a link that leads out of it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,25 @@ from speckit_memory.memory.scanning import inside
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
 LEFT_SECONDS = 3600.0
-"""Who has not finished a file in this time was killed."""
+"""A temporary file not finished within this time belongs to a killed process."""
 
 
 def put(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None = None, sync: bool = False) -> None:
-    """Makes the file with this relative path, and the folders on its way; `over` what has its name, or not.
+    """Write a file and create its parent folders.
 
-    It gets a time of modification (nanoseconds since 1970) where one is given. Raises OSError: EEXIST where something
-    is in the way, EXDEV where a link leads out of the folder.
+    Args:
+        top: The folder that contains all files.
+        path: Relative path of the file.
+        data: Its contents.
+        over: Whether an existing file may be replaced.
+        mtime_ns: Modification time in nanoseconds since 1970; None for the present.
+        sync: Whether to fsync before the file appears.
+
+    Raises:
+        OSError: EEXIST if the name is taken, EXDEV if a link leads out of the folder, and others.
     """
     file = top / path
+    # Checked before creating folders: a linked folder must not be followed out of the top.
     if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(top)):
         raise OSError(EXDEV, inside.LEADS_OUT)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -36,16 +45,17 @@ def put(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None =
             whole.replace(file)
             return
         try:
-            os.link(whole, file)  # fails where something has the name, unlike a renaming
+            os.link(whole, file)  # fails if the name is taken, unlike a rename
         except OSError as error:
             if error.errno not in (EPERM, ENOTSUP):
                 raise
+            # O_EXCL reserves the name, so that the rename cannot overwrite another program's file.
             os.close(os.open(file, _NEW))  # a file system without hard links
             whole.replace(file)
 
 
 def clear_partial(top: Path) -> None:
-    """Removes what a killed process left below a folder that is written by one process alone."""
+    """Remove the temporary files of killed processes below a folder that only one process writes to."""
     for folder, _, names in os.walk(top):
         for name in names:
             if name.startswith(PREFIX) and name.endswith(".tmp"):
@@ -54,7 +64,7 @@ def clear_partial(top: Path) -> None:
 
 
 def clear_left(folder: Path) -> None:
-    """Removes from one folder, which other processes write to as well, what those left that were killed."""
+    """Remove old temporary files of killed processes from a folder that other processes write to as well."""
     long_ago = time.time() - LEFT_SECONDS
     with suppress(OSError), os.scandir(folder) as entries:
         left = [entry for entry in entries if is_partial(entry.name)]
@@ -74,7 +84,7 @@ def _whole(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: boo
             if sync:
                 os.fsync(stream.fileno())
         if mtime_ns is not None:
-            with suppress(OSError, OverflowError):  # a time that this file system does not hold
+            with suppress(OSError, OverflowError):  # the file system cannot represent this time
                 os.utime(path, ns=(mtime_ns, mtime_ns))
         yield path
     finally:

@@ -1,4 +1,4 @@
-"""Sections of a document by name: an ANCHOR's or a heading's; read, replaced and added to (features T4 and A7)."""
+"""Finds, replaces and extends sections of a document by the name of an ANCHOR or a heading (features T4 and A7)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _BLANK_START = re.compile(r"(?:[ \t]*+\n)*+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A named stretch of a text, by offsets, without the heading or the tags that name it."""
+    """A named part of a text, by offsets, without the heading or tags that name it."""
 
     name: str
     start: int
     end: int
     level: int = 0
-    """Of a heading, 1 to 6; 0 for an ANCHOR section."""
+    """Level of the heading, 1 to 6; 0 for an ANCHOR section."""
     path: str = ""
-    """The names of the headings above it and its own, as results show them."""
+    """Its name after those of the headings above it, as results show them."""
 
 
 def parts(body: str) -> list[Part]:
-    """All ANCHOR sections, and what stands below each heading down to the next one of its level or above it, or to the
-    tag of an ANCHOR section that reaches across its borders.
+    """All ANCHOR sections and heading sections. A heading section ends at the next heading of the same or a higher
+    level, or at the tag of an ANCHOR section that crosses its borders.
 
-    Line ends must be "\\n".
+    Line endings must be "\\n".
     """
     sections, _ = anchors.find(body, "")
     found = [Part(section.id, section.inner_start, section.inner_end) for section in sections]
     starts = [section.start for section in sections]
     above: list[known_sections.Headed] = []
-    around: list[anchors.Section] = []  # those that the text of a heading begins in, the innermost last
+    around: list[anchors.Section] = []  # the sections that contain the start of a heading's text, innermost last
     passed = 0
     for one in known_sections.headed(body):
         above = [*(each for each in above if each.level < one.level), one]
@@ -53,6 +53,7 @@ def parts(body: str) -> list[Part]:
         passed = first
         while around and around[-1].end <= one.inner:
             around.pop()
+        # Tags of ANCHOR sections that begin in this section and end after it, or contain its start and end in it
         tags = [each.start for each in sections[first : bisect_left(starts, one.end)] if each.end > one.end]
         tags += [each.inner_end for each in around[-1:] if each.end <= one.end]
         end = min((_line_start(body, tag) for tag in tags), default=one.end)
@@ -61,15 +62,15 @@ def parts(body: str) -> list[Part]:
 
 
 def _line_start(body: str, at: int) -> int:
-    """The beginning of a line that is blank up to there, else the place itself."""
+    """The start of a line that is blank up to `at`, else `at`."""
     start = body.rfind("\n", 0, at) + 1
     return at if body[start:at].strip(" \t") else start
 
 
 def part(body: str, name: str) -> Part:
-    """The section of that name: an ANCHOR's id, else a heading, as it is spelled before whatever its case, else the
-    first heading that says it in other words (feature I11); a heading may be named with those above it. Raises E104
-    for another name."""
+    """The section of a name: an ANCHOR id, else a heading (an exact match before a case-insensitive one), else the
+    first heading with the same meaning (feature I11). A heading may be given with those above it. Raises E104 for an
+    unknown name."""
     return _answering(body, name)[0]
 
 
@@ -98,16 +99,23 @@ def _folded(name: str) -> str:
 
 
 def edited(text: str, file: str, how: Literal["append", "replace"], section: str, content: str) -> str:
-    """A document with something added to a section (or to its end), or with other content in it; everything outside
-    the section stays as it is.
+    """The text of a document after an edit of a section; everything outside the section is kept.
 
-    Raises E104, and E101 where the place is not certain: several sections have that name, the section lies in a list,
-    the content would change how the rest is read, or the lines of the document end in different ways.
+    Args:
+        text: The document.
+        file: Its name, for messages.
+        how: Append to the section or replace its contents.
+        section: Name of the section; "" for the whole document.
+        content: The new text.
+
+    Raises:
+        SpeckitError: E104 for an unknown section; E101 if the place is ambiguous (several sections with the name, a
+            section in a list, mixed line endings) or the content would change how the rest is parsed.
     """
     plain = clean(text)
     newline = "\r\n" if "\r" in text else "\n"
     if plain.replace("\n", newline) != text:
-        raise SpeckitError("E101", f"{file}: its lines end in different ways")
+        raise SpeckitError("E101", f"{file}: it has mixed line endings")
     front = front_matter.parse(plain, file)[0]
     body = plain[front.body_start :]
     place = _place(body, file, section, front.body_line) if section else Part("", 0, len(body))
@@ -121,10 +129,12 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
     if how == "append" and text_start >= 0:
         before, openings = body[:text_end], ["\n\n"]
     harms: list[str] = []
+    # Try the present blank lines first, then paragraph breaks, until the result parses as intended.
     for opening, closing in dict.fromkeys(product(openings, closings)):
         new = f"{before}{opening}{middle}" if before and middle else before or middle
         at = len(new) - len(middle) if middle else -1
         new += f"{closing}{after}" if after else "\n"
+        # Parse before and after: everything outside the section must have the same structure.
         harm = _harm(body, new, len(before), place.end, at)
         if not harm:
             head = plain[: front.body_start]
@@ -132,33 +142,33 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
                 head += "\n"
             return (head + new).replace("\n", newline)
         harms.append(harm)
-    actions = ("close what is open", "edit the file by hand and index it")
+    actions = ("close what is open in the content", "edit the file by hand and index it")
     raise SpeckitError("E101", f"{file}: {harms[0]}", actions=actions)
 
 
 def _line_with_text(body: str, place: Part) -> int:
-    """Where the first line of a section begins that is not blank, -1 when there is none."""
+    """The start of the first non-blank line of a section, -1 if there is none."""
     blank = _BLANK_START.match(body, place.start, place.end)
     start = blank.end() if blank else place.start
     return start if body[start : place.end].strip(" \t\n") else -1
 
 
 def _without_blank_end(text: str) -> str:
-    """The text without the blank lines at its end; blanks at the end of its last line stay."""
+    """The text without trailing blank lines; blanks at the end of its last line are kept."""
     end = len(text.rstrip(" \t\n"))
     line_end = text.find("\n", end)
     return text[:line_end] if end and line_end >= 0 else text if end else ""
 
 
 def _place(body: str, file: str, section: str, first_line: int) -> Part:
-    """The one section of a name; blanks before the tag that closes it are none of it."""
+    """The only section of this name, without blanks before its closing tag."""
     if PurePosixPath(file).suffix.lower() in FORMATS["rst"]:
-        message = f"{file} is reStructuredText, whose sections are not edited"
+        message = f"{file} is reStructuredText, whose sections cannot be edited"
         raise SpeckitError("E101", message, actions=("append to its end, without a section", "edit the file by hand"))
     place, *others = found = _answering(body, section)
     if others:
         lines = ", ".join(str(body.count("\n", 0, one.start) + first_line) for one in found[:5])
-        message = f"{file}: '{section}' names {len(found)} sections, whose texts begin in the lines {lines}"
+        message = f"{file}: '{section}' names {len(found)} sections, whose texts begin on lines {lines}"
         paths = ", ".join(f"'{one.path}'" for one in found[:5] if one.path != one.name)
         actions = (f"name one together with the headings above it: {paths}",) if paths else ()
         raise SpeckitError("E101", message, actions=(*actions, "edit the file by hand and index it"))
@@ -166,19 +176,20 @@ def _place(body: str, file: str, section: str, first_line: int) -> Part:
         return place
     for leaf in leaves(body):
         if leaf.depth and (leaf.start < place.start <= leaf.end or leaf.start <= place.end < leaf.end):
-            raise SpeckitError("E101", f"{file}: the section '{section}' lies in a list or a quotation")
+            raise SpeckitError("E101", f"{file}: the section '{section}' is inside a list or a quotation")
     return replace(place, end=max(place.start, _line_start(body, place.end)))
 
 
 def _harm(old: str, new: str, kept: int, end: int, at: int) -> str:
-    """Why an edit would change how the text around it is read, "" where it does not.
+    """Why an edit would change how the surrounding text is parsed, "" if it would not.
 
-    The first `kept` characters stay, and so do those from `end` on. What is put between them begins in `new` at `at`,
-    -1 for nothing.
+    The first `kept` characters of `old` are kept, and so are those from `end` on. The text between them begins in `new`
+    at `at`, -1 if there is none.
     """
+    # Offsets after the edit move by this much.
     shift = len(new) - len(old)
     rest = end
-    if rest and old[rest - 1] != "\n":  # a tag among words: the lines below it are what must stay
+    if rest and old[rest - 1] != "\n":  # a tag inside a line: the lines after it are what must be kept
         rest = old.find("\n", rest) + 1 or len(old)
     before, after = list(leaves(old)), list(leaves(new))
     for leaf in after:
@@ -186,10 +197,10 @@ def _harm(old: str, new: str, kept: int, end: int, at: int) -> str:
             continue
         what = "code" if leaf.kind == "fence" else "HTML"
         if leaf.start <= kept < at < leaf.end:
-            return f"{what} that is not closed stands before the place, and the content would be part of it"
+            return f"{what} that is not closed before this place would include the content"
         if kept <= leaf.start < rest + shift < leaf.end:
             line = new.count("\n", at, leaf.start) + 1
-            return f"line {line} of the content opens {what} that is not closed, and what follows would be part of it"
+            return f"line {line} of the content opens {what} without closing it, which would include the text after it"
     same = (
         [_looks(leaf) for leaf in before if leaf.end <= kept + 1]
         == [_looks(leaf) for leaf in after if leaf.end <= kept + 1]

@@ -1,4 +1,4 @@
-"""The values that a call gives a document, checked before anything is written."""
+"""Checks the values that a call sets in a document, before anything is written."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 
 LONGEST_TITLE = 500
-"""Characters of a title that a call may give (the specification's bound)."""
+"""Maximum characters of a title (the specification's bound)."""
 
 
 def checked(
     title: str | None, triggers: Sequence[str] | None, tier: str | None, weight: float | None, *, empty: bool = False
 ) -> dict[str, Value]:
-    """The values that are given, by the names of `front_matter_edit.KEYS`; None stands for what is left open.
+    """The values to set, by the names of `front_matter_edit.KEYS`.
 
-    Raises all problems: E030 for values that no document can declare, E032 for those out of range, and E031 when
-    nothing is given unless it may be `empty`.
+    Args:
+        title: New title; this and the other values are None if not given.
+        triggers: New trigger phrases.
+        tier: New importance tier.
+        weight: New importance weight in [0, 1].
+        empty: Whether it is valid to give no value.
+
+    Raises:
+        SpeckitError: All problems together: E030 for invalid values, E032 for values out of range, E031 for no value.
     """
     problems: list[Problem] = []
     values: dict[str, Value] = {}
@@ -39,7 +46,7 @@ def checked(
         values["tier"] = tier
     if weight is not None:
         if not 0 <= weight <= 1:
-            problems += SpeckitError("E032", f"the importance weight {weight} is not from 0 to 1").problems
+            problems += SpeckitError("E032", f"the importance weight is {weight}; it must be from 0 to 1").problems
         values["importance_weight"] = float(weight)
     if problems:
         raise SpeckitError.of(problems)
@@ -54,5 +61,5 @@ def _title(title: str) -> str:
     if not text:
         raise SpeckitError("E030", "the title is empty")
     if len(text) > LONGEST_TITLE:
-        raise SpeckitError("E032", f"the title has {len(text)} characters; at most {LONGEST_TITLE} fit")
+        raise SpeckitError("E032", f"the title has {len(text)} characters; at most {LONGEST_TITLE} are allowed")
     return text

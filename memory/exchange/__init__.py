@@ -1,1 +1,1 @@
-"""Memories written out as files that people read and edit, and brought into a store again (feature M14)."""
+"""Exports memories as files that people can read and edit, and imports them into a store (feature M14)."""

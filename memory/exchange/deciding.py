@@ -1,7 +1,7 @@
-"""What an import does with each memory that is offered (feature M14).
+"""Decides what an import does with each offered memory (feature M14).
 
-A text has been changed here, there, or at both places, which the digest of what was exported tells. Only what was
-changed there alone is taken in by itself; of what was learned, the later knowledge counts as a whole.
+The digest of the exported text tells whether a text was changed here, there, or in both places. A text changed only
+there is imported automatically; learned data is taken as a whole, from the side where it is newer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Outcome = Literal["created", "updated", "unchanged", "kept", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the store has of a memory now. `is_file` says whether it came from a file."""
+    """The present state of a memory in the store. `is_file` tells whether it came from a file."""
 
     id: int
     content_hash: str
@@ -38,8 +38,8 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What becomes of an offer, and why. With `text`, its text is taken; `write` says whether the file is made, and
-    `over` whether it is written over another one. With `record`, what was learned of it elsewhere is taken."""
+    """The decision on an offer and its reason. `text`: its text is imported; `write`: the file is written, `over`: over
+    an existing one. `record`: its learned data is imported."""
 
     offer: Offer
     outcome: Outcome
@@ -52,19 +52,19 @@ class Decided:
 
     @property
     def as_exported(self) -> bool:
-        """Whether a new memory comes with the text of the export: what its document said holds then."""
+        """Whether a new memory comes with the exported text, so that the metadata of its document is still valid."""
         return self.ours is None and self.offer.text == self.offer.base
 
     @property
     def knowledge(self) -> Record | None:
-        """What is to be known of the memory beside its text."""
+        """The learned data that the memory will have."""
         if self.record:
             return self.offer.record
         return self.ours.record if self.ours else None
 
     @property
     def mtime_ns(self) -> int | None:
-        """The time of modification that its file had, where it is the same and known."""
+        """The recorded modification time of its file, if the file is unchanged."""
         told = self.offer.record.memory.get("mtime_ns") if self.as_exported and self.offer.record else None
         return told if isinstance(told, int) and told != TO_BE_READ else None
 
@@ -72,7 +72,15 @@ class Decided:
 def decided(
     connection: Connection, root: Path, rules: SavingRules, offers: Sequence[Offer], *, replace: bool
 ) -> list[Decided]:
-    """What would become of each offer; to `replace`, it is taken whatever there is here."""
+    """The decision on each offer.
+
+    Args:
+        connection: An open transaction.
+        root: Folder of the workspace.
+        rules: Rules for secrets in texts.
+        offers: The offered memories.
+        replace: Import every offer, even where the store has something newer.
+    """
     return [
         _decided(connection, root, rules, offer, ours, replace)
         for offer, ours in zip(offers, known(connection, offers), strict=True)
@@ -80,7 +88,7 @@ def decided(
 
 
 def known(connection: Connection, offers: Sequence[Offer]) -> list[Ours | None]:
-    """What the store has of each offered memory."""
+    """The present state of each offered memory in the store; None for a new one."""
     there = {
         key: (number, content, mtime is not None)
         for number, key, content, mtime in rows(connection, "SELECT id, key, content_hash, mtime_ns FROM memories")
@@ -98,11 +106,13 @@ def _decided(
     is_file = offer.is_file or (ours is not None and ours.is_file)
     here = texts.of_file(root, offer.key, rules) if is_file else None
     if is_file and here is None and os.path.lexists(root / offer.key):
-        return Decided(offer, "refused", "something else has its name in the workspace", ours)
+        return Decided(offer, "refused", "something that is not a document has this name in the workspace", ours)
     if not is_file and ours is not None:
         here = texts.of_store(connection, offer.key)
+    # Text and learned data are decided independently.
     record, why_not = _takes_record(offer, ours, replace)
     taken = _takes_text(offer, ours, here, replace)
+    # The texts conflict: learned data may still be imported.
     if isinstance(taken, str):
         if ours is None or offer.text != offer.base:
             return Decided(offer, "refused", taken, ours)
@@ -111,33 +121,34 @@ def _decided(
     if ours is None:
         return Decided(offer, "created", "", None, True, write, write and here is not None, record)
     if taken or record:
-        why = " and ".join(["its text"] * taken + ["what was learned of it"] * record)
+        why = " and ".join(["its text"] * taken + ["its learned data"] * record)
         write = taken and write
         return Decided(offer, "updated", why, ours, taken, write, write and here is not None, record)
     return Decided(offer, "kept" if why_not else "unchanged", why_not, ours)
 
 
 def _takes_text(offer: Offer, ours: Ours | None, here: Text | None, replace: bool) -> bool | str:
-    """Whether the text of an offer is taken, or why it cannot be."""
+    """Whether the text of an offer is imported, or why it cannot be."""
     if here is None:
         return True
     there = digest(here.data)
-    if there == offer.text:  # a file that was not indexed since it was changed is brought up to date with it
+    if there == offer.text:  # a file changed but not yet indexed is brought up to date as well
         return ours is None or (here.found and here.own_hash != ours.content_hash)
     if replace or (offer.base and there == offer.base):
         return True
     if not offer.base:
-        return "a file of this name says something else here (--replace takes the one that is imported)"
+        return "a different file of this name exists here (--replace takes the imported one)"
     if offer.text == offer.base:
-        return "its text is another one here, which stays (--replace takes that of the export)"
+        return "its text is different here and is kept (--replace takes that of the export)"
     return "its text was edited here and in the export (--replace takes that of the export)"
 
 
 def _takes_record(offer: Offer, ours: Ours | None, replace: bool) -> tuple[bool, str]:
-    """Whether what was learned is taken, and why not where there is something that differs."""
+    """Whether learned data is imported, and the reason if it differs and is not."""
     theirs = offer.record
+    # The learned data are equal.
     if theirs is None or (ours is not None and ours.record.lived() == theirs.lived()):
         return False, ""
     if ours is None or replace or theirs.clock() > ours.record.clock():
         return True, ""
-    return False, "what was learned of it here is later"
+    return False, "its learned data is newer here"

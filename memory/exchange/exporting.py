@@ -1,7 +1,7 @@
-"""Writes the memories of a store out, or brings an earlier export up to date (feature M14).
+"""Exports the memories of a store to a folder, or updates an earlier export (feature M14).
 
-All is written before the manifest, which is marked as unfinished meanwhile: an export that was interrupted is no export
-and is completed by the next one.
+The manifest is written last and marked as unfinished until then: an interrupted export is invalid, and the next one
+completes it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from speckit_memory.memory.store.tables.vectors import vectors
 
 NAMED = 5
 LARGEST_RECORD = 64 << 20
-"""Bytes of what was learned of one memory, and of what belongs to none."""
+"""Maximum size in bytes of the learned data of one memory, and of the data that belongs to none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export did: how many memories it holds, how many files were written and how many of an earlier export
-    were removed as their memories are gone. `without_file` are keys of memories whose text was made of what the store
-    holds; `secrets` counts what was left out of texts."""
+    """The result of an export: the number of memories, of files written, and of files of deleted memories removed from
+    an earlier export. `without_file` are keys of memories whose text was generated from the store; `secrets` counts
+    secrets left out of texts."""
 
     path: Path
     memories: int
@@ -52,10 +52,17 @@ class Exported:
 
 
 def export(database: Database, root: Path, rules: SavingRules, target: Path, folder: str = "") -> Exported:
-    """Writes the memories of a folder and those below it, all for "", into the folder `target`.
+    """Export the memories of a folder and its subfolders.
 
-    It is made if it is not there; only an empty one and an earlier export are written to, and what somebody has edited
-    in that is not. Raises E064, and E080 for a folder without memories.
+    Args:
+        database: The store.
+        root: Folder of the workspace.
+        rules: Rules for secrets in texts.
+        target: Created if missing; otherwise it must be empty or an earlier export without edits.
+        folder: Folder to export; "" for the whole store.
+
+    Raises:
+        SpeckitError: E064 if the target cannot be written, E080 for a folder without memories.
     """
     try:
         before = _earlier(target, folder)
@@ -89,6 +96,7 @@ class _Export:
         get = {key: self._getter(key, mtime) for key, mtime, _ in chosen}
         paths = layout.places((key, text().is_file) for key, text in get.items())
         self._require_unedited(paths, get)
+        # From here on an interruption leaves a manifest that says so.
         mark = Manifest(self._folder, "", "", self._before.memories if self._before else (), finished=False)
         self._put(layout.MANIFEST, mark.text().encode())
         self._put(layout.IGNORE, b"*\n")
@@ -99,7 +107,9 @@ class _Export:
         for key, mtime, stored in chosen:
             text = get[key]()
             hashes[key] = digest(text.data)
+            # Keep the metadata, not the contents, of all texts.
             written[key] = replace(text, data=b"")
+            # The exported text differs from the stored one: its record must refer to the exported hash.
             if text.secrets or not text.found:
                 digests[stored] = text.content_hash(key)
             if not text.found and mtime is not None:
@@ -126,7 +136,7 @@ class _Export:
         return Exported(self._target, len(entries), self._written, removed, tuple(without_file), redacted)
 
     def _getter(self, key: str, mtime: int | None) -> Callable[[], Text]:
-        """Reads a text when it is wanted: they are not all held at once."""
+        """A function that reads the text, so that not all texts are in memory at once."""
 
         def get() -> Text:
             found = texts.of_file(self._root, key, self._rules) if mtime is not None else None
@@ -135,6 +145,7 @@ class _Export:
         return get
 
     def _put(self, path: str, data: bytes, sync: bool = False) -> None:
+        # Unchanged files keep their modification times.
         if self._there(path) != data:
             placed_file.put(self._target, path, data, over=True, sync=sync)
             self._written += path != layout.MANIFEST
@@ -145,9 +156,9 @@ class _Export:
         return None
 
     def _require_unedited(self, paths: dict[str, str], get: dict[str, Callable[[], Text]]) -> None:
-        """Raises E064 where something would be written over that no import has taken in."""
+        """Raise E064 if the export would overwrite edits that have not been imported."""
         if self._before is not None and not self._before.finished:
-            return  # what differs was written by the export that was interrupted
+            return  # differences come from the interrupted export
         known = {each.path: each for each in self._before.memories} if self._before else {}
         keys = {path: key for key, path in paths.items()}
         edited = []
@@ -160,13 +171,13 @@ class _Export:
         if edited:
             raise SpeckitError(
                 "E064",
-                f"{self._target} holds {len(edited)} texts that were edited or added since it was written: "
+                f"{self._target} has {len(edited)} texts that were edited or added since the export: "
                 f"{listed(sorted(edited), NAMED)}; nothing was written",
-                actions=(f"take them in first: speckit-memory import {self._target}", "export to another folder"),
+                actions=(f"import them first: speckit-memory import {self._target}", "export to another folder"),
             )
 
     def _remove_gone(self, kept: Iterable[str]) -> int:
-        """Removes the files of memories that an earlier export held and that are gone, and folders that are empty."""
+        """Remove the files of deleted memories from an earlier export, and folders that become empty."""
         gone = {each.path for each in self._before.memories} - set(kept) if self._before else set()
         for path in gone:
             for each in (f"{layout.TEXTS}/{path}", layout.record_of(path)):
@@ -180,14 +191,14 @@ class _Export:
 
 
 def json_text(told: object) -> bytes:
-    """As records are written: equal for equal ones, a line for each value."""
+    """The JSON form of records: equal values give equal bytes, one line per value."""
     return f"{json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)}\n".encode()
 
 
 def _earlier(target: Path, folder: str) -> Manifest | None:
-    """The manifest of an export that lies there. Raises E064 where nothing may be written."""
+    """The manifest of an earlier export in this folder. Raises E064 if the folder must not be written to."""
     if target.is_symlink() or (os.path.lexists(target) and not target.is_dir()):
-        raise SpeckitError("E064", f"{target} is no folder", actions=("name a folder",))
+        raise SpeckitError("E064", f"{target} is not a folder", actions=("name a folder",))
     if not target.is_dir():
         return None
     try:
@@ -195,7 +206,7 @@ def _earlier(target: Path, folder: str) -> Manifest | None:
     except SpeckitError as error:
         raise SpeckitError("E064", f"{error.problems[0].message}; nothing was written") from error
     if found is None and any(name.name != f"{layout.MANIFEST}.lock" for name in target.iterdir()):
-        raise SpeckitError("E064", f"{target} is not empty and holds no export; nothing was written")
+        raise SpeckitError("E064", f"{target} is not empty and is not an export; nothing was written")
     if found is not None and found.folder != folder:
         message = f"{target} is an export of {found.folder or 'the whole store'}, not of {folder or 'the whole store'}"
         raise SpeckitError("E064", f"{message}; nothing was written")

@@ -1,8 +1,7 @@
-"""Brings memories into a store, in one transaction which ends with a look at the whole store (feature M14).
+"""Imports memories into a store in one transaction that ends with a consistency check (feature M14).
 
-Texts are indexed in a store of their own first, which is read from then: whatever takes long is done before the
-transaction. Its last act is to write the files. Who is killed leaves the store as it was, and files that say what the
-import says.
+Texts are first indexed in a temporary store, so that slow work happens before the transaction. Files are written as its
+last step. A killed import leaves the store unchanged, and files with the imported contents.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from speckit_memory.memory.store.writing import writer
 
 NAMED = 3
 TAKEN_IN = (ANALYSER, INTAKE)
-"""Facts of a store that say how its documents were taken in: an empty one takes those of what comes."""
+"""Meta keys that describe how documents were analysed: an empty store takes over those of the import."""
 
 Index = Callable[[Database, Iterator[Source]], IndexReport]
-"""Indexes documents in a store that holds nothing yet."""
+"""Indexes documents in an empty store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an import did. `left_out` counts rows that name memories which are not here, such as links to them;
-    `pending` passages wait for vectors."""
+    """The result of an import. `left_out` counts rows, such as links, that refer to memories that are not here;
+    `pending` is the number of passages waiting for vectors."""
 
     decided: tuple[Decided, ...]
     written: tuple[str, ...]
@@ -58,7 +57,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where memories go: a store, the folder of its files, and one in which files are kept that are written over."""
+    """The target of an import: a store, the folder of its files, and a folder for backups of overwritten files."""
 
     database: Database
     root: Path
@@ -66,8 +65,18 @@ class Workspace:
 
 
 def run(workspace: Workspace, source: ImportSource, plan: Sequence[Decided], index: Index, *, now: float) -> Done:
-    """Does what was decided. `now` is in epoch seconds. Raises E065 and E066; the store and the files are as they were
-    then."""
+    """Carry out the decisions.
+
+    Args:
+        workspace: The target.
+        source: The source of the texts.
+        plan: The decisions, one per offer.
+        index: Indexes the texts in a temporary store.
+        now: The present time in epoch seconds.
+
+    Raises:
+        SpeckitError: E065 or E066; the store and the files are then unchanged.
+    """
     shelf = Folder(workspace.database.path)
     with (
         shelf.changing(),
@@ -81,7 +90,7 @@ def run(workspace: Workspace, source: ImportSource, plan: Sequence[Decided], ind
 def _staged(
     partial: Path, root: Path, source: ImportSource, plan: Sequence[Decided], index: Index
 ) -> Iterator[tuple[Connection, IndexReport, list[Decided]]]:
-    """A store with the texts that come, how they were indexed, and the plan without those that could not be."""
+    """A temporary store with the imported texts, its index report, and the plan with failed texts refused."""
     try:
         with Database.open(partial) as store:
             report = index(store, _sources(root, source, plan))
@@ -133,6 +142,7 @@ class _Import:
         self._root = source_paths.root_name(workspace.root, workspace.database.path)
 
     def run(self, staged: Connection, report: IndexReport) -> Done:
+        # Faults that the store had before are not blamed on the import.
         wrong = set(inconsistencies(self._connection))
         count = value(self._connection, "SELECT count(*) FROM memories")
         self._require_as_decided()
@@ -141,6 +151,7 @@ class _Import:
         knowing = [each for each in self._plan if each.text or each.record]
         staying = [each.ours.id for each in coming if each.ours]
         folders = {folder for (folder,) in rows(staged, "SELECT DISTINCT folder FROM memories")}
+        # Folders that memories leave or join, and memories at the other end of their links, change as well.
         folders |= {folder for _, folder in self._folders(staying)}
         ends = self._neighbours([each.ours.id for each in knowing if each.ours])
         copied = self._copy(staged, coming)
@@ -155,6 +166,7 @@ class _Import:
         touched = [ids[each.offer.key] for each in knowing]
         arrival.note(self._txn, touched, folders, self._now, {*ends, *self._neighbours(touched)})
         self._require_sound(wrong, count)
+        # Last step of the transaction: an error here restores the files, and rolls the store back.
         with Placing(self._workspace.root, self._workspace.aside).undone_on_error() as placing:
             for each in coming:
                 if each.write:
@@ -164,7 +176,7 @@ class _Import:
         return Done(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
 
     def _require_as_decided(self) -> None:
-        """Raises E066 where somebody has changed one of the memories since. What was learned meanwhile counts."""
+        """Raise E066 if one of the memories was changed since the decision. Newer learned data is used."""
         offers = [each.offer for each in self._plan]
         now = known(self._connection, offers)
         for place, (each, ours) in enumerate(zip(self._plan, now, strict=True)):
@@ -172,7 +184,7 @@ class _Import:
             if (ours is None) != (before is None) or (
                 ours and before and (ours.id, ours.content_hash) != (before.id, before.content_hash)
             ):
-                raise SpeckitError("E066", f"{each.offer.key} was changed by somebody else meanwhile")
+                raise SpeckitError("E066", f"{each.offer.key} was changed by another process meanwhile")
             self._plan = [*self._plan[:place], replace(each, ours=ours), *self._plan[place + 1 :]]
 
     def _take_facts(self, staged: Connection) -> None:
@@ -180,11 +192,12 @@ class _Import:
             raise SpeckitError("E066", f"{why}; nothing was changed", actions=("index the workspace, then import",))
         for fact in TAKEN_IN:
             found = get_meta(staged, fact)
+            # An empty store has not analysed anything yet.
             if found is not None and get_meta(self._connection, fact) is None:
                 set_meta(self._txn, fact, found)
 
     def _copy(self, staged: Connection, coming: Sequence[Decided]) -> transfer.Copied:
-        """Writes what was indexed, in the place of what memories that are here say."""
+        """Copy the indexed contents over those of existing memories."""
         here = {each.offer.key: each.ours.id for each in coming if each.ours}
         theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
         memories = {row: here[key] for row, key in theirs if key in here}
@@ -194,7 +207,7 @@ class _Import:
         return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
 
     def _remember_sources(self, coming: Sequence[Decided]) -> None:
-        """What came from files is a source, where no source holds it: an index run must know that it may be gone."""
+        """Record imported files as sources unless a source contains them: an index run must notice their deletion."""
         sources = dict(source_paths.source_paths(self._connection, self._root))
         if self._source.into and not self._source.exported and len(coming) > 1:
             sources[self._source.into] = False
@@ -210,10 +223,10 @@ class _Import:
         if found != count + created:
             raise SpeckitError("E066", f"there would be {found} memories instead of {count + created}")
         if new := [fault for fault in inconsistencies(self._connection) if fault not in wrong]:
-            raise SpeckitError("E066", f"the store would not agree with itself: {listed(new, NAMED, '; ')}")
+            raise SpeckitError("E066", f"the store would become inconsistent: {listed(new, NAMED, '; ')}")
 
     def _note_times(self, coming: Sequence[Decided], ids: Mapping[str, int]) -> None:
-        """The times of the files as they are now, so that no index run reads them again."""
+        """Store the present modification times of the files, so that the next index run does not read them again."""
         times: dict[int, int] = {}
         for each in coming:
             if each.offer.is_file or (each.ours and each.ours.is_file):

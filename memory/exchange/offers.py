@@ -1,4 +1,4 @@
-"""What a source of an import offers: the memories of an export, or documents from elsewhere."""
+"""Reads the source of an import: the memories of an export, or other documents."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NO_PATTERNS = SourcePatterns()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One memory. `text` is the digest of its text as it lies there, `base` that of the text as it was exported, "" for
-    what no export has written. `problem` says why it cannot be taken; the rest is not known then."""
+    """One offered memory. `text` is the digest of its present text, `base` that of the exported text, "" for documents
+    that were not exported. `problem` tells why it cannot be imported; other fields are unset then."""
 
     key: str
     place: str = ""
@@ -43,8 +43,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an import comes from. `loose` are rows that belong to no memory, `into` the folder of the workspace to
-    which documents from elsewhere go."""
+    """The source of an import. `loose` are rows that belong to no memory, `into` the folder of the workspace for
+    documents that were not exported."""
 
     top: Path
     offers: tuple[Offer, ...]
@@ -53,41 +53,43 @@ class Source:
     exported: bool = False
 
     def data(self, offer: Offer) -> bytes:
-        """The text of an offer. Raises E065 where somebody has changed it meanwhile."""
+        """The text of an offer. Raises E065 if it was changed meanwhile."""
         try:
             data = inside.read(self.top, offer.place, LARGEST_FILE).data
         except OSError as error:
             raise SpeckitError("E065", f"{self.top / offer.place}: {_reason(error)}") from error
+        # The decision was made for the text read earlier.
         if digest(data) != offer.text:
             raise SpeckitError("E065", f"{self.top / offer.place} changed while it was read")
         return data
 
 
 def opened(source: Path, into: str | None) -> Source:
-    """What a folder or a file offers. Documents from elsewhere go `into` a folder of the workspace: for None, one that
-    is called as they are. Raises E010, E025 and E065."""
+    """The offers of a folder or file. Documents that are not an export go to the workspace folder `into`; None for a
+    folder named after the source. Raises E010, E025 and E065."""
     if not os.path.lexists(source):
         raise SpeckitError("E010", f"{source}: there is no such file or folder")
     if source.is_file():
         name = source.name
         if PurePosixPath(name).suffix.lower() not in DOCUMENT_SUFFIXES:
-            raise SpeckitError("E065", f"{source} is no document: {', '.join(sorted(DOCUMENT_SUFFIXES))} are")
+            raise SpeckitError("E065", f"{source} is not a document ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
         target = "memories" if into is None else into
         return Source(source.parent, (_document(source.parent, name, _joined(target, name)),), into=target)
     found = manifest.read(source)
     if found is None:
         if (source / layout.TEXTS).is_dir() and (source / layout.LEARNED).is_dir():
-            raise SpeckitError("E065", f"{source} looks like an export, and its {layout.MANIFEST} is not there")
+            raise SpeckitError("E065", f"{source} looks like an export, but its {layout.MANIFEST} is missing")
         target = source.name if into is None else into
         offers = tuple(_document(source, path, _joined(target, path)) for path in _documents(source, ""))
         if not offers:
-            raise SpeckitError("E065", f"{source} holds no documents ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
+            raise SpeckitError("E065", f"{source} contains no documents ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
         return Source(source, offers, into=target)
     if into is not None:
-        message = f"{source} is an export, whose memories have their places"
+        message = f"{source} is an export, whose memories keep their paths"
         raise SpeckitError("E065", message, actions=("leave --into out",))
     if not found.finished:
         raise SpeckitError("E065", f"{source} is an export that was interrupted before it was complete")
+    # Files that people added to an export are imported as new documents.
     known = {each.path for each in found.memories}
     added = [path for path in _documents(source, layout.TEXTS) if path.removeprefix(f"{layout.TEXTS}/") not in known]
     offers = (
@@ -98,14 +100,14 @@ def opened(source: Path, into: str | None) -> Source:
 
 
 def refused_key(key: str) -> str:
-    """Why no file of a workspace may have this key, "" where it may."""
+    """Why no file of a workspace may have this key; "" if it may."""
     parts = tuple(key.split("/"))
     if shown(key) != key or "\0" in key or key.startswith("/") or any(part in ("", ".", "..") for part in parts):
-        return "its key is no path inside a workspace"
+        return "its key is not a path inside a workspace"
     if FORBIDDEN_FOLDERS & set(parts):
-        return "its key lies where programs keep their files"
+        return "its key is in a folder where programs keep their files"
     if kind := secrets.named(key):
-        return f"its key holds a secret ({kind})"
+        return f"its key contains a secret ({kind})"
     if PurePosixPath(key).suffix.lower() not in DOCUMENT_SUFFIXES:
         return "its key is not that of a document"
     reason = refusal(parts, False, _NO_PATTERNS)
@@ -113,7 +115,7 @@ def refused_key(key: str) -> str:
 
 
 def _document(top: Path, path: str, key: str) -> Offer:
-    """A document that no export has written."""
+    """The offer of a document that is not part of an export."""
     if problem := refused_key(key):
         return Offer(key, path, problem=problem)
     try:
@@ -137,7 +139,7 @@ def _exported(top: Path, entry: Entry) -> Offer:
             return Offer(entry.key, place, problem=f"{place} is empty")
         record = _record(top, entry)
     except FileNotFoundError:
-        return Offer(entry.key, place, problem=f"{place} or its record is not there any more")
+        return Offer(entry.key, place, problem=f"{place} or its record is missing")
     except OSError as error:
         return Offer(entry.key, place, problem=f"{place} or its record: {_reason(error)}")
     except SpeckitError as error:
@@ -147,7 +149,7 @@ def _exported(top: Path, entry: Entry) -> Offer:
 
 def _refused_name(key: str) -> str:
     if shown(key) != key or "\0" in key or secrets.named(key):
-        return "its key is none that a memory can have"
+        return "its key is not a valid key of a memory"
     return ""
 
 
@@ -155,7 +157,7 @@ def _record(top: Path, entry: Entry) -> Record:
     place = layout.record_of(entry.path)
     data = inside.read(top, place, LARGEST_RECORD).data
     if digest(data) != entry.learned:
-        raise SpeckitError("E065", f"{place} is not as it was written (the digest differs)")
+        raise SpeckitError("E065", f"{place} was changed after the export (the digest differs)")
     told = _json(data, place)
     names = {table.name for table in PORTABLE if table.owner}
     if told.pop("key", None) != entry.key or not isinstance(memory := told.pop("memory", None), dict):
@@ -169,16 +171,16 @@ def _loose(top: Path, wanted: str) -> dict[str, list[dict[str, Any]]]:
     except OSError as error:
         raise SpeckitError("E065", f"{top / layout.STORE}: {_reason(error)}") from error
     if digest(data) != wanted:
-        raise SpeckitError("E065", f"{top / layout.STORE} is not as it was written (the digest differs)")
+        raise SpeckitError("E065", f"{top / layout.STORE} was changed after the export (the digest differs)")
     return _rows(_json(data, layout.STORE), {table.name for table in PORTABLE}, layout.STORE)
 
 
 def _rows(told: Mapping[str, Any], names: set[str], place: str) -> dict[str, list[dict[str, Any]]]:
     for name, listed in told.items():
         if name not in names:
-            raise SpeckitError("E065", f"{place} tells of '{name}', which this version does not know")
+            raise SpeckitError("E065", f"{place} has '{name}', which this version does not know")
         if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
-            raise SpeckitError("E065", f"the '{name}' of {place} are no rows")
+            raise SpeckitError("E065", f"'{name}' in {place} is not a list of rows")
     return dict(told)
 
 
@@ -186,14 +188,14 @@ def _json(data: bytes, place: str) -> dict[str, Any]:
     try:
         told = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise SpeckitError("E065", f"{place} is no JSON: {error}") from error
+        raise SpeckitError("E065", f"{place} is not JSON: {error}") from error
     if not isinstance(told, dict):
-        raise SpeckitError("E065", f"{place} is no JSON object")
+        raise SpeckitError("E065", f"{place} is not a JSON object")
     return told
 
 
 def _documents(top: Path, below: str) -> Iterator[str]:
-    """Relative paths of the documents below a folder, in order; what is hidden and what links lead to is left out."""
+    """Relative paths of the documents below a folder, in order; hidden files and links are skipped."""
     for folder, folders, names in os.walk(top / below):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):

@@ -1,4 +1,4 @@
-"""Files of a workspace that an import makes or writes over: all of them, or none."""
+"""Writes the files of an import into a workspace, all or none."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from speckit_memory.memory.editing import placed_file
 
 
 class Placing:
-    """Writes files one after the other; those that were written over lie in another folder, under the same paths."""
+    """Writes files one by one; overwritten files are first copied to a backup folder, under the same paths."""
 
     def __init__(self, root: Path, aside: Path) -> None:
-        """`aside` is made when it is needed."""
+        """`aside` is the backup folder, created when needed."""
         self.written: list[str] = []
         self._root = root
         self._aside = aside
@@ -25,7 +25,7 @@ class Placing:
 
     @contextmanager
     def undone_on_error(self) -> Iterator[Self]:
-        """Puts everything back as it was when the block raises. Raises E066 for what the system refuses."""
+        """Restore everything when the block raises. Raises E066 for an OSError."""
         try:
             yield self
         except BaseException as error:
@@ -35,13 +35,24 @@ class Placing:
             raise
 
     def put(self, key: str, data: bytes, *, over: bool, mtime_ns: int | None) -> None:
-        """Writes one file of the workspace; to write `over` one, that is copied aside first. Raises OSError."""
+        """Write one file of the workspace.
+
+        Args:
+            key: Its path in the workspace.
+            data: Its contents.
+            over: Whether it replaces a file, which is backed up first.
+            mtime_ns: Modification time to set; None for the present.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         self._at = key
         if over:
             kept = self._aside / key
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self._root / key, kept)
             self._over.add(key)
+        # Noted before writing: a write that fails half-way is undone as well.
         self.written.append(key)
         try:
             placed_file.put(self._root, key, data, over=over, mtime_ns=mtime_ns, sync=True)
@@ -57,6 +68,7 @@ class Placing:
                 else:
                     (self._root / key).unlink()
                     for parent in Path(key).parents[:-1]:
+                        # Fails for the first folder that is not empty, which ends the loop.
                         (self._root / parent).rmdir()
         if self._over:
             shutil.rmtree(self._aside, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The text of a memory as it is exported: its file as it is, or a document made of what the store holds."""
+"""The exported text of a memory: the bytes of its file, or a document generated from the store."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from speckit_memory.memory.store.tables.memories import judgements
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is written. `is_file` says whether it is that of a file of the workspace, which an import makes again;
-    `found` whether the file was there; `secrets` how many were left out; `own_hash` is that by which a store knows the
-    text with them."""
+    """A text to export. `is_file`: it is a file of the workspace, which an import creates again; `found`: the file
+    existed; `secrets`: the number of secrets left out; `own_hash`: the hash in the store, of the text with secrets."""
 
     data: bytes
     is_file: bool
@@ -37,13 +36,13 @@ class Text:
     own_hash: str
 
     def content_hash(self, key: str) -> str:
-        """The hash by which a store knows this text."""
+        """The hash under which a store records this text."""
         return content_hash(decode(self.data, key))
 
 
 def of_file(root: Path, key: str, rules: SavingRules) -> Text | None:
-    """The file with this key, byte for byte but for secrets, which are left out by the rules of saving; None where
-    there is no such document."""
+    """The bytes of the file with this key, without secrets according to the rules of saving; None if there is no such
+    document."""
     try:
         data = inside.read(root, key, LARGEST_FILE).data
         text = decode(data, key)
@@ -57,17 +56,18 @@ def of_file(root: Path, key: str, rules: SavingRules) -> Text | None:
     if not found:
         return Text(data, True, True, 0, own_hash)
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    # Redact the original text where possible; UTF-16 and odd line endings are normalised.
     if not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         own, _ = secrets.redact(data.decode("utf-8-sig"), addresses=addresses)
-        if clean(own) == kept:  # with the line ends that the file has
+        if clean(own) == kept:  # keeps the line endings of the file
             return Text(mark + own.encode(), True, True, len(found), own_hash)
     return Text(mark + kept.encode(), True, True, len(found), own_hash)
 
 
 def of_store(connection: Connection, key: str) -> Text:
-    """A Markdown document that says what the store holds of a memory whose file is not there, or which never had one.
+    """A Markdown document with the stored contents of a memory that never had a file or whose file is missing.
 
-    It becomes a file again where it came from one and Markdown may have its name.
+    An import makes it a file again if it came from one and a Markdown file may have its name.
     """
     [(memory, title, tier, kind, form, weight, made, mtime, body, extra, titled)] = rows(
         connection,

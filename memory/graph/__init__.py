@@ -1,1 +1,1 @@
-"""What the causal graph as a whole says: how dense it is, what is central in it, and what could be connected."""
+"""Analyses the causal graph as a whole: its density, its central memories, and links that could be added."""

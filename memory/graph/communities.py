@@ -1,5 +1,5 @@
-"""Which memories form a community (feature M10, N2): the connected components, or the groups of Louvain where one
-component is most of the graph (Blondel, Guillaume, Lambiotte and Lefebvre 2008)."""
+"""Groups memories into communities (feature M10, N2): connected components, or Louvain communities (Blondel, Guillaume,
+Lambiotte and Lefebvre 2008) if one component contains most of the graph."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from speckit_memory.pipeline.ports import Column
 
 PASSES = 10
-"""So often Louvain goes over the nodes of a level, and so many levels it has, at most."""
+"""Maximum number of sweeps of Louvain over the nodes of a level, and of levels."""
 MOST_LINKS = 100_000
-"""Of more links Louvain takes seconds of a processor that searches need: the components stand."""
+"""With more links, Louvain would take seconds of processor time that searches need: components are used."""
 LARGEST_SHARE = 0.5
-"""A component of more of the nodes says little about them."""
+"""A component with a larger share of the nodes says little about them."""
 LEAST_GAIN = 1e-12
 
 Places = NDArray[np.intp]
@@ -21,16 +21,22 @@ Adjacent = list[dict[int, float]]
 
 
 def communities(sources: Places, targets: Places, weights: Column, count: int) -> Places:
-    """The community of each of `count` nodes, named by its smallest node. Direction does not matter.
+    """The community of each node, named by its smallest node. Direction does not matter.
 
-    The same graph always gives the same communities: nodes are gone through in order, and of equal gains the community
-    of the smallest number counts.
+    Deterministic: nodes are visited in order, and ties go to the community with the smallest number.
+
+    Args:
+        sources: First node of each link, (links,).
+        targets: Second node of each link.
+        weights: Weight of each link.
+        count: Number of nodes; they are numbered from 0.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     if not count:
         return np.empty(0, np.intp)
+    # `coo_array` adds up duplicate entries, so that several edges between two nodes are one link.
     links = coo_array((np.ones(len(sources)), (sources, targets)), shape=(count, count))
     _, components = connected_components(links, directed=False)
     if np.bincount(components).max() <= LARGEST_SHARE * count or len(sources) > MOST_LINKS:
@@ -39,11 +45,20 @@ def communities(sources: Places, targets: Places, weights: Column, count: int) -
 
 
 def modularity(sources: Places, targets: Places, weights: Column, groups: Places) -> float:
-    """How much more of the weight lies within the groups than chance would put there, in [-0.5, 1)."""
+    """The modularity of a partition: the share of weight within groups minus that expected by chance, in [-0.5, 1).
+
+    Args:
+        sources: First node of each link, (links,).
+        targets: Second node of each link.
+        weights: Weight of each link.
+        groups: Group of each node, (nodes,).
+    """
     total = float(weights.sum())
+    # Q = Σ_c [W_c / m - (S_c / 2m)²]: W_c the weight inside, S_c the sum of its nodes' strengths (Newman 2004)
     if total <= 0.0:
         return 0.0
     inside = float(weights[groups[sources] == groups[targets]].sum())
+    # ends: (groups,), the summed strengths of each group's nodes
     ends = np.bincount(groups[sources], weights, groups.max() + 1)
     ends += np.bincount(groups[targets], weights, groups.max() + 1)
     return inside / total - float((ends**2).sum()) / (4.0 * total**2)
@@ -56,6 +71,7 @@ def _named(groups: NDArray[np.integer]) -> Places:
 
 
 def _louvain(sources: Places, targets: Places, weights: Column, count: int) -> Places:
+    # Undirected: parallel edges add up, self-loops are ignored.
     adjacent: Adjacent = [{} for _ in range(count)]
     for source, target, weight in zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True):
         if source != target:
@@ -67,6 +83,7 @@ def _louvain(sources: Places, targets: Places, weights: Column, count: int) -> P
         moved = _moved(adjacent, within)
         numbers = {group: number for number, group in enumerate(sorted(set(moved)))}
         level = [numbers[group] for group in moved]
+        # Compose: node → group of the level below → group of this level.
         groups = np.array(level, np.intp)[groups]
         if len(numbers) == len(adjacent):
             break
@@ -75,11 +92,12 @@ def _louvain(sources: Places, targets: Places, weights: Column, count: int) -> P
 
 
 def _moved(adjacent: Adjacent, within: list[float]) -> list[int]:
-    """Each node's group after nodes have moved, one by one, to where modularity gains most, until none gains.
+    """The group of each node after nodes have moved, one at a time, to the group of largest modularity gain.
 
-    `within` is twice the weight of the links inside of what a node stands for.
+    `within` is twice the weight of the links inside each node, which is a group of the level below.
     """
     strengths = [sum(links.values()) + inside for links, inside in zip(adjacent, within, strict=True)]
+    # total = 2m; the gain of a move is shared weight - S_c · k / 2m, up to a constant factor (Blondel et al., eq. 2)
     total = sum(strengths)
     groups = list(range(len(adjacent)))
     if total <= 0.0:
@@ -94,6 +112,7 @@ def _moved(adjacent: Adjacent, within: list[float]) -> list[int]:
             for other, weight in links.items():
                 shared[groups[other]] = shared.get(groups[other], 0.0) + weight
             stays = shared[own] - strength_of[own] * strength / total
+            # A tiny margin keeps rounding errors from moving nodes back and forth.
             best, gain = own, stays + LEAST_GAIN * total
             for group in sorted(shared):
                 found = shared[group] - strength_of[group] * strength / total
@@ -108,7 +127,7 @@ def _moved(adjacent: Adjacent, within: list[float]) -> list[int]:
 
 
 def _joined(adjacent: Adjacent, within: list[float], groups: list[int], count: int) -> tuple[Adjacent, list[float]]:
-    """The graph whose nodes are the groups."""
+    """The next level: a graph whose nodes are the groups."""
     joined: Adjacent = [{} for _ in range(count)]
     inside = [0.0] * count
     for node, links in enumerate(adjacent):

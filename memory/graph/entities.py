@@ -1,7 +1,7 @@
-"""What a text names, by rules alone (feature M10, R10).
+"""Extracts the names in a text by rules alone (feature M10, R10).
 
-Five places are looked at: words with capitals that stand together, the language of fenced code, the word after "using"
-and its like, headings below the title, and what is quoted. A name is compared without regard to case and to an article.
+Five sources: consecutive capitalised words, the languages of fenced code, the words after "using" and similar words,
+headings below the title, and quotations. Names are compared case-insensitively and without a leading article.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import unicodedata
 from typing import NamedTuple
 
 LONGEST = 100
-"""Characters of a name; one has at least 2."""
+"""Maximum length of a name in characters; the minimum is 2."""
 MOST = 50
-"""Names of one text that are kept, those that stand in it most often."""
+"""Names kept per text, the most frequent ones."""
 LONGEST_TEXT = 200_000
-"""Characters of a text that are looked at."""
+"""Characters of a text that are scanned."""
 
 _CAPITALS = re.compile(r"\b[A-Z][A-Za-z0-9]+(?:[ \t][A-Z][A-Za-z0-9]+){1,5}\b")
 _FENCE = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([A-Za-z][\w+#.-]{0,29})[ \t]*$", re.MULTILINE)
@@ -96,21 +96,22 @@ DENIED = frozenset(
         "user stories",
     }
 )
-"""Names that say nothing about what a document is about; they were gathered from the headings that most documents of
-two projects share."""
+"""Names that do not indicate a document's subject, collected from headings shared by most documents of two projects."""
 
 
 class Entity(NamedTuple):
-    """A name as it is compared, and the rule that found it first."""
+    """A normalised name, and the rule that found it first."""
 
     name: str
     kind: str
 
 
 def entities(text: str) -> tuple[Entity, ...]:
-    """The names in a text, those that are found most often first, then by name; at most `MOST`."""
+    """The names in a text, most frequent first, then by name; at most `MOST`."""
     text = text[:LONGEST_TEXT]
+    # Identifiers in code are not names, but the language of a fence is.
     prose = _CODE.sub("\n", text)
+    # A name found by several rules keeps the kind of the first one.
     counts: dict[str, int] = {}
     kinds: dict[str, str] = {}
     found = [
@@ -132,7 +133,7 @@ def entities(text: str) -> tuple[Entity, ...]:
 
 
 def _named(written: str) -> str:
-    """A name as it is compared: without what stands around it, articles and the like before it, and capitals."""
+    """The normalised name: without surrounding punctuation and leading articles, case-folded."""
     name = unicodedata.normalize("NFC", " ".join(written.strip(_EDGES).split())).casefold()
     leading = _ARTICLES.match(name)
     return name[leading.end() :] if leading else name

@@ -1,7 +1,7 @@
-"""Links between documents that name the same (features M10 and S5, R10): where edges are few.
+"""Links documents that share names (features M10 and S5, R10), while the graph has few edges.
 
-What is linked is a function of the names and of the edges that others made: however often and in whatever parts it is
-computed, the same edges come out, and they go when what they stand on goes.
+The links are a function of the names and of all other edges: repeated or partial runs produce the same edges, and an
+edge is removed when its basis is gone.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from speckit_memory.memory.store.tables.graph.edges import EDGES_PER_NODE, STRON
 from speckit_memory.memory.store.tables.graph.entities import Held
 
 MAKER = "entities"
-"""Who made such an edge, for whoever wants them out again."""
+"""The creator recorded with such an edge, by which all of them can be removed."""
 MOST_HOLDERS = 10
-"""What more memories name tells nothing of two of them."""
+"""A name in more memories than this does not connect two of them."""
 LANGUAGE_SHARE = 0.25
-"""What a language of code is worth of another name."""
+"""Weight of the language of a code block, relative to another name."""
 LEAST_STRENGTH = 0.25
-"""A weaker link is none: two memories share one name that three have, or more of them that more have."""
+"""Weaker links are not made: two memories share one name that three have, or more names that more have."""
 MOST_PAIRS = 1_000_000
-"""So many pairs of memories with a name in common are looked at, those with the rarest names first."""
+"""Pairs of memories with a common name that are considered, rarest names first."""
 NAMED_AS_EVIDENCE = 3
 LINKED = 200
-"""Edges of one batch."""
+"""Edges per batch."""
 
 Pair = tuple[int, int]
 Numbers = NDArray[np.int64]
@@ -43,7 +43,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An edge that the names make: how strong, and which names."""
+    """An edge based on names: its strength and the names."""
 
     strength: float
     evidence: str
@@ -51,30 +51,30 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The edges that stand on nothing any more, and those that are missing or say something else."""
+    """Edges whose basis is gone, and edges that are missing or have other contents."""
 
     gone: tuple[Edge, ...]
     new: dict[Pair, Wanted]
 
     def __len__(self) -> int:
-        """How many edges are to be made, changed or removed."""
+        """Number of edges to add, change or remove."""
         return len(self.gone) + len(self.new)
 
 
 def room(connection: apsw.Connection) -> int:
-    """How many edges names may make: as many as the others leave to one per memory."""
+    """Number of edges that names may make: one per memory, minus the other edges."""
     memories: int = value(connection, "SELECT count(*) FROM memories")
     others: int = value(connection, "SELECT count(*) FROM causal_edges WHERE created_by <> ?", (MAKER,))
     return max(0, int(DENSE * memories) - others)
 
 
 def waiting(connection: apsw.Connection, now: float) -> int:
-    """How many edges are to be made, changed or removed."""
+    """Number of edges to add, change or remove."""
     return len(differences(connection, now))
 
 
 def differences(connection: apsw.Connection, _now: float) -> Differences:
-    """What separates the edges that names make from those that are there."""
+    """The difference between the edges that names make and those stored."""
     there = {(edge.source_id, edge.target_id): edge for edge in edges.edges_by(connection, MAKER)}
     wanted = links(connection)
     return Differences(
@@ -84,7 +84,7 @@ def differences(connection: apsw.Connection, _now: float) -> Differences:
 
 
 def write(txn: Transaction, now: float, found: Differences) -> int:
-    """Does the first of them; returns how many. What others changed meanwhile is left to the next batch."""
+    """Apply the first differences; returns their number. Memories changed meanwhile are left to the next batch."""
     changed = 0
     for edge in found.gone[:LINKED]:
         if edges.edge_with(txn.connection, edge.id) == edge:
@@ -98,18 +98,19 @@ def write(txn: Transaction, now: float, found: Differences) -> int:
 
 
 def links(connection: apsw.Connection) -> dict[Pair, Wanted]:
-    """The edges that names make: from the later memory to the earlier one, the strongest first.
+    """The edges that names make: from the later memory to the earlier one, strongest first.
 
-    A name that n memories have is worth 1/2 / (n - 1) between two of them, a quarter of that when it is a language of
-    code; what two memories share adds up, to 1/2. No memory gets more than 20 edges with those of others, memories that
-    others have linked are left alone and so are those whose link a person took away, and all edges together are no more
-    than one per memory.
+    A name in n memories adds 1/2 / (n - 1) to the strength of each pair of them, a quarter of that for a programming
+    language; a pair's strength is the sum over its shared names, at most 1/2. A memory gets at most 20 edges including
+    those of others. Pairs already linked by others, or unlinked by a person, are skipped. All edges together number at
+    most one per memory.
     """
     most = room(connection)
     if not most:
         return {}
     others = rows(connection, "SELECT source_id, target_id FROM causal_edges WHERE created_by <> ?", (MAKER,))
     apart = {frozenset(pair) for pair in (*others, *_taken_away(connection))}
+    # Greedy, strongest first: each memory has room for a limited number of edges.
     degrees = Counter(end for pair in others for end in pair)
     held = table.shared(connection, MOST_HOLDERS)
     chosen: dict[Pair, float] = {}
@@ -127,7 +128,7 @@ def links(connection: apsw.Connection) -> dict[Pair, Wanted]:
 
 
 def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
-    """What each pair of memories shares is worth, where that is enough, the most first."""
+    """The strength of each pair of memories, where it suffices, strongest first."""
     memories = np.array([one.memory for one in held], np.int64)
     sizes = np.array([one.holders for one in held], np.int64)
     shares = np.array([1.0 if one.telling else LANGUAGE_SHARE for one in held])
@@ -139,6 +140,7 @@ def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
         if left < 0:
             break
         groups, share = memories[places].reshape(-1, size), shares[places][::size]
+        # groups: (names, size), memories of each name in ascending order; share: (names,)
         for earlier in range(size):
             for later in range(earlier + 1, size):
                 worth = share * STRONGEST_AUTOMATIC / (size - 1)
@@ -146,8 +148,10 @@ def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
     if not found:
         return
     later_ids, earlier_ids, worths = (np.concatenate(column) for column in zip(*found, strict=True))
+    # pairs: (2, n) distinct pairs; number: (entries,) index of the pair of each entry
     pairs, number = np.unique(np.stack([later_ids, earlier_ids]), axis=1, return_inverse=True)
     total = np.round(np.bincount(number.reshape(-1), worths, pairs.shape[1]), 4)
+    # Ties by id, so that the result does not depend on the order of names.
     for place in np.lexsort((pairs[1], pairs[0], -total)).tolist():
         if total[place] < LEAST_STRENGTH:
             break
@@ -155,7 +159,7 @@ def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
 
 
 def _names(held: list[Held], memories: set[int]) -> dict[int, dict[str, int]]:
-    """The names of these memories that others have, and the place of each among all: the rarest first."""
+    """The shared names of these memories, with the rank of each name among all: rarest first."""
     found: dict[int, dict[str, int]] = {memory: {} for memory in memories}
     for place, one in enumerate(held):
         if one.memory in memories:
@@ -169,7 +173,7 @@ def _evidence(one: dict[str, int], other: dict[str, int]) -> str:
 
 
 def _taken_away(connection: apsw.Connection) -> list[Pair]:
-    """The pairs whose link a person removed one by one, and nobody brought back since."""
+    """The pairs whose link a person removed individually, and that was not restored since."""
     return rows(
         connection,
         "SELECT source_id, target_id FROM edge_history h WHERE relation = ? AND changed_by = 'manual' "
@@ -180,7 +184,7 @@ def _taken_away(connection: apsw.Connection) -> list[Pair]:
 
 
 def _may_link(connection: apsw.Connection, source: int, target: int) -> bool:
-    """Whether both memories are there, and have room or are linked by their names already."""
+    """Whether both memories exist, and either have room for an edge or are already linked by their names."""
     if known := edges.edge_between(connection, source, target, Relation.SUPPORTS):
         return known.created_by == MAKER
     there: int = value(connection, "SELECT count(*) FROM memories WHERE id IN (?, ?)", (source, target))
@@ -188,5 +192,5 @@ def _may_link(connection: apsw.Connection, source: int, target: int) -> bool:
 
 
 def _differs(edge: Edge, said: Wanted) -> bool:
-    """Whether an edge says something else; what use added to its strength is no difference."""
+    """Whether an edge has other contents; strength added by use does not count."""
     return edge.evidence != said.evidence or (edge.said is None and edge.strength != said.strength)

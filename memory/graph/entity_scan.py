@@ -1,4 +1,4 @@
-"""Looks for names in memories, in the background, where edges are few (feature M10, R10)."""
+"""Scans memories for names in the background, while the graph has few edges (feature M10, R10)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.tables.graph import entities as table
 
 SCANNED = 50
-"""Memories of one batch."""
+"""Memories per batch."""
 
 Found = list[tuple[int, str, tuple[Entity, ...]]]
 
 
 def waiting(connection: apsw.Connection, _now: float) -> int:
-    """How many memories have not been looked at as they are now; 0 where the graph is dense without their names."""
+    """Number of memories whose present text has not been scanned; 0 if the graph is dense without names."""
     return table.outdated(connection) if room(connection) else 0
 
 
 def found(connection: apsw.Connection, _now: float) -> Found:
-    """The names of the next memories, with the hash of the text that has them."""
+    """The names in the next memories, with the hash of the scanned text."""
     if not room(connection):
         return []
     return [
@@ -31,7 +31,7 @@ def found(connection: apsw.Connection, _now: float) -> Found:
 
 
 def keep(txn: Transaction, _now: float, scanned: Found) -> int:
-    """Keeps them; returns of how many memories."""
+    """Store the names; returns the number of memories."""
     for memory, content_hash, named in scanned:
         table.store(txn, memory, content_hash, named)
     return len(scanned)

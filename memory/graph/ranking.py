@@ -1,4 +1,4 @@
-"""Keeps the ranks and communities of the causal graph up to its edges, where the graph is dense enough (M10, N2)."""
+"""Keeps PageRank and communities of the causal graph up to date, where the graph is dense enough (M10, N2)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ TOWARDS_TARGET = {
     Relation.ENABLED: False,
     Relation.SUPERSEDES: False,
 }
-"""Whether rank flows from the source of an edge to its target: what follows from something vouches for it, and what is
-superseded hands on to its successor. A contradiction vouches for neither."""
+"""Whether rank flows from source to target: a memory passes rank to those it follows from, and a superseded one to its
+successor. A contradiction passes none."""
 DIGITS = 6
-"""Ranks are kept so exactly that a change far away in the graph is no change."""
+"""Ranks are rounded to this, so that distant changes in the graph do not rewrite them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What the edges at a `version` make of memories; nothing where the graph is not dense."""
+    """Ranks and communities from the edges at a `version`; empty if the graph is not dense."""
 
     version: int
     ranked: tuple[Ranked, ...]
 
 
 def stale(connection: apsw.Connection, _now: float) -> int:
-    """How many memories wait to be ranked anew, or to lose a rank that the graph is too thin for; 0 when all hold."""
+    """Number of memories to rank again, or to lose their rank as the graph has become sparse; 0 if all are valid."""
     found, known = density(connection), ranks.count(connection)
     if found.band != "dense":
         return known
@@ -47,7 +47,7 @@ def stale(connection: apsw.Connection, _now: float) -> int:
 
 
 def computed(connection: apsw.Connection, now: float) -> Ranking | None:
-    """The ranks as the edges that the connection sees make them; None when those that are kept hold."""
+    """The ranks from the edges that the connection sees; None if the stored ones are valid."""
     if not stale(connection, now):
         return None
     version = ranks.state(connection).version
@@ -57,13 +57,13 @@ def computed(connection: apsw.Connection, now: float) -> Ranking | None:
 
 
 def write(txn: Transaction, _now: float, found: Ranking | None) -> int:
-    """Keeps what was computed; returns for how many memories something changed."""
+    """Store the computed ranks; returns the number of memories that changed."""
     return ranks.replace(txn, found.ranked, found.version) if found else 0
 
 
 def of_edges(connection: apsw.Connection) -> tuple[Ranked, ...]:
-    """What the edges that the connection sees make of the memories, by id, however dense they are."""
-    # by keys: what is found depends on the order of nodes, and may not on that in which files were indexed
+    """Ranks and communities by memory id, from the edges that the connection sees, for any density."""
+    # by key: results depend on the order of nodes, which must not be the order in which files were indexed
     edges = rows(
         connection,
         "SELECT source_id, target_id, relation, strength FROM causal_edges JOIN memories AS s ON s.id = source_id "
@@ -78,9 +78,9 @@ def of_edges(connection: apsw.Connection) -> tuple[Ranked, ...]:
 
 
 def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[Ranked, ...]:
-    """The rank and the community of every memory with an edge (source, target, relation, strength), by id.
+    """The rank and community of every memory with an edge (source, target, relation, strength), by id.
 
-    `order` holds the ids of these memories; of several ways to part the graph equally well, the first in it decide.
+    `order` holds the ids of these memories; it decides between equally good partitions of the graph.
     """
     if not edges:
         return ()
@@ -88,9 +88,11 @@ def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[
     sources, targets = np.array([(place[source], place[target]) for source, target, *_ in edges], np.intp).T
     strengths = np.array([edge[3] for edge in edges], np.float64)
     relations = [Relation(edge[2]) for edge in edges]
+    # Contradictions carry no rank, but connect memories into communities.
     flows = np.array([relation in TOWARDS_TARGET for relation in relations], np.bool_)
     forward = np.array([TOWARDS_TARGET.get(relation, True) for relation in relations], np.bool_)
     givers, takers = np.where(forward, sources, targets), np.where(forward, targets, sources)
+    # Multiples of the mean rank, which is 1 / n.
     rank = pagerank(givers[flows], takers[flows], strengths[flows], len(memories)) * len(memories)
     groups = communities(sources, targets, strengths, len(memories))
     found = zip(order, rank.tolist(), memories[groups].tolist(), strict=True)

@@ -1,1 +1,1 @@
-"""How memories age and prove themselves: retrievability, states, interference, confidence, and what stores them."""
+"""How memories age and gain or lose trust: retrievability, states, interference, confidence, and their records."""

@@ -1,4 +1,4 @@
-"""Memories whose files have been away for so long that they are given up (feature I8)."""
+"""Deletes memories whose files have been absent for too long (feature I8)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from speckit_memory.memory.store.writing.links import resolve_links
 
 DAY = 86_400.0
 BATCH = 50
-"""Memories of one transaction."""
+"""Memories per transaction."""
 
 
 def over(connection: Connection, now: float, days: float) -> int:
-    """How many memories have been absent for more than so many days at `now` (epoch seconds)."""
+    """Number of memories that have been absent for more than `days` at `now` (epoch seconds)."""
     return absences.count(connection, now - days * DAY)
 
 
 def delete_over(txn: Transaction, now: float, days: float) -> int:
-    """Deletes up to `BATCH` of them for good; returns how many."""
+    """Delete up to `BATCH` of these memories for good; returns their number."""
     deleted = writer.delete_memories(txn, absences.oldest(txn.connection, now - days * DAY, BATCH))
     if deleted:
         resolve_links(txn, now)

@@ -1,5 +1,4 @@
-"""Which memories are put away, and taking them back: the old, unused and doubted ones, and those that have expired
-(features F7 and M5)."""
+"""Archives old, unused, doubted memories and expired ones, and restores them (features F7 and M5)."""
 
 from __future__ import annotations
 
@@ -11,15 +10,15 @@ from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, 
 from speckit_memory.memory.store.tables.memories import absences, archivals
 
 OLD_SECONDS = 90 * 86_400.0
-"""A memory that was made, changed or restored within so long is not put away."""
+"""A memory created, changed or restored within this time is not archived."""
 FEW_USES = 2
-"""One that was served as often is not."""
+"""A memory served this often is not archived."""
 DOUBTED = 0.4
-"""Nor one of as much confidence. It is 0.5 at birth: nothing is put away that nobody has found wanting."""
+"""A memory with at least this confidence is not archived. New memories have 0.5: only negative judgements doubt one."""
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
-"""Tiers that are never put away."""
+"""Tiers that are never archived."""
 BATCH = 50
-"""Memories of one transaction."""
+"""Memories per transaction."""
 
 _FROM = "FROM memories m LEFT JOIN archivals a ON a.memory_id = m.id"
 _STANDING = (
@@ -40,29 +39,29 @@ _END = f"SELECT coalesce(m.expires_at, m.created_at + :life) FROM memories m WHE
 
 
 def unused(connection: Connection, now: float) -> int:
-    """How many memories are old, hardly used and doubted at `now` (epoch seconds), and not protected."""
+    """Number of unprotected memories that are old, hardly used and doubted at `now` (epoch seconds)."""
     return _count(connection, _UNUSED, now)
 
 
 def archive_unused(txn: Transaction, now: float) -> int:
-    """Puts up to `BATCH` of them away; returns how many."""
+    """Archive up to `BATCH` of them; returns their number."""
     return _archive(txn, _UNUSED, "unused", now)
 
 
 def expired(connection: Connection, now: float) -> int:
-    """How many memories have outlived their date or, if they are temporary, their seven days, and are not put away."""
+    """Number of memories past their expiry date, or seven days old if temporary, that are not archived."""
     return _count(connection, _EXPIRED, now)
 
 
 def archive_expired(txn: Transaction, now: float) -> int:
-    """Puts up to `BATCH` of them away; returns how many. No search has found them since they expired."""
+    """Archive up to `BATCH` of them; returns their number. Searches have ignored them since they expired."""
     return _archive(txn, _EXPIRED, "expired", now)
 
 
 def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRecord, bool]:
-    """The memory with this id or key, in every search again from `now` on, and whether it had been put away.
+    """Make searches find the memory with this id or key again from `now` on; also returns whether it was archived.
 
-    One that had expired lives seven more days. Raises E080.
+    A memory that had expired gets seven more days. Raises E080.
     """
     with database.write() as txn:
         memory = get_memory(txn.connection, name)
@@ -70,8 +69,8 @@ def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRe
 
 
 def take_back(txn: Transaction, memory: int, now: float) -> bool:
-    """Has a stored memory found by searches again from `now` on; False when it was not put away and has not expired, or
-    its file is not there."""
+    """Make searches find a stored memory again from `now` on. False when it was neither archived nor expired, or when
+    its file is absent."""
     if absences.since(txn.connection, memory) is not None:
         return False
     if archivals.reason_of(txn.connection, memory) is None and _ended(txn.connection, memory, now) is not None:
@@ -80,9 +79,9 @@ def take_back(txn: Transaction, memory: int, now: float) -> bool:
 
 
 def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals.Away, float] | None:
-    """Why no search finds a memory at `now`, and since when (epoch seconds); None when it is not put away.
+    """Why searches do not find a memory at `now`, and since when (epoch seconds); None when it is not archived.
 
-    What has expired counts as put away before it is: the next run of the job comes later, and spares protected tiers.
+    An expired memory counts as archived even before the next archival run, which skips protected tiers.
     """
     if (absent := absences.since(connection, memory)) is not None:
         return "absent", absent
@@ -93,7 +92,7 @@ def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals
 
 
 def _ended(connection: Connection, memory: int, now: float) -> float | None:
-    """When a memory expired, None while it has not."""
+    """When a memory expired; None if it has not."""
     end: float | None = value(connection, _END, {**_facts(_END, now), "memory": memory})
     return end
 

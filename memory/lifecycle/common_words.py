@@ -1,4 +1,4 @@
-"""Words that are in too many questions to say which memory is meant (feature M12, third safeguard)."""
+"""Words that occur in too many questions to identify a memory (feature M12, third safeguard)."""
 
 from __future__ import annotations
 
@@ -285,4 +285,4 @@ COMMON_WORDS = frozenset(
         "yours",
     ]
 )
-"""English stop words, and words of people who work on software, as they are compared: case-folded."""
+"""English stop words and common words of software work, case-folded for comparison."""

@@ -1,20 +1,20 @@
-"""How far a memory is trusted, by what its readers found: the rule (feature F17)."""
+"""The rule for a memory's confidence, from the judgements of its readers (feature F17)."""
 
 from __future__ import annotations
 
 BIRTH = 0.5
-"""The confidence of a memory that nobody judged."""
+"""The confidence of a memory without judgements."""
 USEFUL = 0.10
-"""What a judgement "it was useful" adds."""
+"""Added by a judgement "useful"."""
 NOT_USEFUL = 0.05
-"""What a judgement "it was not" takes off."""
+"""Subtracted by a judgement "not useful"."""
 PROMOTABLE = 0.9
-"""The least confidence of a memory that may become critical."""
+"""The minimum confidence of a memory that may become critical."""
 VALIDATIONS = 5
-"""The least number of judgements for that, of either kind."""
+"""The minimum number of judgements for that, of either kind."""
 
 _DECIMALS = 6
-"""Steps of 0.05 are no binary fractions: without rounding, 0.5 + 4 · 0.1 falls short of 0.9."""
+"""Steps of 0.05 are not exact in binary: without rounding, 0.5 + 4 · 0.1 falls short of 0.9."""
 
 
 def judged(confidence: float, useful: bool) -> float:
@@ -24,5 +24,5 @@ def judged(confidence: float, useful: bool) -> float:
 
 
 def promotable(confidence: float, validations: int) -> bool:
-    """Whether readers have said enough, and well enough, for the tier critical."""
+    """Whether confidence and the number of judgements suffice for the tier critical."""
     return confidence >= PROMOTABLE and validations >= VALIDATIONS

@@ -1,7 +1,7 @@
-"""What use and idleness do to the strength of edges, in small steps that are on record (feature M11, N3).
+"""Adjusts the strength of edges by use and idleness, in small recorded steps (feature M11, N3).
 
-Nothing is merged, and no edge is made or removed. An edge that was made by hand or declared is never worth less than
-its maker said: idleness takes from it what use has added, no more.
+Nothing is merged, and no edge is created or removed. A declared or hand-made edge never falls below the strength its
+author gave it: idleness only takes back what use has added.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MAKER = "consolidation"
 CYCLE = 7 * 86_400.0
 """Seconds between two rounds."""
 GAIN = 0.05
-"""What a round adds to an edge that was used since the one before."""
+"""Added by a round to an edge that was used since the previous round."""
 LOSS = 0.1
 IDLE = 30 * 86_400.0
-"""An edge loses `LOSS` after so many seconds without use or change."""
+"""An edge loses `LOSS` after this many seconds without use or change."""
 LEAST = 0.05
-"""What idleness leaves of an automatic edge."""
+"""The minimum to which idleness reduces an automatic edge."""
 BATCH = 50
-"""Edges of one transaction."""
+"""Edges per transaction."""
 _SLACK = 3600.0
-"""A round may begin a little earlier than a cycle after the one before."""
+"""A round may begin this much earlier than a cycle after the previous one."""
 
 _LAST = (
     "(SELECT max(h.changed_at) FROM edge_history h WHERE h.source_id = e.source_id AND h.target_id = e.target_id "
@@ -50,18 +50,19 @@ class _Concerned(NamedTuple):
 
 
 def waiting(connection: Connection, now: float) -> int:
-    """How many edges a round at `now` (epoch seconds) would look at."""
+    """Number of edges that a round at `now` (epoch seconds) would process."""
     return sum(value(connection, f"SELECT count(*) FROM ({sql})", _facts(sql, now)) for sql in (_USED, _WEAKENING))
 
 
 def consolidate(txn: Transaction, now: float) -> int:
-    """Changes up to `BATCH` edges; returns how many it looked at. Each round changes an edge once at most."""
+    """Change up to `BATCH` edges; returns the number processed. Each round changes an edge at most once."""
     connection = txn.connection
     used = [_Concerned(*row) for row in rows(connection, f"{_USED} ORDER BY e.id LIMIT {BATCH}", _facts(_USED, now))]
     for edge, times in used:
         _move(txn, edge, GAIN, f"both ends were used together, {times} time{'s' if times > 1 else ''}", now)
     together = integers([edge for edge, _ in used])
     connection.execute("UPDATE edge_uses SET times = 0 WHERE edge_id IN (SELECT value FROM carray(?))", (together,))
+    # A batch either strengthens or weakens; weakening waits until all uses are processed.
     if used:
         return len(used)
     wanted = f"{_WEAKENING} ORDER BY e.id LIMIT {BATCH}"
@@ -75,9 +76,11 @@ def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> No
     edge = edges.edge_with(txn.connection, edge_id)
     if edge is None:
         return
+    # said: the strength given by the author or the maker, before any consolidation
     said = edge.strength if edge.said is None else edge.said
     least = said if edge.created_by in edges.DELIBERATE else min(LEAST, edge.strength)
     strength = round(min(max(edge.strength + by, least), edges.strongest(edge.created_by)), 6)
+    # None marks an edge at its original strength.
     state = State(strength, edge.evidence, edge.created_by, None if strength == said else said)
     triple = (edge.source_id, edge.target_id, str(edge.relation))
     edges.put_state(txn, triple, state, by=MAKER, why=why, now=now)

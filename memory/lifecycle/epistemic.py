@@ -1,7 +1,7 @@
-"""What was learned by a task: scores before and after it, their differences and the learning index (feature M15).
+"""Measures the learning of a task: scores before and after, their differences and the learning index (feature M15).
 
-Scores are what somebody says of themselves, whole numbers from 0 to 100. Uncertainty is good when it falls, so that its
-difference is taken the other way round: every positive difference is a gain.
+Scores are self-assessments, integers from 0 to 100. Uncertainty is good when it falls, so its difference has the
+opposite sign: every positive difference is a gain.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ BANDS: tuple[tuple[float, Band], ...] = (
     (5.0, "incremental"),
     (0.0, "execution-focused"),
 )
-"""The least index of each band; below all of them it is a regression."""
+"""The minimum index of each band; below all of them it is a regression."""
 TREND_TASKS = 4
-"""So few tasks have no trend: each half needs two."""
+"""The minimum number of tasks for a trend: two per half."""
 TREND_STEP = 5.0
-"""Halves whose mean indexes are no further apart go neither up nor down: less than one band is no news."""
+"""The trend is stable if the mean indexes of the halves differ by no more than this, less than one band."""
 
 Band = Literal["significant", "moderate", "incremental", "execution-focused", "regression"]
 Trend = Literal["improving", "stable", "declining", "unknown"]
@@ -33,7 +33,7 @@ Trend = Literal["improving", "stable", "declining", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """How much somebody knew, how unsure they were, and how complete their context was; each from 0 to 100."""
+    """Self-assessed knowledge, uncertainty and completeness of the context; each from 0 to 100."""
 
     knowledge: int
     uncertainty: int
@@ -42,23 +42,23 @@ class TaskScores:
 
 @dataclass(frozen=True, slots=True)
 class TaskLearning:
-    """What changed: differences from -100 to 100, positive for a gain, and the index that weighs them."""
+    """The changes: differences from -100 to 100, positive for a gain, and the index, their weighted sum."""
 
     knowledge: int
     uncertainty: int
-    """How far uncertainty fell."""
+    """The decrease of uncertainty."""
     context: int
     index: float
 
     @property
     def band(self) -> Band:
-        """What the index means."""
+        """The band of the index."""
         return band(self.index)
 
 
 @dataclass(frozen=True, slots=True)
 class LearningSummary:
-    """Means over the complete ones of `tasks` records, and where their indexes go; None without a complete one."""
+    """Means over the complete records among `tasks`, and the trend of their indexes; None without a complete one."""
 
     tasks: int
     complete: int
@@ -70,7 +70,7 @@ class LearningSummary:
 
 
 def learned(before: TaskScores, after: TaskScores) -> TaskLearning:
-    """The differences between two states of knowledge, and `0.4·ΔK + 0.35·ΔU + 0.25·ΔC` of them, to two decimals."""
+    """The differences between two assessments and the index 0.4·ΔK + 0.35·ΔU + 0.25·ΔC, to two decimals."""
     knowledge = after.knowledge - before.knowledge
     uncertainty = before.uncertainty - after.uncertainty
     context = after.context - before.context
@@ -79,12 +79,12 @@ def learned(before: TaskScores, after: TaskScores) -> TaskLearning:
 
 
 def band(index: float) -> Band:
-    """The band of a learning index: 40, 15, 5 and 0 are its borders, and belong to the band above."""
+    """The band of a learning index; its limits 40, 15, 5 and 0 belong to the higher band."""
     return next((name for least, name in BANDS if index >= least), "regression")
 
 
 def summary(tasks: int, complete: Sequence[TaskLearning]) -> LearningSummary:
-    """What the complete ones among so many tasks say together; they come in the order in which they were completed."""
+    """The summary of `tasks` records, of which these are complete, in order of completion."""
 
     def mean(values: list[float]) -> float | None:
         return round(fmean(values), DIGITS) if values else None
@@ -101,7 +101,7 @@ def summary(tasks: int, complete: Sequence[TaskLearning]) -> LearningSummary:
 
 
 def _trend(indexes: Sequence[float]) -> Trend:
-    """Whether the later half of the tasks has a higher mean index than the earlier one; a middle one counts for
+    """Whether the later half of the tasks has a higher mean index than the earlier half; a middle task counts for
     neither."""
     if len(indexes) < TREND_TASKS:
         return "unknown"

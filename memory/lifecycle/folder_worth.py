@@ -1,4 +1,4 @@
-"""What a folder is worth: how lately it changed, how important it is, how full and how trusted (feature F16)."""
+"""Scores a folder by recency, importance, size and confidence of its memories (feature F16)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ARCHIVES = (
     (re.compile(r"(^|/)test-"), 0.2),
     (re.compile(r"(^|/)prototype(/|$)"), 0.2),
 )
-"""Folders that hold what is put away, and by how much that lowers them."""
+"""Patterns of archive folders, and the factor that lowers each."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderWeights:
-    """How much each part counts. Recency is 1 / (1 + fade · days); from `full_at` memories on a folder is active."""
+    """The weight of each part. Recency is 1 / (1 + fade · days); activity is full from `full_at` memories on."""
 
     recency: float = 0.40
     importance: float = 0.30
@@ -45,14 +45,23 @@ class FolderWorth:
 
 
 def folder_worth(folder: str, members: Ids, facts: Attributes, now: float, weights: FolderWeights) -> FolderWorth:
-    """(0.40 recency + 0.30 importance + 0.20 activity + 0.10 validation) × archive multiplier, all 0 without members.
+    """The score of a folder: (0.40 recency + 0.30 importance + 0.20 activity + 0.10 validation) × archive multiplier.
 
-    Recency is that of the member changed last, importance the mean over the tiers, activity full at 5 members,
-    validation the mean confidence.
+    Args:
+        folder: Its path, for the archive multiplier.
+        members: Ids of its memories; without any, all parts are 0.
+        facts: Source of tiers, confidence and times.
+        now: The present time in epoch seconds.
+        weights: Weights of the parts, and the constants of recency and activity.
+
+    Returns:
+        Recency is that of the most recently changed member, importance the mean tier weight, activity full at 5
+        members, validation the mean confidence.
     """
     if not len(members):
         return FolderWorth(0.0, 0.0, 0.0, 0.0, 0.0, archive_multiplier(folder))
     days = days_since(now, facts.number("updated_at", members))
+    # An unknown time gives recency 0, an unknown confidence 0.5.
     recency = np.nan_to_num(1.0 / (1.0 + weights.fade * days)).max()
     importance = by_label(facts.label("tier", members), TIER_WEIGHTS, UNKNOWN_TIER).mean()
     activity = min(len(members) / weights.full_at, 1.0)
@@ -70,5 +79,5 @@ def folder_worth(folder: str, members: Ids, facts: Attributes, now: float, weigh
 
 
 def archive_multiplier(folder: str) -> float:
-    """By how much its name lowers a folder; 1 for one that is no archive."""
+    """The factor by which a folder's name lowers its score; 1 for a folder that is not an archive."""
     return min((factor for pattern, factor in ARCHIVES if pattern.search(folder)), default=1.0)

@@ -1,6 +1,6 @@
-"""Forgetting after FSRS v4: how retrievable a memory still is (features F6, F10, M2).
+"""The forgetting curve of FSRS v4: the retrievability of a memory over time (features F6, F10, M2).
 
-The curve is a power law whose unit of stability is "days until retrievability falls to 90 %".
+The curve is a power law; stability is the number of days until retrievability falls to 90 %.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from speckit_memory.pipeline.ports import Attributes, Column, Ids
 
 DECAY = -0.5
 FACTOR = 19 / 81
-"""0.9 ** (1 / DECAY) - 1: makes R exactly 0.9 when as many days have passed as the stability counts."""
+"""0.9 ** (1 / DECAY) - 1: makes R exactly 0.9 when the days that passed equal the stability."""
 
 EVENTS = ("last_review", "last_accessed", "created_at")
-"""The facts that say when a memory was last in mind."""
+"""The facts that date the last use of a memory."""
 
 SECONDS_PER_DAY = 86_400.0
 
 CONTEXT_STABILITY = {"decision": np.inf, "research": 2.0}
-"""By how much a context type multiplies stability; others by 1 (feature F10)."""
+"""Factor on stability by context type; 1 for others (feature F10)."""
 
 TIER_STABILITY = {
     Tier.CONSTITUTIONAL: np.inf,
@@ -32,7 +32,7 @@ TIER_STABILITY = {
     Tier.TEMPORARY: 0.5,
     Tier.DEPRECATED: 0.25,
 }
-"""By how much a tier multiplies stability (feature F10)."""
+"""Factor on stability by tier (feature F10)."""
 
 TIER_ELAPSED = {
     Tier.CONSTITUTIONAL: 0.1,
@@ -42,7 +42,7 @@ TIER_ELAPSED = {
     Tier.TEMPORARY: 2.0,
     Tier.DEPRECATED: 3.0,
 }
-"""By how much a tier multiplies elapsed time: the older of the two ways, never to be used with the other one."""
+"""Factor on elapsed time by tier: the older alternative to `TIER_STABILITY`, never combined with it."""
 
 
 def retrievability(days: Column, stability: Column) -> Column:
@@ -55,23 +55,24 @@ def retrievability(days: Column, stability: Column) -> Column:
 
 
 def recalled(days: Column, stability: Column, tiers: NDArray[np.object_]) -> Column:
-    """The retrievability of each memory, as it is with tiers: 1 for those that do not decay, whatever is known of them.
+    """The retrievability of each memory with regard to tiers: 1 for tiers that do not decay, in any case.
 
-    NaN where a memory decays and the days or the stability are not known. Feature F7.
+    NaN if a memory decays and its days or stability are unknown. Feature F7.
     """
     return np.where(any_of(tiers, LASTING), 1.0, retrievability(days, stability))
 
 
 def days_since(now: float, *events: Column) -> Column:
-    """Days from the latest known of these events to `now` (epoch seconds), never negative; NaN when none is known."""
+    """Days from the latest known event to `now` (epoch seconds), never negative; NaN when none is known."""
+    # `fmax` ignores NaN, the value of an unknown time.
     latest = np.fmax.reduce(events)
     return np.asarray(np.maximum(now - latest, 0.0) / SECONDS_PER_DAY)
 
 
 def days_unused(facts: Attributes, ids: Ids, now: float) -> Column:
-    """Days since each memory was last reviewed, used or made, whichever came last; NaN where nothing of it is known.
+    """Days since each memory was last reviewed, used or created; NaN if none of these times is known.
 
-    With the stability of a memory this is all that its retrievability hangs on.
+    Together with a memory's stability, this determines its retrievability.
     """
     return days_since(now, *(facts.number(event, ids) for event in EVENTS))
 
@@ -83,5 +84,5 @@ def stability_multipliers(context_types: NDArray[np.object_], tiers: NDArray[np.
 
 
 def elapsed_multipliers(tiers: NDArray[np.object_]) -> Column:
-    """By how much the time that passed counts more or less for each tier."""
+    """Factor on elapsed time for the tier of each memory."""
     return by_label(tiers, TIER_ELAPSED, 1.0)

@@ -1,4 +1,4 @@
-"""What a hand-over is, how people ask for one, and what is left of a question when that is taken away."""
+"""Recognises hand-over documents and questions that ask for one, and extracts the subject of such a question."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from speckit_memory.pipeline.ports import Ids, Lexicon, Store
 SECTIONS = ("state", "next-steps", "summary", "blockers")
 """The sections of a hand-over."""
 WHOLE = "state"
-"""The section that is the whole of a hand-over without any of them."""
+"""The section that a hand-over without any of them consists of."""
 ANYBODYS = frozenset({"summary"})
-"""A section that documents of any form have: it makes no hand-over."""
+"""A section found in documents of any form: it does not indicate a hand-over."""
 COMMON = frozenset(
     {
         "state",
@@ -32,9 +32,9 @@ COMMON = frozenset(
         "open-questions",
     }
 )
-"""Headings of such sections that documents of any form have too."""
+"""Headings of such sections that are also common in documents of any form."""
 ENOUGH = 2
-"""So many of these sections make a hand-over of a document that is not called one."""
+"""Number of these sections that make a document a hand-over when its name does not say so."""
 
 _WORDS = r"hand[\W_]?(?:over|off)s?|session[\W_](?:notes?|logs?|summary|report|state|end|wrap[\W_]?up)"
 _DATE = r"[\d\W_]*"
@@ -42,10 +42,10 @@ _CALLED = re.compile(
     rf"{_DATE}(?:(?:session|last|latest|final|agent)[\W_]+)?(?:{_WORDS})(?![^\W_])|.*(?<![^\W_])(?:{_WORDS}){_DATE}$",
     re.IGNORECASE,
 )
-"""The name of a hand-over begins or ends with the word, but for a date: in the middle it is what others are about."""
+"""The name of a hand-over begins or ends with the word, except for a date; in the middle it is a mere topic."""
 _TAGGED = re.compile(rf"(?<![^\W_])(?:{_WORDS})(?![^\W_])", re.IGNORECASE)
 HINTS = ("%hand%over%", "%hand%off%", "%session%")
-"""What the names of hand-overs hold, as patterns of SQL's LIKE."""
+"""SQL LIKE patterns that the names of hand-overs match."""
 _OTHER_FORMS = frozenset(
     {"spec", "plan", "tasks", "checklist", "decision_record", "implementation_summary", "research", "constitutional"}
 )
@@ -57,11 +57,11 @@ _PHRASES = (
     "now can could would want like need show tell give hi hello hey hand over handover hand-over off handoff hand-off "
     "notes things stand"
 )
-"""How people ask for the state of their work. What else they say names the work they mean."""
+"""Words by which people ask for the state of their work. Other words in such a question name the work."""
 
 
 def is_called(key: str, title: str, declared: str) -> bool:
-    """Whether the file, its folder, the title or what the front matter declares says that it is a hand-over."""
+    """Whether the file, its folder, the title or the front matter calls the document a hand-over."""
     path = PurePosixPath(key)
     return (
         any(_CALLED.match(name) for name in (path.stem, title))
@@ -71,33 +71,33 @@ def is_called(key: str, title: str, declared: str) -> bool:
 
 
 def called(store: Store) -> Ids:
-    """The memories that are called hand-overs, ascending."""
+    """The memories whose names or front matter call them hand-overs, ascending."""
     named = store.passages.names(HINTS)
     return np.array([name.memory for name in named if is_called(name.key, name.title, name.declared)], np.int64)
 
 
 def has_other_form(key: str, document_type: str) -> bool:
-    """Whether a document is of a form that everybody knows, so that its headings make no hand-over of it."""
+    """Whether a document has another well-known form, so that headings cannot make it a hand-over."""
     return document_type in _OTHER_FORMS or PurePosixPath(key).stem.casefold() in ("readme", "changelog", "roadmap")
 
 
 def is_common(slug: str) -> bool:
-    """Whether documents of any form have a section under this heading."""
+    """Whether documents of any form may have a section with this heading."""
     return slug in COMMON
 
 
 def naming_terms(terms: Sequence[str], lexicon: Lexicon) -> tuple[str, ...]:
-    """The terms of a question that name the work to go on with; none when it only asks to go on."""
+    """The terms of a question that name the work to resume; empty if it only asks to resume."""
     idle = _idle(lexicon)
     return tuple(term for term in dict.fromkeys(terms) if term not in idle)
 
 
 def naming_words(text: str, lexicon: Lexicon) -> str:
-    """A question without the words that only ask to go on."""
+    """A question without the words that only ask to resume."""
     idle = _idle(lexicon)
     return " ".join(word for word in text.split() if not idle.issuperset(lexicon.analyse(word)))
 
 
 def _idle(lexicon: Lexicon) -> frozenset[str]:
-    # word by word: of a text that holds nothing but stop words they are all kept
+    # word by word: the analyser keeps the stop words of a text that consists of nothing else
     return frozenset(term for word in _PHRASES.split() for term in lexicon.analyse(word))

@@ -1,4 +1,4 @@
-"""Taking judgements and promotions back: what a memory would be like had they never been given (feature F17)."""
+"""Undoes judgements and promotions: a memory becomes as if they had never been given (feature F17)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,34 @@ from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.memories import judgements, promotions
 from speckit_memory.memory.store.tables.memories.judgements import Judgement, Regard
 
-_LOOK = ("`speckit-memory learned judgements` lists them, with what was taken back",)
+_LOOK = ("`speckit-memory learned judgements` lists them, including those taken back",)
 
 
 class TakenBack(NamedTuple):
-    """What was taken back, first to last, and the promotions that do not stand without it and went too."""
+    """The judgements undone, in order, and the promotions that were invalid without them and were undone as well."""
 
     undone: tuple[Judgement, ...]
     followed: tuple[Judgement, ...] = ()
 
 
 def judged(before: Regard, useful: bool, at: float, created: float) -> Regard:
-    """How a memory that was made at `created` stands after a judgement at `at` (epoch seconds)."""
+    """The state of a memory after a judgement.
+
+    Args:
+        before: Its state before.
+        useful: Whether the judgement is "useful".
+        at: The time of the judgement, epoch seconds.
+        created: When the memory was created, epoch seconds.
+    """
     after = reviewed_once(before, Review(USEFUL if useful else NOT_USEFUL, at), created)
     return after._replace(confidence=confidence.judged(before.confidence, useful), validations=before.validations + 1)
 
 
 def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
-    """Takes judgements and promotions back, all or none of those with these numbers.
+    """Undo the judgements and promotions with these numbers, all or none.
 
-    What came after them on the same memories is lived through once more. A promotion for which too little is left goes
-    too. Raises E080 for a number that there is not (any more), E030 for what was taken back before.
+    Later events of the same memories are replayed. A promotion that no longer has enough support is undone as well.
+    Raises E080 for a number that does not exist (any more), E030 for one that was undone before.
     """
     found = judgements.numbered(txn.connection, numbers)
     for number in numbers:
@@ -41,14 +48,14 @@ def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
             raise SpeckitError(
                 "E080",
                 f"there is no judgement {number}",
-                hint=f"Of each memory the last {judgements.MOST_KEPT} are kept.",
+                hint=f"The last {judgements.MOST_KEPT} of each memory are kept.",
                 actions=_LOOK,
             )
         if found[number].undone_at is not None:
             raise SpeckitError(
                 "E030",
                 f"judgement {number} was taken back before",
-                hint="What was taken back counts no more; there is nothing left to undo.",
+                hint="It no longer counts; there is nothing left to undo.",
                 actions=_LOOK,
             )
     followed: list[Judgement] = []
@@ -60,13 +67,13 @@ def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
 
 
 def _lived_again(txn: Transaction, memory: int, chosen: frozenset[int]) -> list[Judgement]:
-    """Lives through what came after the first of those that were `chosen`, without these; the promotions that fail.
+    """Replay the events since the first `chosen` one, without the chosen ones; returns the promotions that fail.
 
-    A promotion that holds stays on record when what came after it does not any more, so that it tells nothing of how
-    the memory stood then.
+    A valid promotion stays on record even if the event after it was undone; it does not record the memory's state.
     """
     created: float = value(txn.connection, "SELECT created_at FROM memories WHERE id = ?", (memory,))
     life = judgements.since(txn.connection, memory, min(chosen))
+    # Replay from the state before the first event; records of promotions do not hold a reliable state.
     stands = next((one.before for one in life if one.kind != "promoted"), life[0].before)
     failed: list[Judgement] = []
     for one in life:
@@ -76,6 +83,7 @@ def _lived_again(txn: Transaction, memory: int, chosen: frozenset[int]) -> list[
             failed.append(one)
             continue
         after = _after(stands, one, created)
+        # Later records show the states as they would have been, so that they can be undone in turn.
         if (stands, after) != (one.before, one.after):
             judgements.correct(txn, one.id, stands, after)
         stands = after

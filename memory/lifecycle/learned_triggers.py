@@ -1,8 +1,9 @@
-"""Learning trigger phrases from what readers selected (feature M12, safeguards of R11).
+"""Learns trigger phrases from the memories that readers selected (feature M12, safeguards of R11).
 
-Seven safeguards keep a wrong selection from spoiling searches: what is learned lies apart (1), ends after 30 days
-unless another selection repeats it (2), is no common word (3), is little (4), comes of a memory that was hard to find
-(5), is written only after a week of watching and 200 pairs (6), and of a memory that is three days old (7).
+Seven safeguards keep wrong selections from spoiling search: learned phrases are stored apart (1), expire after 30 days
+unless another selection repeats them (2), contain no common words (3), are few (4), come from memories that were hard
+to find (5), are only written after a week of observation and 200 pairs (6), and only for memories at least three days
+old (7).
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ TERMS_PER_SELECTION = 3
 TERMS_PER_MEMORY = 8
 SHORTEST_TERM = 3
 LONGEST_TERM = 40
-"""What is longer is no word that somebody will type again."""
+"""A longer word is unlikely to be typed again."""
 FOUND_WELL = 3
-"""A memory among the first three needed no help."""
+"""A memory ranked this high needs no help."""
 SHADOW_SECONDS = 7 * DAY
-"""So long after the first selection on record nothing is written."""
+"""Nothing is written within this time after the first recorded selection."""
 LEAST_PAIRS = 200
-"""So many pairs of a query and a memory must have been seen before anything is written."""
+"""Distinct pairs of a query and a memory that must have been seen before anything is written."""
 LEAST_AGE_SECONDS = 72 * 3600.0
+"""A younger memory ranks high because it is new (feature N4)."""
 """A younger memory surfaces for being new (feature N4)."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 
 
 class Phase(NamedTuple):
-    """Whether phrases are learned now, or only what would be is noted; and what is wanting: pairs and seconds."""
+    """Whether phrases are learned or only logged at present, and the pairs and seconds missing until they are."""
 
     learns: bool
     pairs: int
@@ -48,7 +50,7 @@ class Phase(NamedTuple):
 
 
 def phase(connection: Connection, now: float) -> Phase:
-    """Where learning stands at `now` (epoch seconds)."""
+    """The phase of learning at `now` (epoch seconds)."""
     seen = selections.seen(connection)
     pairs = max(0, LEAST_PAIRS - seen.pairs)
     seconds = SHADOW_SECONDS if seen.first_at is None else max(0.0, seen.first_at + SHADOW_SECONDS - now)
@@ -56,14 +58,21 @@ def phase(connection: Connection, now: float) -> Phase:
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """The words of a question that could be learned, the longest first: long words are rare ones."""
+    """The words of a question that could be learned, longest first, since long words are rare."""
     found = dict.fromkeys(_WORD.findall(normalised_phrase(text)))
     fitting = [word for word in found if _fits(word)]
     return tuple(sorted(fitting, key=lambda word: -len(word)))
 
 
 def learn(txn: Transaction, selected: Selected, words: Collection[str], now: float) -> Selection:
-    """Learns from one selection what the safeguards allow, and puts it on record; `words` are those of the question."""
+    """Learn from one selection what the safeguards allow, and record it.
+
+    Args:
+        txn: The write transaction.
+        selected: The selection.
+        words: The words of its query that could be learned, best first.
+        now: The present time in epoch seconds.
+    """
     outcome, reason, taken = _judged(txn, selected, words, now)
     if outcome in ("learned", "reinforced"):
         for term in taken:
@@ -78,13 +87,13 @@ def learn(txn: Transaction, selected: Selected, words: Collection[str], now: flo
 def _judged(
     txn: Transaction, selected: Selected, words: Collection[str], now: float
 ) -> tuple[Outcome, str, tuple[str, ...]]:
-    """What becomes of a selection, why, and which words it teaches."""
+    """The outcome of a selection, the reason, and the words that it teaches."""
     found = rows(txn.connection, "SELECT created_at FROM memories WHERE id = ?", (selected.memory,))
     if not found:
         return "refused", "the memory is gone", ()
     phrases = selections.phrases_of(txn.connection, selected.memory)
     again = tuple(word for word in words if phrases.get(word) == "learned")
-    if again:  # whatever the rank: what was learned may be why it is found well now
+    if again:  # at any rank: the learned phrase may be the reason for a good rank
         return "reinforced", "", again
     if selected.rank <= FOUND_WELL:
         return "refused", f"it was found well: at rank {selected.rank}", ()
@@ -93,6 +102,7 @@ def _judged(
     new = tuple(word for word in words if word not in phrases)[:TERMS_PER_SELECTION]
     if not new:
         return "refused", "the question has no word that is new and not common", ()
+    # Only learned phrases count: authors may declare as many as they like.
     room = TERMS_PER_MEMORY - _count(phrases)
     if room <= 0:
         return "refused", f"the memory has {TERMS_PER_MEMORY} learned phrases", ()

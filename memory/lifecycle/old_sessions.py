@@ -1,4 +1,4 @@
-"""Sessions that are over: what is kept of them is forgotten after a day (feature M13)."""
+"""Deletes the state of sessions a day after their last event (feature M13)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from speckit_memory.memory.store.file.guarding.queries import rows, texts, value
 from speckit_memory.memory.store.tables.graph import edge_uses
 
 KEPT = 24 * 3600.0
-"""Seconds after its last event for which the state of a session is kept."""
+"""Seconds after the last event of a session for which its state is kept."""
 BATCH = 50
-"""Sessions of one transaction."""
+"""Sessions per transaction."""
 
-# What bears a time that lies a day ahead was noted by a clock that has been set back since.
+# A time more than a day in the future comes from a clock that has been set back since.
 _OVER = "NOT {0} BETWEEN :now - :kept AND :now + :kept"
 _SESSIONS = f"FROM session_state WHERE {_OVER.format('last_event')}"
 _SENT = f"FROM session_sent WHERE {_OVER.format('sent_at')}"
 
 
 def over(connection: Connection, now: float) -> int:
-    """How many sessions had their last event more than a day before `now` (epoch seconds)."""
+    """Number of sessions whose last event was more than a day before `now` (epoch seconds)."""
     number: int = value(
         connection,
         f"SELECT count(*) FROM (SELECT session {_SESSIONS} UNION SELECT session {_SENT})",
@@ -28,9 +28,10 @@ def over(connection: Connection, now: float) -> int:
 
 
 def forget_over(txn: Transaction, now: float) -> int:
-    """Forgets up to `BATCH` of them: what they attended to, what they were sent, and that they were."""
+    """Delete up to `BATCH` of them, with their attention and their record of sent texts; returns their number."""
     facts = {"now": now, "kept": KEPT}
     chosen = f"SELECT session {_SESSIONS} UNION SELECT session {_SENT} ORDER BY session LIMIT {BATCH}"
+    # A session may have rows in only one of the two tables.
     found = [session for (session,) in rows(txn.connection, chosen, facts)]
     kept = texts(found)
     txn.connection.execute(

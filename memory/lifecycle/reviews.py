@@ -1,8 +1,7 @@
-"""Reviews of stored memories: what use and judgements do to how long they are kept in mind (feature M2).
+"""Reviews of stored memories: how use and judgements change stability and difficulty (feature M2).
 
-Whoever opens or cites what was served has reviewed it well (good); who says that it was useful, more than that (easy);
-who says that it was not has found it failing (again). To be served alone is no review: an answer would strengthen what
-it shows.
+Opening or citing a served memory is a good review, the judgement "useful" an easy one, and "not useful" a failed one
+(again). Serving a memory is not a review: otherwise answers would strengthen what they show.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ USEFUL, NOT_USEFUL = Grade.EASY, Grade.AGAIN
 
 
 class Review(NamedTuple):
-    """How a memory served, and when (epoch seconds)."""
+    """A grade for how a memory served, and the time (epoch seconds)."""
 
     grade: Grade
     at: float
 
 
 def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
-    """Writes reviews, by memory id; ids that are not stored (any more) are passed over, and so are rows of a damaged
-    store that hold no numbers, of which `doctor` tells.
+    """Apply reviews, by memory id. Skips ids that are not stored (any more), and rows of a damaged store whose values
+    are not numbers, which `doctor` reports.
 
-    Uses of memories that were judged are noted, as they would have counted otherwise without the judgement; a judgement
-    itself is noted by who gives it.
+    Uses of judged memories are recorded, so that they can be replayed when a judgement is undone; the caller records
+    the judgements themselves.
     """
     found = rows(
         txn.connection,
@@ -65,19 +64,20 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
 
 
 def reviewed_once(before: Regard, one: Review, created: float) -> Regard:
-    """How a memory that was made at `created` (epoch seconds) stands after a review."""
+    """The state of a memory, created at `created` (epoch seconds), after a review."""
     strength = Strength(before.stability, before.difficulty)
     return _reviewed(before, _strength(strength, before.last_review, one, created), one.at)
 
 
 def _strength(before: Strength, last: float | None, one: Review, created: float) -> Strength | None:
-    """How well a memory is kept after a review; None where that does not count.
+    """The strength after a review; None if the review does not count.
 
     FSRS v4 counts in days: a success within a day of the last review changes nothing. A failure always counts.
     """
     since = _days(one.at, created if last is None else last)
     if not (one.grade is Grade.AGAIN or last is None or abs(since) >= 1.0):
         return None
+    # A clock set back gives negative days: nothing was forgotten then.
     left = retrievability(np.array([max(since, 0.0)]), np.array([before.stability]))
     return reviewed(before, one.grade, float(left[0]))
 
@@ -97,5 +97,5 @@ def stability(connection: Connection, memory: int) -> float:
 
 
 def _days(at: float, since: float) -> float:
-    """Days between two times; negative where a clock was set back, 0 where nobody knows the earlier one."""
+    """Days between two times; negative if a clock was set back, 0 if the earlier one is unknown."""
     return 0.0 if since == UNKNOWN_TIME else (at - since) / SECONDS_PER_DAY

@@ -1,4 +1,4 @@
-"""Which memories nobody has asked for in a long time, to be looked at by people (feature M11)."""
+"""Lists memories that have not been used for a long time, for review by people (feature M11)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 
 STALE_SECONDS = 90 * 86_400.0
-"""A memory that was not served, made or changed within so long is stale."""
+"""A memory not served, created or changed within this time is stale."""
 EXEMPT = (Tier.CONSTITUTIONAL, Tier.CRITICAL, Tier.DEPRECATED)
-"""Tiers that are never called stale: the first two hold whatever is asked, the last is known not to hold."""
+"""Tiers that are never stale: the first two hold regardless of use, the last is known to be invalid."""
 
 _STALE = """
 SELECT key, title, since FROM (
@@ -22,7 +22,7 @@ SELECT key, title, since FROM (
 
 
 class Stale(NamedTuple):
-    """A memory, and when it was served, made or changed last (epoch seconds)."""
+    """A memory, and when it was last served, created or changed (epoch seconds)."""
 
     key: str
     title: str
@@ -30,7 +30,7 @@ class Stale(NamedTuple):
 
 
 def stale(connection: Connection, now: float) -> list[Stale]:
-    """The stale memories at `now` (epoch seconds), the longest unused first; not those of unknown age."""
+    """The stale memories at `now` (epoch seconds), longest unused first; without those of unknown age."""
     facts = {
         "exempt": texts(EXEMPT),
         "now": now,

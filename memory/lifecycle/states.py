@@ -14,7 +14,7 @@ from speckit_memory.pipeline.ports import Attributes, Column, Ids
 
 
 class State(StrEnum):
-    """Hottest first."""
+    """The states, hottest first."""
 
     HOT = "HOT"
     WARM = "WARM"
@@ -25,16 +25,16 @@ class State(StrEnum):
 
 STATES = tuple(State)
 UNKNOWN = -1
-"""The state of a memory of which no event is known."""
+"""The state of a memory without any known event."""
 UNKNOWN_STATE = "UNKNOWN"
-"""The same as rows say it."""
+"""Its name in results."""
 _NAMES = (*(state.value for state in STATES), UNKNOWN_STATE)
-"""By place; that of an unknown state is the last."""
+"""Names by index in `STATES`; the last one, at index -1, is that of the unknown state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Retrievability above which a memory is in a state, and the days without use that archive it."""
+    """Retrievability above which a memory is in a state, and the days without use after which it is archived."""
 
     hot: float = 0.80
     warm: float = 0.25
@@ -46,12 +46,16 @@ class Thresholds:
 def states(
     recalled: Column, idle_days: Column, tiers: NDArray[np.object_], thresholds: Thresholds
 ) -> NDArray[np.int64]:
-    """The state of each memory as a place in `STATES`, `UNKNOWN` where retrievability (`recalled`) is NaN.
+    """The state of each memory as an index in `STATES`, shape (n,).
 
-    A memory is archived when it is above no threshold, or was not used for more than `thresholds.idle_days`.
-    Constitutional and critical memories are always hot.
+    Args:
+        recalled: Retrievability in [0, 1]; NaN gives `UNKNOWN`.
+        idle_days: Days without use.
+        tiers: Constitutional and critical memories are always hot.
+        thresholds: A memory above none of them, or unused for more than `idle_days`, is archived.
     """
     borders = (thresholds.hot, thresholds.warm, thresholds.cold, thresholds.dormant)
+    # HOT is 0: a memory's index is the number of thresholds that its retrievability does not exceed.
     places = sum((recalled <= border).astype(np.int64) for border in borders)
     places = np.where(idle_days > thresholds.idle_days, STATES.index(State.ARCHIVED), places)
     places = np.where(np.isnan(recalled), UNKNOWN, places)
@@ -59,12 +63,22 @@ def states(
 
 
 def states_of(facts: Attributes, ids: Ids, now: float, thresholds: Thresholds) -> NDArray[np.int64]:
-    """The state of each of these memories at a time (epoch seconds), as a place in `STATES` or `UNKNOWN`."""
+    """The state of each of these memories, shape (n,).
+
+    Args:
+        facts: Source of times, stability and tiers.
+        ids: The memories.
+        now: The present time in epoch seconds.
+        thresholds: The limits between states.
+
+    Returns:
+        Indexes in `STATES`, or `UNKNOWN`.
+    """
     unused = days_unused(facts, ids, now)
     recalled = retrievability(unused, facts.number("stability", ids))
     return states(recalled, unused, facts.label("tier", ids), thresholds)
 
 
 def name_of(place: int) -> str:
-    """The name of a state, as rows and notes have it."""
+    """The name of a state in results and notes."""
     return _NAMES[place]

@@ -1,4 +1,4 @@
-"""Figures by label: the weight of each tier, and looking such figures up."""
+"""Tables of numbers by tier, and vectorised look-ups in such tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIER_WEIGHTS = {
     Tier.TEMPORARY: 0.3,
     Tier.DEPRECATED: 0.1,
 }
-"""How much a memory of each tier weighs, in [0, 1] (features F5, F16)."""
+"""The weight of each tier, in [0, 1] (features F5, F16)."""
 
 DECAYS = {
     Tier.CONSTITUTIONAL: False,
@@ -29,17 +29,17 @@ DECAYS = {
     Tier.TEMPORARY: True,
     Tier.DEPRECATED: True,
 }
-"""Which tiers are forgotten with time (feature F7). Important memories are, only more slowly (feature F10)."""
+"""Which tiers decay over time (feature F7). Important memories do, but more slowly (feature F10)."""
 
 LASTING = tuple(tier for tier, decays in DECAYS.items() if not decays)
-"""The tiers that time does nothing to."""
+"""The tiers that do not decay."""
 
 UNKNOWN_TIER = TIER_WEIGHTS[Tier.NORMAL]
-"""The weight of a memory whose tier is not known."""
+"""The weight of a memory of unknown tier."""
 
 
 def by_label(labels: NDArray[np.object_], table: Mapping[Any, float], default: float) -> Column:
-    """The figure of each label, float64[n]; `default` for labels that the table does not know."""
+    """The number of each label, (n,) float64; `default` for labels not in the table."""
     figures = np.full(len(labels), default, np.float64)
     for label, figure in table.items():
         figures[labels == label] = figure
@@ -47,7 +47,7 @@ def by_label(labels: NDArray[np.object_], table: Mapping[Any, float], default: f
 
 
 def any_of(labels: NDArray[np.object_], wanted: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which labels are among the wanted ones, bool[n]."""
+    """Which labels are in `wanted`, (n,) bool."""
     found = np.zeros(len(labels), np.bool_)
     for label in wanted:
         found |= np.asarray(labels == label, np.bool_)

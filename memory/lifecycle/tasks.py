@@ -1,4 +1,4 @@
-"""Recording what is known before and after a task, and telling what was learned (feature M15)."""
+"""Records knowledge before and after a task, and reports what was learned (feature M15)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of a folder, as its record tells it. Times are epoch seconds.
+    """A task of a folder and its record. Times are epoch seconds.
 
     `after` and `learned` are None until the task is complete.
     """
@@ -45,28 +45,28 @@ class Task:
 
     @property
     def open_questions(self) -> tuple[str, ...]:
-        """What was not known at the beginning and not found out, then what came up since."""
+        """Gaps known at the beginning and not closed, then those discovered since."""
         return tuple(gap for gap in dict.fromkeys((*self.gaps, *self.new_gaps)) if gap not in self.gaps_closed)
 
     @property
     def learned(self) -> TaskLearning | None:
-        """What the task has taught."""
+        """What was learned from the task."""
         return None if self.after is None else learned(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Tasks of a folder, the latest first, and what all of them say, listed or not."""
+    """Tasks of a folder, latest first, and a summary of all of them, including those not listed."""
 
     tasks: tuple[Task, ...]
     summary: LearningSummary
 
 
 def preflight(database: Database, task: Task) -> Task:
-    """Records what is known before a task. A repetition takes the place of the earlier one until the task is complete;
-    of that it keeps the gaps and the session where it names none.
+    """Record the knowledge before a task. Repeating it replaces the earlier record until the task is complete; gaps and
+    session are kept from that record if the new one has none.
 
-    Raises E030 to E032 for what cannot be recorded, with all that is wrong, and E084 for a task that is complete.
+    Raises E030 to E032 with all problems of invalid input, and E084 for a task that is already complete.
     """
     _require(_problems(task.folder, task.task, task.session, task.before, knowledgeGaps=task.gaps))
     with database.write() as txn:
@@ -91,9 +91,19 @@ def postflight(
     new_gaps: Sequence[str] = (),
     now: float,
 ) -> Task:
-    """Completes a task at `now` (epoch seconds), or corrects what was recorded when it was completed.
+    """Complete a task, or correct the record of its completion.
 
-    Raises E030 to E032 for what cannot be recorded, and E010 without a record of what was known before.
+    Args:
+        database: The store.
+        folder: Folder of the task, as in its preflight.
+        name: Name of the task.
+        after: Scores after the task.
+        gaps_closed: Gaps that were closed.
+        new_gaps: Gaps that were discovered.
+        now: The present time in epoch seconds.
+
+    Raises:
+        SpeckitError: E030 to E032 for invalid input, E010 without a record of the preflight.
     """
     _require(_problems(folder, name, "", after, gapsClosed=gaps_closed, newGapsDiscovered=new_gaps))
     with database.write() as txn:
@@ -102,8 +112,8 @@ def postflight(
             known = [one.task for one in task_records.of_folder(txn.connection, folder) if one.after is None]
             raise SpeckitError(
                 "E010",
-                f"no task_preflight is recorded of the task '{name}' in '{folder}'",
-                hint=f"Tasks of the folder that wait for one: {', '.join(known[-5:]) or 'none'}.",
+                f"no task_preflight is recorded for the task '{name}' in '{folder}'",
+                hint=f"Incomplete tasks of the folder: {', '.join(known[-5:]) or 'none'}.",
                 actions=(
                     "record task_preflight at the beginning of the next task",
                     "record `speckit-memory task preflight` at the beginning of the next task",
@@ -119,9 +129,20 @@ def postflight(
 def history(
     database: Database, folder: str, *, session: str = "", limit: int = 10, only_complete: bool = False
 ) -> TaskHistory:
-    """The latest tasks of a folder, of one session or of all (""), at most 100 of them. Raises E032."""
+    """The latest tasks of a folder.
+
+    Args:
+        database: The store.
+        folder: The folder.
+        session: Only tasks of this session; "" for all.
+        limit: Tasks to list, 1 to 100.
+        only_complete: Leave out tasks without a postflight.
+
+    Raises:
+        SpeckitError: E032 for a limit out of range.
+    """
     if not 1 <= limit <= MOST_LISTED:
-        raise SpeckitError("E032", f"'limit' is {limit}; it is from 1 to {MOST_LISTED}")
+        raise SpeckitError("E032", f"'limit' is {limit}; it must be from 1 to {MOST_LISTED}")
     tasks = [_task(record) for record in task_records.of_folder(database.reader(), folder, session)]
     listed = [task for task in tasks if task.learned is not None or not only_complete]
     told = [task.learned for task in tasks if task.learned is not None]
@@ -129,8 +150,8 @@ def history(
 
 
 def last(database: Database, folder: str = "", session: str = "") -> Task | None:
-    """The task that was last begun or completed in a folder or below it, anywhere for "": of this session before any
-    other, if it has one."""
+    """The task last begun or completed in a folder or below it ("" for anywhere); one of this session comes before
+    all others."""
     found = task_records.latest(database.reader(), folder, session)
     return None if found is None else _task(found)
 
@@ -140,19 +161,19 @@ def _problems(folder: str, task: str, session: str, scores: TaskScores, **lists:
         Problem("E031", f"'{name}' is empty") for name, text in (("specFolder", folder), ("taskId", task)) if not text
     ]
     problems += [
-        Problem("E032", f"'{name}' has {len(text):,} characters; at most {LONGEST_NAME} fit")
+        Problem("E032", f"'{name}' has {len(text):,} characters; at most {LONGEST_NAME} are allowed")
         for name, text in (("specFolder", folder), ("taskId", task), ("sessionId", session))
         if len(text) > LONGEST_NAME
     ]
     for name in ("knowledge", "uncertainty", "context"):
         score = getattr(scores, name)
         if type(score) is not int:
-            problems.append(Problem("E030", f"'{name}Score' is no whole number; it is from {LEAST} to {MOST}"))
+            problems.append(Problem("E030", f"'{name}Score' is not an integer; it must be from {LEAST} to {MOST}"))
         elif not LEAST <= score <= MOST:
-            problems.append(Problem("E032", f"'{name}Score' is {score}; it is from {LEAST} to {MOST}"))
+            problems.append(Problem("E032", f"'{name}Score' is {score}; it must be from {LEAST} to {MOST}"))
     for name, texts in lists.items():
         if len(texts) > MOST_GAPS:
-            problems.append(Problem("E032", f"'{name}' has {len(texts):,} entries; at most {MOST_GAPS} fit"))
+            problems.append(Problem("E032", f"'{name}' has {len(texts):,} entries; at most {MOST_GAPS} are allowed"))
         if any(len(text) > LONGEST_GAP for text in texts):
             problems.append(Problem("E032", f"an entry of '{name}' is longer than {LONGEST_GAP} characters"))
     return problems

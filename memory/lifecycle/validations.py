@@ -1,8 +1,7 @@
-"""Judging memories, and making critical what was judged well enough (features F17 and M2).
+"""Judges memories, and promotes well-judged ones to critical (features F17 and M2).
 
-A judgement moves confidence, the count of validations and how well the memory is kept together, in one transaction that
-begins by taking the write lock: of judgements that several processes give at once, none is lost, and a killed one
-leaves no trace.
+A judgement changes confidence, the number of validations and the memory strength in one transaction that begins with
+the write lock: judgements given concurrently by several processes are never lost, and a killed one leaves no trace.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from speckit_memory.memory.store.writing.writer import set_attribute
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """How a memory stands after a judgement or a promotion. `confidence` is in [0, 1]."""
+    """The state of a memory after a judgement or a promotion. `confidence` is in [0, 1]."""
 
     id: int
     key: str
@@ -33,18 +32,18 @@ class Validated:
     confidence: float
     validation_count: int
     eligible: bool
-    """Whether it may be made critical now."""
+    """Whether it may be promoted to critical now."""
     promotion: Promotion | None
     kept_days: float
-    """Days after its last review until its retrievability has fallen to 90 %, unless its tier lasts."""
+    """Days after its last review until its retrievability falls to 90 %, unless its tier does not decay."""
     restored: bool = False
-    """Whether it was put away, and the judgement took it back."""
+    """Whether it was archived and the judgement restored it."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneJudgements:
-    """Judgements and promotions that were taken back, the promotions that went with them for want of trust, and how
-    their memories stand now."""
+    """Judgements and promotions that were undone, the promotions that became invalid without them, and the present
+    state of their memories."""
 
     undone: tuple[Judgement, ...]
     followed: tuple[Judgement, ...] = ()
@@ -54,12 +53,20 @@ class UndoneJudgements:
 def validate(
     database: Database, name: int | str, useful: bool, *, promote: bool, now: float, session: str = ""
 ) -> Validated:
-    """Notes that the memory with this id or key was useful, or was not, and then makes it critical when asked to.
+    """Record that a memory was useful or not, and promote it to critical if requested.
 
-    One that was put away and was useful is found by searches again (feature M5).
+    An archived memory that was useful is restored (feature M5).
 
-    `now` is in epoch seconds; the `session` is who says so, "" where nobody knows. Raises E080, and E082 when it may
-    not be made critical; nothing is noted then.
+    Args:
+        database: The store.
+        name: Id or key of the memory.
+        useful: The judgement.
+        promote: Whether to promote the memory afterwards.
+        now: The present time in epoch seconds.
+        session: The session that judges, "" if unknown.
+
+    Raises:
+        SpeckitError: E080 for an unknown memory; E082 if it may not be promoted, in which case nothing is recorded.
     """
     with database.write() as txn:
         memory = reader.get_memory(txn.connection, name)
@@ -82,10 +89,16 @@ def validate(
 
 
 def promote(database: Database, name: int | str, *, now: float, session: str = "") -> Validated:
-    """Makes the memory with this id or key critical from `now` (epoch seconds) on, as a `session` asks.
+    """Promote a memory to critical. No promotion happens without such a call.
 
-    Nothing else promotes: every change of a tier has a call behind it. Raises E080, and E082 when readers have not said
-    enough for it, or its document has settled its tier.
+    Args:
+        database: The store.
+        name: Id or key of the memory.
+        now: The present time in epoch seconds.
+        session: The session that promotes, "" if unknown.
+
+    Raises:
+        SpeckitError: E080 for an unknown memory; E082 if its judgements do not suffice, or its document sets its tier.
     """
     with database.write() as txn:
         memory = reader.get_memory(txn.connection, name)
@@ -95,13 +108,23 @@ def promote(database: Database, name: int | str, *, now: float, session: str = "
 
 
 def undo(database: Database, numbers: Sequence[int], *, now: float) -> UndoneJudgements:
-    """Takes judgements and promotions back by their numbers, all or none. Raises E080, E030."""
+    """Undo judgements and promotions by their numbers, all or none. Raises E080, E030."""
     with database.write() as txn:
         return _undone(txn, numbers, now)
 
 
 def undo_all(database: Database, *, name: int | str | None = None, session: str = "", now: float) -> UndoneJudgements:
-    """Takes back all that is kept of a memory by id or key, of a session, or of both. Raises E080."""
+    """Undo all recorded judgements and promotions of a memory, of a session, or of a memory by a session.
+
+    Args:
+        database: The store.
+        name: Id or key of the memory; None for all memories.
+        session: The session; "" for all sessions.
+        now: The present time in epoch seconds.
+
+    Raises:
+        SpeckitError: E080 for an unknown memory.
+    """
     with database.write() as txn:
         memory = None if name is None else reader.get_memory(txn.connection, name).id
         given = judgements.judgements(txn.connection, memory=memory, session=session)
@@ -115,9 +138,9 @@ def _undone(txn: Transaction, numbers: Sequence[int], now: float) -> UndoneJudge
 
 
 def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
-    """Raises E082 unless a stored memory may be made critical, with one more judgement counted unless it is None.
+    """Raise E082 unless a stored memory may be promoted, counting one more judgement unless `useful` is None.
 
-    The message holds what is stored: a judgement that comes with a refused promotion leaves no trace.
+    The message shows stored values: a judgement given with a rejected promotion leaves no trace.
     """
     if memory.tier not in promotions.PROMOTED_FROM:
         raise SpeckitError(

@@ -1,4 +1,4 @@
-"""speckit-memory: a project's past for coding agents, found by a declared, measurable retrieval pipeline.
+"""speckit-memory: a project's memory for coding agents, searched by a declared, measurable retrieval pipeline.
 
     from speckit_memory import Memory
 
@@ -6,7 +6,7 @@
         memory.index("docs")
         memory.search("why rank fusion?", limit=5)
 
-Names are imported on first use: asking for this package loads neither numpy nor a model.
+Names are imported on first use: importing this package loads neither numpy nor a model.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ _MODULES = {
     "pipeline.ports": ("Passage",),
     "pipeline.model.trace": ("Degradation",),
 }
-"""Where each public name comes from."""
+"""The module of each public name."""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605 -- one list of names is enough
@@ -223,6 +223,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module
 
+    # Cached in the module, so that `__getattr__` runs once per name.
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 

@@ -133,7 +133,7 @@ def test_results_take_the_place_of_nothing_but_results(writer: str, root: Path, 
         (root / "out").unlink()
         tally.tried()
     (root / "out").write_text(PRECIOUS, encoding="utf-8")
-    with pytest.raises(SpeckitError, match=r"E014 .* holds something else"):
+    with pytest.raises(SpeckitError, match=r"E014 .* has other contents"):
         check(root / "out")
     for made in (os.mkfifo, os.mkdir):
         (root / "out").unlink()

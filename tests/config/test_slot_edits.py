@@ -151,8 +151,8 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "4:99: E119 'degree' is added twice; give one another 'id'",
         "5:19: E119 there is no step 'bm52' to change in 'channels'; did you mean 'bm25'?",
         "5:26: E119 'vector' is changed and removed; keep one of the two",
-        "5:55: E119 'trigger' is changed twice; say it all in one entry",
-        "5:87: E119 'graph' is a step 'graph', and no change makes it 'trigger'",
+        "5:55: E119 'trigger' is changed twice; put it all into one entry",
+        "5:87: E119 'graph' is a step 'graph', and a change cannot make it 'trigger'",
         "5:97: E114 a step of 'channels' needs the key 'id'; found k",
         "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found 'foo'",
         "6:30: E119 'phrase' is removed twice; once is enough",
@@ -169,7 +169,7 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
 @pytest.mark.requirement("P7")
 def test_steps_that_go_beside_one_another_alone_are_refused(tmp_path: Path) -> None:
     text = "candidates: {channels: {change: [{id: bm25, before: vector}, {id: vector, before: bm25}]}}\n"
-    message = "'bm25', 'vector' go beside one another alone; let one of them name a step that stays where it is"
+    message = "'bm25', 'vector' are only placed next to one another; let one of them name a step that is not moved"
     assert problems(tmp_path, text) == [f"1:34: E119 {message}"]
 
 

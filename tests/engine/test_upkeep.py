@@ -119,7 +119,7 @@ def trusted(memory: Memory) -> str:
 def test_an_index_run_writes_it_at_its_end(root: Path) -> None:
     detail, hint = told(root)
 
-    assert (detail.endswith("read and whole, 0 changes behind the store"), hint) == (True, "")
+    assert (detail.endswith("read and intact, 0 changes behind the store"), hint) == (True, "")
 
 
 def test_searches_write_none(root: Path) -> None:
@@ -251,9 +251,9 @@ def test_what_keeps_a_segment_from_being_written_stops_no_index_run(root: Path) 
         with pytest.raises(SpeckitError, match="E029"):
             memory.write_segment()
     detail, hint = told(root)
-    assert detail.count("is no folder") == 1
+    assert detail.count("is not a folder") == 1
     assert "E029 blocked" in detail
-    assert "Move what is there away" in hint
+    assert "Move it away" in hint
     assert hint.count("Answers are the same") == 1
 
 

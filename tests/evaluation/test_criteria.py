@@ -137,7 +137,7 @@ def test_all_conditions_must_hold() -> None:
         ("{metric: rbo, direction: better}",
          "1:26: E114 the direction of a criterion is 'better'; accepted: at_least, at_most"),
         ("{metric: rbo, direction: at_least}",
-         "1:1: E114 'at_least' needs the key 'margin', the figure that is not to be passed"),
+         "1:1: E114 'at_least' needs the key 'margin', the limit of the figure"),
         ("{metric: rbo, direction: at_least, margin: -1}", "1:44: E114 the margin must be a number from 0; found -1"),
         ("{metric: Hit@1, direction: better, queries: 0}",
          "1:45: E114 'queries' must be a whole number from 1 to 1,000,000; found 0"),

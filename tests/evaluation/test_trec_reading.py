@@ -65,5 +65,5 @@ def test_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_qrels(tmp_path / "out") == judgements
     check_qrels_file(tmp_path / "out", ["a"])
     (tmp_path / "mine.txt").write_text("my notes\n")
-    with pytest.raises(SpeckitError, match="holds something else"):
+    with pytest.raises(SpeckitError, match="has other contents"):
         check_qrels_file(tmp_path / "mine.txt", ["a"])

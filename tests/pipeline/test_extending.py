@@ -42,7 +42,7 @@ def test_a_file_that_is_extended_lies_where_the_file_that_says_so_sees_it(
         "../mine/q.yaml:1:10: E121 'middle.yaml' is neither a file nor a preset; "
         f"accepted: {', '.join(sorted([*presets(), 'none']))}"
     )
-    assert missing.hint == "Paths in a file start at that file: there is no ../mine/middle.yaml."
+    assert missing.hint == "Paths in a file are relative to it: there is no ../mine/middle.yaml."
 
 
 @pytest.mark.parametrize("extends", ["p.yaml", "./p.yaml", "../round/p.yaml", "q.yaml"])

@@ -136,7 +136,7 @@ def test_a_variant_of_a_flag_that_cannot_be_names_the_flag(tmp_path: Path) -> No
 def test_so_many_variants_and_no_more(tmp_path: Path) -> None:
     names = [f"{{use: rrf, name: v{number}}}" for number in range(MOST_BESIDE + 1)]
     (told,) = problems(f"shadows: [{', '.join(names)}]\n", tmp_path / "here.yaml")
-    assert f"'shadows' lists {MOST_BESIDE + 1} pipelines; at most {MOST_BESIDE} run beside one" in told
+    assert f"'shadows' lists {MOST_BESIDE + 1} pipelines; at most {MOST_BESIDE} are accepted" in told
     half = ", ".join(names[: MOST_BESIDE // 2]), ", ".join(names[MOST_BESIDE // 2 :])
     (told,) = problems(f"shadows: [{half[0]}]\ndark_runs: [{half[1]}]\n", tmp_path / "here.yaml")
     assert "'v8' is one variant too many; at most 8 run in addition to a pipeline" in told

@@ -95,7 +95,7 @@ def test_doctor_names_what_is_wrong_and_mends_it(root: Path) -> None:
     found = checked(root)
     assert found["verdict"] == "warn"
     assert "E028 torn: " in found["detail"]
-    assert f"E028 leftover: {leftover.parent} holds {leftover.name}" in found["detail"]
+    assert f"E028 leftover: {leftover.parent} contains {leftover.name}" in found["detail"]
     assert "doctor --fix" in found["hint"]
 
     mended = checked(root, "--fix")

@@ -292,6 +292,6 @@ def test_only_a_page_of_ours_is_overwritten(workspace: Path) -> None:
     refused = call(workspace, ["shadow", "report", "--html", "mine.html"])
     nowhere = call(workspace, ["shadow", "report", "--html", "nowhere/page.html"])
     assert refused.status == nowhere.status == 2
-    assert "holds something else" in refused.err
+    assert "has other contents" in refused.err
     assert (workspace / "mine.html").read_text() == "<!DOCTYPE html>\n<title>mine</title>\n"
     assert "written as a page: page.html" in call(workspace, ["shadow", "report", "--html", "page.html"]).out

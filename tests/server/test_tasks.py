@@ -60,7 +60,7 @@ def test_a_record_is_corrected_until_the_task_is_complete_and_nothing_completes_
         ("task_preflight", scored(0, 0, 0)),
     )
     assert missing["error"]["code"] == "E010"
-    assert "no task_preflight is recorded of the task 'T1' in 'specs/001'" in missing["error"]["message"]
+    assert "no task_preflight is recorded for the task 'T1' in 'specs/001'" in missing["error"]["message"]
     assert (done["data"]["learning_index"], corrected["data"]["learning_index"]) == (4.0, 8.0)
     assert late["error"]["code"] == "E084"
     [found] = calls(workspace, ("memory_get_learning_history", {"specFolder": "specs/001"}))

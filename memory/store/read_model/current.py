@@ -17,22 +17,22 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.process.clock import opening
 
 MOST_CHANGES = 500
-"""Beyond so many changes, it is looked whether something else is nearer to the state than the last snapshot."""
+"""With more changes than this, loading from the segment is considered instead of applying the log of changes."""
 LOADS = 4
-"""So often something is read beside the searches when others write all the while; then it is left for later."""
+"""Attempts at a background read while other connections keep writing; after that it is left for later."""
 
 
 class ReadModel:
-    """Hands out snapshots: each query is answered inside one `reading()`, which is of one state to its end.
+    """Hands out snapshots. Each query is answered inside one `reading()`, which sees one state from start to end.
 
-    Snapshots never change. A refresh copies the outer tables of the snapshot before (of 10,000 memories, in a few
-    milliseconds), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
-    assignment. So queries need no lock, cannot see half of a change, and may go on with an old snapshot as long as they
-    like. Only refreshes exclude each other.
+    Snapshots never change. A refresh copies the outer tables of the previous snapshot (a few milliseconds for 10,000
+    memories), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
+    assignment. Queries therefore need no lock, never see half of a change, and may keep an old snapshot as long as
+    they like. Only refreshes exclude each other.
     """
 
     def __init__(self, database: Database, models: Models) -> None:
-        """Take what turns queries into words, tokens and vectors, as it did with the stored texts."""
+        """`models` turns queries into words, tokens and vectors, the same way as the stored texts."""
         self._database = database
         self._models = models
         self._beside = Beside(database)
@@ -41,10 +41,10 @@ class ReadModel:
 
     @contextmanager
     def reading(self) -> Iterator[Snapshot]:
-        """The latest committed state, and a transaction of this thread that sees the same one.
+        """The latest committed state, and a transaction of this thread that sees the same state.
 
-        So what the snapshot has in memory, what it reads when it is first asked, and what SQLite answers to this thread
-        agree, whoever writes meanwhile. Raises RuntimeError inside a transaction of this thread that writes.
+        The parts in memory, the parts read on demand and the answers of SQLite to this thread therefore agree even
+        while others write. Raises RuntimeError inside a write transaction of this thread.
         """
         joined = self._database.reader().in_transaction
         if not joined:
@@ -53,14 +53,14 @@ class ReadModel:
             yield self._snapshot_of(connection, joined=joined)
 
     def current(self) -> Snapshot:
-        """The latest committed state alone, for who asks what it has in memory: see `Snapshot`."""
+        """The latest committed state without a transaction, for reading the parts in memory only: see `Snapshot`."""
         with self.reading() as snapshot:
             return snapshot
 
     def load_vectors(self) -> None:
-        """Reads all vectors into memory, where the snapshots that follow find them.
+        """Read all vectors into memory; later snapshots share them.
 
-        A snapshot that another thread has made meanwhile came of one without vectors, and reads them for itself.
+        A snapshot that another thread derived meanwhile from one without vectors reads them itself.
         """
         for _ in range(LOADS):
             with self.reading() as snapshot:
@@ -69,10 +69,10 @@ class ReadModel:
                 snapshot.vectors.load()
 
     def renew(self) -> bool:
-        """Has the queries that come answered from what lies in the store's segment now, where they were not before.
+        """Switch later queries to the present segment of the store where they do not use it yet.
 
-        The state is read beside them; nothing changes for the ones under way, or before the first. False when others
-        write all the while, so that what was read was not the latest state any more.
+        The new state is read in the background; queries under way are not affected, and nothing happens before the
+        first query. False when others kept writing, so that each state read was outdated when it was ready.
         """
         if self._snapshot is None:
             return True
@@ -80,13 +80,14 @@ class ReadModel:
             with committed_read(self._database) as connection:
                 renewed = Snapshot.load(self._database, connection, self._models, self._beside)
             with self._refreshing:
+                # Never replace a later state that a query published meanwhile.
                 if self._snapshot.sequence <= renewed.sequence:
                     self._snapshot = renewed
                     return True
         return False
 
     def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
-        """The snapshot of the state that the connection sees; a transaction that nobody else uses may begin anew."""
+        """The snapshot of the state that the connection sees; a transaction that is not `joined` may be restarted."""
         snapshot = self._snapshot
         if snapshot is not None and not snapshot.intact:
             self._leave(snapshot)
@@ -96,9 +97,11 @@ class ReadModel:
             if not joined:
                 # another thread may have published a later state than this transaction sees
                 connection.execute("ROLLBACK; BEGIN")
+            # Read under the lock: another thread may have published a snapshot since the check above.
             snapshot, latest = self._snapshot, changes.latest(connection)
             if snapshot is not None and snapshot.sequence > latest:
                 return Snapshot.load(self._database, connection, self._models, self._beside)
+            # Without a log, or with a long one, load from the segment or the tables; else apply the log to a copy.
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
                 earlier = None if snapshot is None or log is None else (snapshot, log)
@@ -109,7 +112,7 @@ class ReadModel:
             return snapshot
 
     def _leave(self, snapshot: Snapshot) -> None:
-        """Has the queries that come read the store anew, unless another thread has seen to that."""
+        """Make later queries load the store again, unless another thread has already done so."""
         with self._refreshing:
             if self._snapshot is snapshot:
                 self._snapshot = None

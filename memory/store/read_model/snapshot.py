@@ -1,4 +1,4 @@
-"""One state of the store, held in memory, and the step from it to a later state."""
+"""One state of the store, held in memory, and the step to a later state."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from speckit_memory.pipeline.ports import Ids
 class Snapshot:
     """One state of the store, read-only. Implements `pipeline.ports.Store`.
 
-    It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
-    memory from the start; vectors, tokens, inverted indexes and what is derived from edges and folders are read when
-    they are first asked for, vectors when they are asked for often; passages, sessions, the full-text search, walks
-    along edges and the first questions about vectors are answered by SQLite.
-    Inside `ReadModel.reading` all of it is of this state. Elsewhere, what is not in memory yet is of the latest one: a
-    memory that changed answers there as it is now, one that came is left out, and nothing of it is kept.
+    It never changes: a later state is another object, which shares the unchanged parts. Attributes and triggers are in
+    memory from the start. Vectors, tokens, inverted indexes and data derived from edges and folders are loaded on first
+    use, vectors only when used often. Passages, sessions, full-text search, graph walks and the first vector queries
+    are answered by SQLite.
+    Inside `ReadModel.reading` all of it is of this state. Elsewhere, parts that are not in memory come from the latest
+    state: a changed memory answers with its new contents, a new one is left out, and nothing of it is cached.
     """
 
     sequence: int
-    """The last change that this state includes."""
+    """The number of the last change that this state includes."""
     attributes: Columns
     triggers: TriggerIndex
     lexicon: Lexicon
@@ -60,11 +60,11 @@ class Snapshot:
     relevance: Relevance
     encoder: EncodedTexts
     content: Moment
-    """Since when memories say what they say, as far as parts of this state read it late."""
+    """The state of the contents of memories, for the parts that are loaded late."""
     edges: Moment
-    """Since when memories are connected as they are."""
+    """The state of the edges between memories."""
     segment: Container | None = None
-    """The segment whose arrays it shares; None for a state of the tables."""
+    """The segment whose arrays this state shares; None for a state loaded from the tables."""
 
     @classmethod
     def load(
@@ -75,16 +75,23 @@ class Snapshot:
         beside: Beside,
         earlier: tuple[Snapshot, Log] | None = None,
     ) -> Snapshot:
-        """The state that the connection's open transaction sees: from a segment, or an earlier state that is later than
-        the segment's, which comes with what changed since; from the tables where no log of changes leads here, or more
-        memories came since than there were.
+        """The state that the connection's open transaction sees.
 
-        `beside` builds what no search waits for.
+        Starts from the segment, or from `earlier` if that is later, and applies the changes since. Reads the tables
+        when the log of changes does not reach back that far, or when more memories were added than there were.
+
+        Args:
+            database: The store's database.
+            connection: An open transaction of this thread.
+            models: Turns queries into words, tokens and vectors.
+            beside: Runs background builds.
+            earlier: An earlier state and the log of changes since.
         """
         begin: Snapshot | None
         log: Log | None
         begin, log = earlier or (None, None)
         segment = shelf.usable(connection, database.path)
+        # Apply changes to whichever state is later; `earlier` shares arrays that are already in memory.
         if segment is not None and (begin is None or segment.about["sequence"] > begin.sequence):
             begin = cls._of_segment(segment, database, models, beside)
             log = changes.content_since(connection, begin.sequence)  # a segment holds no edges
@@ -115,7 +122,14 @@ class Snapshot:
 
     @classmethod
     def of_tables(cls, database: Database, connection: apsw.Connection, models: Models, beside: Beside) -> Snapshot:
-        """The state that the connection's open transaction sees, from the tables of the store alone."""
+        """The state that the connection's open transaction sees, from the tables alone.
+
+        Args:
+            database: The store's database.
+            connection: An open transaction of this thread.
+            models: Turns queries into words, tokens and vectors.
+            beside: Runs background builds.
+        """
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
         sequence = changes.latest(connection)
         moment = Moment(database, sequence, CONTENT)
@@ -149,7 +163,7 @@ class Snapshot:
         content: Moment,
         segment: Container | None = None,
     ) -> Snapshot:
-        """A state of which these parts are there."""
+        """A state composed of these parts; the others are derived."""
         return cls(
             sequence=sequence,
             attributes=attributes,
@@ -171,13 +185,20 @@ class Snapshot:
 
     @property
     def intact(self) -> bool:
-        """Whether what it holds is what it was made of: False once its segment was written to by another program."""
+        """False once another program has written to the segment whose arrays this state shares."""
         return self.segment is None or self.segment.unchanged()
 
     def advanced(
         self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
     ) -> Snapshot:
-        """The state after these changes, which the connection's open transaction sees."""
+        """The state after these changes.
+
+        Args:
+            database: The store's database.
+            connection: An open transaction that sees the new state.
+            sequence: Number of the last of these changes.
+            changed: (memory id, kind) of each change.
+        """
         put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
         outdated = distinct(np.concatenate([put, gone]))
         columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
@@ -195,6 +216,7 @@ class Snapshot:
             folders = folders.advanced(moment, columns, outdated)
         else:
             moment.lasts(sequence)
+        # Changes of attributes alone leave chunks, words and vectors untouched.
         used = _of_kind(changed, "attributes")
         if len(used):
             columns = columns.updated(loading.load_attributes(connection, used))

@@ -1,8 +1,7 @@
 """The parts of a snapshot that SQLite answers, each on the connection of the calling thread.
 
-Inside `ReadModel.reading` that connection sees the state of the snapshot. Elsewhere it sees the latest one: memories
-that came since the snapshot was taken are left out and those that went leave gaps, so that a caller never meets an id
-that the snapshot does not know.
+Inside `ReadModel.reading` that connection sees the state of the snapshot. Elsewhere it sees the latest state: memories
+added since are left out and deleted ones leave gaps, so that a caller never gets an id that the snapshot does not know.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 ASKED_OF_FILE = 2
-"""So many times the file is asked for the edges of a relation at a few memories; then all of them are read, which
-takes longer than these times together and is worth it to who goes on asking."""
+"""Queries for the edges of a relation at a few memories that the file answers. After that all edges of the relation are
+loaded, which takes longer than these queries together but pays for a caller that keeps asking."""
 
 _EDGES = "SELECT target_id, source_id FROM causal_edges WHERE relation = ?"
 _EDGES_AT = f"{_EDGES} AND target_id IN (SELECT value FROM carray(?))"
 
 
 class Passages:
-    """The texts behind the ids. Implements `pipeline.ports.Passages`."""
+    """The texts of memories and chunks. Implements `pipeline.ports.Passages`."""
 
     __slots__ = ("_database",)
 
@@ -45,11 +44,12 @@ class Passages:
         self._database = database
 
     def passages(self, ids: Sequence[int]) -> list[Passage]:
-        """The passage of each id, in the order asked; an empty one for an id that is not stored (any more).
+        """The passage of each id, in the order of `ids`; an empty one for an id that is not stored (any more).
 
-        A memory of several chunks answers with its first.
+        A memory of several chunks answers with its first chunk.
         """
         with self._database.snapshot_read() as connection:
+            # Reversed, so that matching from the end is a cheap pop; ids without a passage get an empty one.
             found = reader.passages(connection, ids)[::-1]
         aligned = []
         for id_ in map(int, ids):
@@ -58,27 +58,27 @@ class Passages:
         return aligned
 
     def of_memory(self, memory: int) -> list[Passage]:
-        """All passages of a memory in document order; none when it is not stored (any more)."""
+        """All passages of a memory in document order; empty when it is not stored (any more)."""
         with self._database.snapshot_read() as connection:
             return reader.passages_of(connection, memory)
 
     def in_sections(self, names: Sequence[str]) -> list[Passage]:
-        """All passages in sections of these names, by id, and short memories that may hold one."""
+        """All passages in sections of these names, by id, and short memories that may contain one."""
         with self._database.snapshot_read() as connection:
             return reader.passages_in(connection, names)
 
     def headed(self, slugs: Sequence[str], memories: Ids) -> list[Passage]:
-        """All passages of these memories that may begin a section by a heading of these slugs, by id."""
+        """All passages of these memories that may begin a section whose heading has one of these slugs, by id."""
         with self._database.snapshot_read() as connection:
             return reader.passages_headed(connection, slugs, memories)
 
     def names(self, patterns: Sequence[str]) -> list[MemoryName]:
-        """What those memories are called whose names or front matter hold one of these patterns, by id."""
+        """The names of memories whose names or front matter contain one of these patterns, by id."""
         with self._database.snapshot_read() as connection:
             return reader.names_like(connection, patterns)
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
-        """What these memories say in few sentences, with the lines of their whole texts, where they have a summary."""
+        """The summaries of these memories, with the line range of the whole text, for memories that have one."""
         with self._database.snapshot_read() as connection:
             return summaries.of_memories(connection, memories)
 
@@ -94,7 +94,7 @@ class Passages:
 
 
 class FullText:
-    """The search in the FTS5 tables. Implements `pipeline.ports.FullText`."""
+    """Full-text search in the FTS5 tables. Implements `pipeline.ports.FullText`."""
 
     __slots__ = ("_columns", "_database")
 
@@ -105,16 +105,24 @@ class FullText:
     def match(
         self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Restriction
     ) -> tuple[Ids, Column]:
-        """Memories that hold any of the tokens, with positive BM25 scores: score descending, then id ascending.
+        """Memories that contain any of the tokens, by BM25: score descending, then id ascending.
 
-        Weights are those of title, triggers, path and body.
+        Args:
+            tokens: The tokens of the query.
+            weights: Weights of title, triggers, path and body.
+            limit: Number of results.
+            scope: The memories that are admitted.
+
+        Returns:
+            Memory ids (n,) and positive scores (n,).
         """
-        # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
-        # itself takes twice the time.
+        # Most memories are usually admitted, so that twice the limit contains enough; restricting the search itself
+        # takes twice the time.
         tokens, weights = tuple(map(own, tokens)), _four(weights)
         with self._database.snapshot_read() as connection:
             ids, scores = fulltext.match(connection, tokens, weights, 2 * limit)
             admitted = scope.admits(ids)
+            # The page was full but too few rows are admitted: search again, restricted to the scope.
             if len(ids) == 2 * limit and np.count_nonzero(admitted) < limit:
                 memories = self._columns.ids
                 ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
@@ -122,7 +130,7 @@ class FullText:
         return ids[admitted][:limit], scores[admitted][:limit]
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Restriction) -> Ids:
-        """The first `limit` memories, by id, that hold the words of each phrase in a row, as they are written."""
+        """The first `limit` memories, by id, that contain the words of each phrase consecutively, as written."""
         phrases = tuple(map(own, phrases))
         with self._database.snapshot_read() as connection:
             ids = surface.holding(connection, phrases, limit)
@@ -142,7 +150,7 @@ def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:
 class CausalGraph:
     """The causal edges between memories. Implements `pipeline.ports.CausalGraph`.
 
-    What was computed is kept under copies of what was asked.
+    Results are cached under copies of the arguments.
     """
 
     __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_sources")
@@ -158,7 +166,7 @@ class CausalGraph:
         self._count: int | None = None
 
     def seen_from(self, columns: Columns) -> CausalGraph:
-        """The same edges as part of another snapshot; what was computed about them is kept."""
+        """The same edges as part of another snapshot; cached results are kept."""
         twin = CausalGraph(self._database, self._moment, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
@@ -179,9 +187,9 @@ class CausalGraph:
             return count
 
     def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
-        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
+        """Everything within `hops` edges of the seeds, in either direction, without the seeds (feature M8).
 
-        A chunk stands for its memory. Raises E032 unless 1 <= hops <= 10.
+        A chunk counts as its memory. Raises E032 unless 1 <= hops <= 10.
         """
         memories = self._columns.parents(seeds)
         with self._database.snapshot_read() as connection:
@@ -190,7 +198,7 @@ class CausalGraph:
         return Neighbours(found.seeds[known], found.ids[known], found.hops[known], found.product[known])
 
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
-        """Every connected memory (ascending) and its Σ weight × strength over all its edges (feature C5)."""
+        """Every connected memory (ascending) and its weighted degree, Σ weight × strength over its edges (C5)."""
         weights = tuple(sorted((own(relation), float(weight)) for relation, weight in relation_weights.items()))
         found = self._degrees.get(weights)
         if found is None:
@@ -203,9 +211,9 @@ class CausalGraph:
         return ids[known], sums[known]
 
     def in_edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
-        """Sources and targets (memories) of every edge of this relation that leads to one of `ids`, in that order.
+        """Sources and targets (memory ids) of every edge of this relation into `ids`, by source, then target.
 
-        A chunk stands for its memory.
+        A chunk counts as its memory.
         """
         relation = own(relation)
         sources = self._sources.get(relation)
@@ -226,7 +234,7 @@ class CausalGraph:
         return known[:, 0], known[:, 1]
 
     def regions(self, ids: Ids) -> Ids:
-        """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
+        """The connected component of each id, named by its smallest memory id; -1 for none."""
         found = self._regions
         if found is None:
             with opening(), self._moment.read() as (connection, is_of_it):
@@ -235,18 +243,19 @@ class CausalGraph:
                     self._regions = found
         members, names = found
         memories = self._columns.parents(ids)
+        # The last element, `UNKNOWN`, is read for ids above all members.
         at = np.searchsorted(members[:-1], memories)
         regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)
         return regions
 
     def ranks(self, ids: Ids) -> tuple[Column, float]:
-        """The PageRank of each in multiples of the mean, 0 where it has none, and the greatest of the store, 0 when
-        nothing is ranked. A chunk stands for its memory."""
+        """The PageRank of each id in multiples of the mean, 0 for none, and the maximum over the store, 0 when nothing
+        is ranked. A chunk counts as its memory."""
         with self._database.snapshot_read() as connection:
             return ranks.ranks(connection, self._columns.parents(ids))
 
     def community(self, memory: int, limit: int) -> Ids:
-        """The `limit` highest ranked other members of the community of a memory, best first."""
+        """The `limit` highest-ranked other members of a memory's community, best first."""
         with self._database.snapshot_read() as connection:
             found = np.array(ranks.members(connection, int(memory), int(limit)), np.int64)
         known: Ids = found[self._columns.places(found) != UNKNOWN]
@@ -261,20 +270,21 @@ def _by_target(edges: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
 
 
 def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
-    """Every node, ascending, and the smallest node of its component; then `UNKNOWN` for both."""
+    """Every node, ascending, and the smallest node of its component; both end with `UNKNOWN`."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    # ends: node numbers of both ends of each edge, (2 · edges,)
     nodes, ends = np.unique(np.array(edges, np.int64).reshape(-1, 2), return_inverse=True)
     sources, targets = ends.reshape(-1, 2).T
     links = coo_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(len(nodes), len(nodes)))
     _, numbers = connected_components(links, directed=False)
-    _, first = np.unique(numbers, return_index=True)  # nodes ascend, so the first of a component is its smallest
+    _, first = np.unique(numbers, return_index=True)  # nodes ascend: the first of a component is its smallest
     return np.append(nodes, UNKNOWN), np.append(nodes[first[numbers]], UNKNOWN)
 
 
 class EncodedTexts:
-    """The vectors of a sentence encoder, as far as they are made. Implements `pipeline.ports.EncoderModel`."""
+    """The stored vectors of a sentence encoder. Implements `pipeline.ports.EncoderModel`."""
 
     __slots__ = ("_database", "_encoder")
 
@@ -284,14 +294,14 @@ class EncodedTexts:
 
     @property
     def named(self) -> bool:
-        """Whether the user has named an encoder."""
+        """Whether the user has configured an encoder."""
         return self._encoder is not None
 
     def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
-        """The cosine of a query and each of these memories and passages, NaN where there is no vector yet, and whether
-        it is that of a whole memory; both in order.
+        """The cosine between a query and each of these memories and passages, and whether it is that of a whole memory.
 
-        See `encoder_vectors.of`. Unavailable without an encoder, and when it fails.
+        Both in order; NaN where there is no vector yet. See `encoder_vectors.of`. Unavailable without an encoder, and
+        when the encoder fails.
         """
         if self._encoder is None:
             return Unavailable("no sentence encoder is named")

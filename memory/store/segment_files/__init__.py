@@ -1,1 +1,1 @@
-"""What queries read, laid out in immutable files beside the store: opened by every process, built by none of them."""
+"""Immutable files next to the store with the data that queries read: built once, opened by every process."""

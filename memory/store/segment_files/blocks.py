@@ -1,4 +1,4 @@
-"""Rows of long queries, some at a time."""
+"""Reads the rows of long queries in blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 ROWS = 4096
-"""So many rows are in memory at a time."""
+"""Rows in memory at a time."""
 
 
 def blocks(connection: apsw.Connection, sql: str) -> Iterator[list[tuple[Any, ...]]]:

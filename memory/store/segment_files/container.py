@@ -1,10 +1,10 @@
-"""One file of named arrays, written in one pass, there whole or not at all, and read through the page cache.
+"""One file of named arrays, written in one pass, replaced atomically, and read through the page cache.
 
     magic, 16 bytes | arrays, aligned | the table as JSON | length of the table, 8 bytes | SHA-256 of the table
 
-The table says of what the file is made (`about`) and of every array its type, shape, place and checksum. Numbers are
-little-endian. Arrays are views of one mapping, so that processes that read the same file share its pages, and what no
-query asks for is never read. A finished file is never written to: nobody may, and another one takes its place.
+The table holds the source of the data (`about`) and the type, shape, offset and checksum of every array. Numbers are
+little-endian. Arrays are views of one mapping: processes that read the same file share its pages, and arrays that no
+query uses are never read. A finished file is never written to; another file replaces it.
 """
 
 from __future__ import annotations
@@ -27,33 +27,32 @@ from speckit_memory.memory.store.file.guarding.store_file import FOR_THE_OWNER
 from speckit_memory.memory.store.segment_files.mapping import StableMapping, stable
 
 MAGIC = b"speckit-segment\x01"
-"""Begins every file; its last byte is the version of this layout."""
+"""The first bytes of every file; the last one is the version of this layout."""
 ALIGNMENT = 64
-"""Arrays begin at multiples of so many bytes, the line of a processor's cache."""
+"""Arrays begin at multiples of this many bytes, a processor's cache line."""
 BLOCK = 1 << 20
-"""Elements that are written at a time, so that an array that is itself a file need not be in memory."""
+"""Elements written at a time, so that a memory-mapped array is never entirely in memory."""
 SYNCED = 64 << 20
-"""So many bytes wait for the disk at most, so that the end of a large file is as short as that of a small one."""
+"""Bytes written between two fsyncs, so that the last one is as short for a large file as for a small one."""
 READ_ONLY = 0o400
-"""The mode of a finished file: who copies a backup over it is refused, or puts another file in its place."""
+"""Mode of a finished file: copying a backup over it fails or replaces the file instead of changing it."""
 _FOOT = 8 + 32
 
 Array = NDArray[Any]
 
 
 class TornError(Exception):
-    """The file is not what was written: cut short, changed, or of another layout."""
+    """The file differs from what was written: truncated, changed, or of another layout."""
 
 
 class Writer:
-    """Writes a file under a name of its own, which begins with a dot, and moves it to its place at the end.
+    """Writes a file under a temporary name, which begins with a dot, and renames it at the end.
 
-    A context: left by an exception, or without `finish`, it leaves nothing behind. Raises OSError as the file system
-    does.
+    A context manager: an exception, or leaving without `finish`, removes the file. Raises OSError.
     """
 
     def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called between blocks; what it raises ends the writing."""
+        """`pause` is called between blocks; an exception from it aborts the writing."""
         self._path = path
         self._pause = pause
         self._waiting = 0
@@ -72,13 +71,21 @@ class Writer:
         self._unfinished.unlink(missing_ok=True)
 
     def add(self, name: str, array: Array) -> None:
-        """Writes an array."""
+        """Write an array."""
         blocks = (array[at : at + BLOCK] for at in range(0, len(array), BLOCK))
         self.stream(name, array.dtype, blocks, array.shape[1:])
 
     def stream(self, name: str, dtype: DTypeLike, blocks: Iterable[Array], shape: tuple[int, ...] = ()) -> None:
-        """Writes an array that comes in consecutive blocks; `shape` is that of one of its rows."""
+        """Write an array given as consecutive blocks.
+
+        Args:
+            name: Unique name of the array.
+            dtype: Type of the elements; blocks are converted to it, little-endian.
+            blocks: Consecutive parts along the first axis.
+            shape: Shape of one row; () for a one-dimensional array.
+        """
         kind = np.dtype(dtype).newbyteorder("<")
+        # Pad to the alignment, so that arrays can be used in place.
         self._file.write(bytes(-self._file.tell() % ALIGNMENT))
         offset, checksum, count = self._file.tell(), 0, 0
         for block in blocks:
@@ -98,26 +105,27 @@ class Writer:
         self._pause()
 
     def count(self, name: str) -> int:
-        """The number of rows of an array that was written before. Raises KeyError for another name."""
+        """The number of rows of an array already written. Raises KeyError for an unknown name."""
         return int(self._entries[name]["shape"][0])
 
     def written(self, name: str) -> Array:
-        """An array that was written before, not empty, as it lies in the file. Raises KeyError for another name."""
+        """A non-empty array already written, mapped from the file. Raises KeyError for an unknown name."""
         entry = self._entries[name]
         self._file.flush()
         shape = tuple(entry["shape"])
         return np.memmap(self._unfinished, np.dtype(entry["dtype"]), "r", entry["offset"], shape)
 
     def finish(self, about: Mapping[str, Any]) -> tuple[str, int]:
-        """Puts the file in its place. `about` must be JSON. Returns the SHA-256 of its table in hexadecimal digits and
-        the size of the file in bytes."""
+        """Write the table and move the file to its final path. Returns the hexadecimal SHA-256 of the table and the
+        file size in bytes. `about` must be JSON-serialisable."""
         table = json.dumps({"about": dict(about), "arrays": self._entries}, separators=(",", ":")).encode()
         digest = sha256(table)
         self._file.write(table + len(table).to_bytes(8, "little") + digest.digest())
         self._file.flush()
         os.fsync(self._file.fileno())
+        # Contents are on disk before the rename: a crash leaves the old file or a complete new one.
         size = self._file.tell()
-        if sys.platform != "win32":  # where such a file cannot be removed
+        if sys.platform != "win32":  # where a read-only file cannot be removed
             os.fchmod(self._file.fileno(), READ_ONLY)
         self._file.close()
         self._unfinished.replace(self._path)
@@ -125,31 +133,32 @@ class Writer:
 
 
 class Container:
-    """A file that a `Writer` made. Its arrays are read-only, and live as long as somebody holds one of them."""
+    """A file written by `Writer`. Its arrays are read-only views, valid as long as one of them is referenced."""
 
     __slots__ = ("_bytes", "_entries", "_mapping", "about", "bytes", "digest")
 
     def __init__(self, path: Path) -> None:
-        """Opens the file. Raises OSError, and `TornError` unless its table, which is checked, is as it was written.
+        """Open the file. Raises OSError, and `TornError` unless the checksum of its table is right.
 
-        What the arrays hold is checked by `verify` alone, which reads all of it.
+        The contents of the arrays are only checked by `verify`, which reads all of them.
         """
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size < len(MAGIC) + _FOOT:
-                raise TornError("it was cut short")
+                raise TornError("it is truncated")
             content = stable(file, path)
         found = memoryview(content)
         size = len(found)
         if found[: len(MAGIC)] != MAGIC:
-            raise TornError("it does not begin as a segment of this version does")
+            raise TornError("its header is not that of a segment of this version")
+        # The table is found from the end, since its size is only known after writing the arrays.
         foot = bytes(found[-_FOOT:])
         length = int.from_bytes(foot[:8], "little")
         if length > size - _FOOT - len(MAGIC):
-            raise TornError("it was cut short")
+            raise TornError("it is truncated")
         table = found[size - _FOOT - length : size - _FOOT]
         digest = sha256(table)
         if digest.digest() != foot[8:]:
-            raise TornError("its table was changed, or it was cut short")
+            raise TornError("its table was changed, or it is truncated")
         known = json.loads(bytes(table))
         self.about: Mapping[str, Any] = MappingProxyType(known["about"])
         self.bytes = size
@@ -160,12 +169,12 @@ class Container:
         self._entries: Mapping[str, Any] = known["arrays"]
 
     def array(self, name: str) -> Array:
-        """One of the arrays. Raises KeyError for a name that was not written."""
+        """An array by name. Raises KeyError for an unknown name."""
         entry = self._entries[name]
         return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), self._bytes, entry["offset"])
 
     def unchanged(self) -> bool:
-        """Whether the arrays still hold what the file held when it was opened (`mapping`)."""
+        """Whether the arrays still have the contents that the file had when it was opened (`mapping`)."""
         return self._mapping is None or self._mapping.unchanged()
 
     def __contains__(self, name: str) -> bool:
@@ -173,14 +182,14 @@ class Container:
         return name in self._entries
 
     def verify(self) -> None:
-        """Reads everything. Raises `TornError` that names an array whose bytes are not those that were written."""
+        """Read and check everything. Raises `TornError` with the name of an array whose bytes were changed."""
         for name, entry in self._entries.items():
             if crc32(_bytes(self.array(name))) != entry["crc32"]:
                 raise TornError(f"the bytes of {name!r} were changed")
 
 
 def _for_the_owner(name: str, flags: int) -> int:
-    """Opens a new file for its owner alone: it holds what the store holds."""
+    """Open a new file with access for its owner alone: it has the contents of the store."""
     return os.open(name, flags, FOR_THE_OWNER)
 
 

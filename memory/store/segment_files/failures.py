@@ -1,4 +1,4 @@
-"""Why the last segment could not be written: kept in the store until one is, so that whoever asks is told."""
+"""Keeps in the store why the last segment could not be written, until one is written, for reports."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 KEY = "segment_failure"
 PATIENCE_MS = 250
-"""So long the note waits for other writers; without it the store works as well."""
+"""How long recording a failure waits for other writers; the store works without the record."""
 
 _untold: dict[Path, str] = {}
-"""What could not be noted, as on a full disk: known in this process alone. By store."""
+"""Failures that could not be stored, for example on a full disk, by store; known to this process only."""
 
 
 class GivenUpError(Exception):
-    """Whoever wanted a segment does not want it any more: the process ends, or the store is closed."""
+    """The writing of a segment was abandoned: the process ends, or the store is closed."""
 
 
 @contextmanager
 def told(database: Database, folder: Path) -> Iterator[None]:
-    """Whatever fails inside is raised as E029, and noted; that somebody gave up is not."""
+    """Record any failure inside the block and raise it as E029, except GivenUpError."""
     try:
         yield
     except GivenUpError:
         raise
-    except Exception as error:  # memory may be short, and a damaged store hold anything
+    except Exception as error:  # memory may be short, and a damaged store may contain anything
         failed = error if isinstance(error, SpeckitError) and error.code == "E029" else _failed(folder, error)
         _note(database, str(failed.problems[0].message))
         raise failed from error
 
 
 def last(connection: apsw.Connection, store: Path) -> Finding | None:
-    """The failure after which no segment has been written; None when there is none."""
+    """The failure since which no segment has been written; None without one."""
     untold = _untold.get(store)
     if untold:
         return Finding("failed", untold)
@@ -54,7 +54,7 @@ def last(connection: apsw.Connection, store: Path) -> Finding | None:
 
 
 def clear(txn: Transaction, store: Path) -> None:
-    """Nothing has failed any more."""
+    """Delete the recorded failure."""
     txn.connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
     _untold.pop(store, None)
 
@@ -69,6 +69,7 @@ def _failed(folder: Path, error: Exception) -> SpeckitError:
 
 def _note(database: Database, what: str) -> None:
     _untold[database.path] = what
+    # Kept in memory first: recording may fail for the same reason, such as a full disk.
     with suppress(SpeckitError, RuntimeError), database.write(PATIENCE_MS) as txn:
         set_meta(txn, KEY, json.dumps({"at": time.time(), "what": what}))
         _untold.pop(database.path, None)

@@ -1,4 +1,4 @@
-"""What keeps a segment from being used or written, in words that say what to do."""
+"""Describes problems that prevent a segment from being used or written, with hints for what to do."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ Kind = Literal[
 ]
 
 _BY_ITSELF = (
-    "Answers are the same without it and come later; a running server or the next `speckit-memory index PATH` writes "
-    "it by itself, `speckit-memory doctor --fix` at once."
+    "Answers are the same without it, only slower; a running server or the next `speckit-memory index PATH` writes "
+    "it automatically, `speckit-memory doctor --fix` at once."
 )
 _HINTS: dict[Kind, str] = {
     "missing": _BY_ITSELF,
     "stale": _BY_ITSELF,
-    "behind": "It is used; what changed since is read beside it, taking longer the more that is. A running server "
-    "or the next `speckit-memory index PATH` writes it anew, `speckit-memory doctor --fix` at once.",
-    "torn": f"It is not used. {_BY_ITSELF} Where this comes again, look at the disk.",
+    "behind": "It is used; later changes are read from the store, which takes longer the more there are. A running "
+    "server or the next `speckit-memory index PATH` rewrites it, `speckit-memory doctor --fix` at once.",
+    "torn": f"It is not used. {_BY_ITSELF} If this happens again, check the disk.",
     "version": _BY_ITSELF,
     "foreign": f"It is not used. {_BY_ITSELF}",
-    "unread": "A running server reads it by itself, `speckit-memory doctor --fix` at once. Answers are the same.",
-    "blocked": "Move what is there away: the folder is made anew. Answers are the same without it and come later.",
+    "unread": "A running server checks it automatically, `speckit-memory doctor --fix` at once. Answers are the same.",
+    "blocked": "Move it away; the folder is then created. Answers are the same without it, only slower.",
     "leftover": "The next writer removes them, `speckit-memory doctor --fix` at once.",
-    "written": "There is nothing to do. Answers are the same until it is there, and come later.",
-    "failed": "Answers are the same without it and come later. Mend what is told, then `speckit-memory doctor --fix`.",
+    "written": "Nothing needs to be done. Until it is complete, answers are the same, only slower.",
+    "failed": "Answers are the same without it, only slower. Fix the cause, then run `speckit-memory doctor --fix`.",
 }
 
 
 class Finding(NamedTuple):
-    """One thing that was found. `kind` is for programs; `detail` says what and where."""
+    """One problem. `kind` is for programs; `detail` describes the problem and its place."""
 
     kind: Kind
     detail: str
 
     @property
     def hint(self) -> str:
-        """What it means, and what to do next."""
+        """What the problem means and what to do next."""
         return _HINTS[self.kind]
 
     @property
     def code(self) -> str:
-        """E029 for what keeps a segment from being written, else E028."""
+        """E029 for problems that prevent writing a segment, else E028."""
         return "E029" if self.kind in ("failed", "blocked") else "E028"
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Where the segment of a store lies, and whether it may be used.
+"""Locates the segment of a store and decides whether it may be used.
 
-It lies in the folder `<store file>.segments`. Only the file that the store vouches for is used, and only when all of it
-is known to be as it was written. Whatever is wrong, the answer is None and never an error: SQLite answers then.
+Segments are in the folder `<store file>.segments`. Only the file recorded in the store is used, and only when all of
+its contents are known to be intact. Any problem gives None instead of an error: SQLite answers then.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from speckit_memory.memory.store.segment_files.trusted_segment import VERSION, V
 
 ENDING = ".segments"
 READ_AT_ONCE = 1 << 30
-"""Bytes. A file that nobody is known to have read, as in a copied project, is read at once when it is no larger: that
-takes a tenth of what a search without it does (docs/decisions/0078). A larger one is read by who has the time."""
+"""Bytes. A file not known to have been read, as in a copied project, is checked on opening up to this size, in a tenth
+of the time of a search without it (docs/decisions/0078). Larger files are checked by callers that have time."""
 FEWEST = 100
 """Memories. Fewer are read from the tables as fast as from a file."""
 
 _read: dict[Path, tuple[Look, str]] = {}
-"""The files that this process has read to their end: of each folder the last one, as it looked, with its digest."""
+"""The last file of each folder that this process has read completely, with its metadata and digest."""
 _guard = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the shelf of a store holds: a segment that may be used and how many changes are missing in it, or why not.
+    """The state of a store's segment: a usable one and the number of changes it lacks, or why it is not usable.
 
-    All are None where none was ever written.
+    All fields are None if none was ever written.
     """
 
     segment: Container | None = None
@@ -49,22 +49,29 @@ class Held:
 
 
 def folder_of(store: Path) -> Path:
-    """The folder of a store's segments, beside the file itself where the path is a link."""
+    """The folder of a store's segments, next to the actual file if the path is a link."""
     real = os.path.realpath(store)
     return Path(real + ENDING)
 
 
 def usable(connection: apsw.Connection, store: Path, *, patient: bool = False) -> Container | None:
-    """The segment of the state that the connection's transaction sees, or of an earlier one from which the log of
-    changes leads there (`changes.since(segment.about["sequence"])`).
+    """The segment of the state that the connection's transaction sees, or of an earlier state from which the log of
+    changes leads to it (`changes.since(segment.about["sequence"])`).
 
-    A large file that is not known to be good is read when the caller is `patient` alone.
+    A large file that is not known to be intact is only checked when the caller is `patient`.
     """
     return held(connection, store, patient=patient).segment
 
 
 def held(connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False) -> Held:
-    """As `usable`, with what keeps the segment from being used. `thorough`: it is read to its end in any case."""
+    """As `usable`, with the problem that prevents the use of the segment.
+
+    Args:
+        connection: An open transaction.
+        store: Path of the store's file.
+        patient: Check a large file that is not known to be intact.
+        thorough: Check the file completely even if it is known to be intact.
+    """
     trusted = trusted_segment.read(connection)
     if trusted is None:
         return Held()
@@ -81,51 +88,51 @@ def held(connection: apsw.Connection, store: Path, *, patient: bool = False, tho
 
 
 def due(connection: apsw.Connection, store: Path) -> bool:
-    """Whether a segment should be written: there are memories enough, and none that is usable is near enough and free
-    of what was forgotten on purpose.
+    """Whether a segment should be written: there are enough memories, and no usable segment is recent enough and free
+    of deliberately forgotten memories.
 
-    For who would write it: a file that nobody is known to have read is read.
+    For writers: checks a file that is not known to be intact.
     """
     return needed(connection) and _outdated(connection, store)
 
 
 def over(connection: apsw.Connection, store: Path) -> bool:
-    """Whether the segment should go: another one would be due, and so few memories are left that they need none."""
+    """Whether the segment should be removed: it is outdated, and there are too few memories for another one."""
     return not needed(connection) and trusted_segment.read(connection) is not None and _outdated(connection, store)
 
 
 def needed(connection: apsw.Connection) -> bool:
-    """Whether there are memories enough."""
+    """Whether there are enough memories for a segment."""
     return memories_of(connection) >= FEWEST
 
 
 def memories_of(connection: apsw.Connection) -> int:
-    """How many memories there are."""
+    """Number of memories."""
     return int(value(connection, "SELECT count(*) FROM memories"))
 
 
 def most_behind(memories: int) -> int:
-    """So many documents may have changed since a segment was written: a thousand, or a tenth of the memories where that
-    is more, but never so many that the log of changes could forget some before another is written."""
+    """How many documents may change before a segment is rewritten: a thousand, or a tenth of the memories if that is
+    more, but fewer than the log of changes keeps."""
     return min(max(1_000, memories // 10), KEPT // 2)
 
 
 def blocked(folder: Path) -> Finding | None:
-    """What is in the way where the folder should be; a link too, as others could put files where it leads."""
+    """A finding if something other than a folder is at this path; links too, as they could lead anywhere."""
     try:
         mode = folder.lstat().st_mode
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Finding("blocked", f"{folder} cannot be looked at: {error.strerror}")
+        return Finding("blocked", f"{folder} cannot be read: {error.strerror}")
     if stat.S_ISDIR(mode):
         return None
-    return Finding("blocked", f"{folder} is {'a link' if stat.S_ISLNK(mode) else 'no folder'}")
+    return Finding("blocked", f"{folder} is {'a link' if stat.S_ISLNK(mode) else 'not a folder'}")
 
 
 def _outdated(connection: apsw.Connection, store: Path) -> bool:
-    """Whether none is usable, near enough and free of what was forgotten on purpose; a file that nobody is known to
-    have read is read."""
+    """Whether no usable segment is recent enough and free of deliberately forgotten memories; checks a file that is not
+    known to be intact."""
     now = held(connection, store, patient=True)
     if now.segment is None or now.vouched is None or trusted_segment.holds_forgotten(connection, now.vouched):
         return True
@@ -139,26 +146,28 @@ def _opened(folder: Path, trusted: Vouched, patient: bool, thorough: bool) -> Co
     try:
         seen = look(path)
         if seen is None:
-            return Finding("foreign", f"{path} is no regular file")
+            return Finding("foreign", f"{path} is not a regular file")
         segment = Container(path)
         if segment.digest != trusted.digest:
-            return Finding("foreign", f"{path} is not the file that the store vouches for")
+            return Finding("foreign", f"{path} is not the file recorded in the store")
         if seen.bytes != trusted.bytes:
             return Finding("torn", f"{path} has {seen.bytes:,} bytes and was written with {trusted.bytes:,}")
         if not thorough and _known(path, seen, trusted.digest):
             return segment
         if not (thorough or patient or seen.bytes <= READ_AT_ONCE):
-            return Finding("unread", f"{path} was copied or touched since it was written, and not read since")
+            return Finding("unread", f"{path} was copied or touched since it was written, and not checked since")
         segment.verify()
+        # The check is only valid for the metadata seen before reading.
         if look(path) != seen:
-            return Finding("unread", f"{path} was touched while it was read")
+            return Finding("unread", f"{path} was touched while it was being read")
     except FileNotFoundError:
-        return Finding("missing", f"{path} is not there")
+        return Finding("missing", f"{path} does not exist")
     except OSError as error:
         return Finding("failed", f"{path} cannot be read: {error.strerror or error}")
     except (TornError, ValueError, TypeError) as error:
         forget(path)
         return Finding("torn", f"{path} is damaged: {error}")
+    # Other processes can now skip the check.
     note(path, seen, trusted.digest)
     return segment
 
@@ -171,18 +180,18 @@ def _known(path: Path, seen: Look, digest: str) -> bool:
 
 
 def note(path: Path, seen: Look, digest: str) -> None:
-    """Remembers that a file of this digest was good when it looked like this, for this process and for all others."""
+    """Record that a file with this digest and metadata is intact, for this process and for all others."""
     with _guard:
         _read[path.parent] = seen, digest
     try:
         if not stamped(path, seen, digest):
             stamp(path, seen, digest)
     except OSError:
-        return  # a folder that may only be read: each process reads the file once
+        return  # a read-only folder: each process reads the file once
 
 
 def forget(path: Path) -> None:
-    """Takes back that a file is good: a disk may lose what no program wrote to."""
+    """Withdraw the record that a file is intact: a disk may lose data that no program has touched."""
     with _guard:
         _read.pop(path.parent, None)
     with suppress(OSError):

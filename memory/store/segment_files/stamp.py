@@ -1,9 +1,8 @@
-"""That a file was read to its end and is what was written: noted beside it, so that it is read once and not at every
-opening.
+"""A note next to a file that it was read completely and is intact, so that it is checked once and not at every opening.
 
-The note holds for the file as it was then. Whatever writes to a file, puts another in its place or sets its times
-changes what the file system says of it, and the note is worth nothing any more. A note is no proof against who may
-write to the folder: that one may write to the store too.
+The note is valid for the file's metadata at that time. Writing to the file, replacing it or setting its times changes
+the metadata and invalidates the note. It is no protection against an attacker who can write to the folder: that
+attacker could write to the store as well.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ _LARGEST = 4096
 
 
 class Look(NamedTuple):
-    """What the file system says of a file. The time of its last change of any kind (`changed_ns`) is not to be set.
+    """The metadata of a file. Programs cannot set the change time (`changed_ns`).
 
-    The device is left out: on some systems it has another number after every start.
+    The device is left out: on some systems its number changes with every start.
     """
 
     inode: int
@@ -34,7 +33,7 @@ class Look(NamedTuple):
 
 
 def look(path: Path) -> Look | None:
-    """A regular file as it is now; None for what is none, a link among them. Raises OSError."""
+    """The metadata of a regular file; None for anything else, including links. Raises OSError."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         return None
@@ -42,13 +41,13 @@ def look(path: Path) -> Look | None:
 
 
 def stamp(path: Path, seen: Look, digest: str) -> None:
-    """Notes that the file of this digest was good when it looked like this. Raises OSError."""
+    """Write a note that the file with this digest and metadata is intact. Raises OSError."""
     with written(_beside(path)) as file:
         json.dump({"file": list(seen), "digest": digest}, file)
 
 
 def stamped(path: Path, seen: Look, digest: str) -> bool:
-    """Whether that was noted of the file as it looks now."""
+    """Whether there is a note for this digest and metadata."""
     with suppress(OSError, ValueError):
         noted = json.loads(read_text(_beside(path), _LARGEST))
         return isinstance(noted, dict) and noted == {"file": list(seen), "digest": digest}
@@ -56,7 +55,7 @@ def stamped(path: Path, seen: Look, digest: str) -> bool:
 
 
 def unstamp(path: Path) -> None:
-    """Takes the note of a file away. Raises OSError."""
+    """Remove the note of a file. Raises OSError."""
     _beside(path).unlink(missing_ok=True)
 
 

@@ -1,6 +1,6 @@
-"""Which segment a store trusts: a line in its own table of facts, so that it goes wherever the store's file goes.
+"""Records in the store which segment it trusts, as a row of its `meta` table that moves with the store's file.
 
-A backup that is restored brings its own line with it. What lies in the folder says nothing by itself.
+A restored backup brings its own record. The contents of the folder prove nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from speckit_memory.memory.store.tables.changes import SEGMENT
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 FORGOTTEN = "segment_forgotten"
-"""Under it stands the last change after which memories were forgotten on purpose."""
+"""Meta key of the number of the last change after which memories were deliberately forgotten."""
 NAME = re.compile(r"[0-9a-f]{16}\.seg")
-"""What every segment is called: nothing in its name counts, and none bears the name of an earlier one."""
+"""Segment file name: 16 random hex digits. Never reused; carries no meaning."""
 FORMAT = 2
-"""Which arrays a segment has and what they mean. Of the layout of the file, see `container`."""
+"""Version of the set of arrays and their meanings. The layout of the file has its own version in `container`."""
 VERSION = f"{MAGIC[-1]}.{FORMAT}"
-"""The layout and the format that this version of the product reads and writes; no others are used."""
+"""The layout and format that this version of the product reads and writes; others are not used."""
 USES_OF_A_DOCUMENT = 5
-"""So many changes of the numbers of a memory cost what a changed document costs."""
+"""Changes of a memory's numbers that cost as much as one changed document."""
 LINKS_OF_A_DOCUMENT = 20
-"""A segment holds no links, so that nobody takes theirs in; but the log of changes has room for so many only."""
+"""Link changes counted as one document. A segment holds no links, but they fill the log of changes."""
 _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": int, "version": str}
 
 
@@ -37,8 +37,8 @@ _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": in
 class Vouched:
     """The file that a store trusts.
 
-    `digest` is the SHA-256 of its table in hexadecimal digits; `sequence` and `token` are those of the last change that
-    it holds; `version` is that of its layout.
+    `digest` is the hexadecimal SHA-256 of its table; `sequence` and `token` identify the last change that it includes;
+    `version` is that of its layout and format.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Vouched:
 
 
 def read(connection: apsw.Connection) -> Vouched | None:
-    """What the state that the connection sees vouches for; None for nothing, or for what no version of ours wrote."""
+    """The trusted segment in the state that the connection sees; None without one, or for an unknown record."""
     try:
         found = json.loads(get_meta(connection, SEGMENT) or "null")
     except ValueError:
@@ -63,11 +63,11 @@ def read(connection: apsw.Connection) -> Vouched | None:
 
 
 def vouch(txn: Transaction, segment: Vouched) -> bool:
-    """Trusts this file from now on, unless the store is no longer the one whose state the file holds.
+    """Trust this file from now on, unless the store is no longer in a later state of the same history.
 
-    Whoever restores a backup while a segment is built sets the store back, and it may go on from there to the same
-    number by other changes. Each has a token of its own. Nor is a file trusted that holds what was forgotten on purpose
-    while it was written.
+    A backup restored while a segment is built sets the store back, and other changes may then reach the same sequence
+    number; the token of each change tells them apart. A file with memories that were deliberately forgotten while it
+    was written is not trusted either.
     """
     if behind(txn.connection, segment) is None or holds_forgotten(txn.connection, segment):
         return False
@@ -76,31 +76,33 @@ def vouch(txn: Transaction, segment: Vouched) -> bool:
 
 
 def forget(txn: Transaction) -> None:
-    """Notes that memories were forgotten on purpose, up to now: files of earlier states still hold them."""
+    """Record that memories were deliberately forgotten up to now: files of earlier states still contain them."""
     set_meta(txn, FORGOTTEN, str(last_change(txn.connection)[0]))
 
 
 def holds_forgotten(connection: apsw.Connection, segment: Vouched) -> bool:
-    """Whether a file may hold what was forgotten on purpose."""
+    """Whether a file may contain deliberately forgotten memories."""
     noted = get_meta(connection, FORGOTTEN) or ""
+    # Written after the forgetting, the file cannot contain the memories any more.
     return noted.isdecimal() and segment.sequence < int(noted)
 
 
 def give_up(txn: Transaction) -> None:
-    """Trusts no file from now on."""
+    """Trust no file from now on."""
     txn.connection.execute("DELETE FROM meta WHERE key = ?", (SEGMENT,))
 
 
 def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
-    """How many changes came after those that a segment holds.
+    """Number of changes after those that a segment includes.
 
-    None when the log of changes does not reach back that far, or tells another history.
+    None when the log of changes does not reach back that far, or belongs to another history.
     """
     first, last = changes.ends(connection)
     if first is None:
         return None if segment.sequence else 0
     if not first - 1 <= segment.sequence <= last:
         return None
+    # The log still has the segment's last change: its token must be the same.
     if segment.sequence >= first:
         token = value(connection, "SELECT token FROM changes WHERE seq = ?", (segment.sequence,))
         if token != segment.token:
@@ -109,8 +111,8 @@ def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
 
 
 def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:
-    """How much a process has to do beside a segment, as a number of changed documents. Each search notes ten uses, and
-    each link that came or went two memories."""
+    """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
+    and each added or removed link counts for two memories."""
     found = value(
         connection,
         "SELECT count(*) FILTER (WHERE kind IN ('put', 'delete')) + count(*) FILTER (WHERE kind = 'attributes') / ? "
@@ -121,6 +123,6 @@ def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:
 
 
 def last_change(connection: apsw.Connection) -> tuple[int, int]:
-    """Number and token of the last change; zeros in a store that never changed."""
+    """Number and token of the last change; zeros for a store without changes."""
     found = rows(connection, "SELECT seq, token FROM changes ORDER BY seq DESC LIMIT 1")
     return found[0] if found else (0, 0)

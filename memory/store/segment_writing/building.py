@@ -1,7 +1,7 @@
-"""Writing all that queries read of one state of a store into a segment, from SQLite and in bounded memory.
+"""Writes everything that queries read of one state of a store into a segment, from SQLite and in bounded memory.
 
-Rows are read in blocks. What must be sorted is sorted in runs that wait in a temporary file (`runs`); in memory are a
-few numbers per memory and passage.
+Rows are read in blocks. Data to be sorted is sorted in runs that are spilled to a temporary file (`runs`); memory holds
+a few numbers per memory and passage.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from speckit_memory.memory.store.tables import changes
 
 
 class Built(NamedTuple):
-    """A segment that was written."""
+    """A segment that has been written."""
 
     sequence: int
-    """The last change that it includes."""
+    """The number of the last change that it includes."""
     digest: str
-    """SHA-256 of its table, which holds a checksum of each array, in hexadecimal digits."""
+    """Hexadecimal SHA-256 of its table, which holds a checksum of each array."""
     bytes: int
-    """The size of its file."""
+    """File size."""
 
 
 _PARTS = (
@@ -39,7 +39,7 @@ _PARTS = (
     word_part.write_bodies,
     word_part.write_passages,
 )
-"""What writes what must be sorted."""
+"""The writers of parts that are sorted, each with a spill file."""
 
 
 def build(
@@ -49,12 +49,23 @@ def build(
     pause: Callable[[], None] = lambda: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Built:
-    """Writes the state that the connection sees, in one read of it, to a file that stands there whole or not at all.
+    """Write the state that the connection sees, in one read transaction, to a file, atomically.
 
-    `vector_index` tells whether there are so many vectors that they get an index. `pause` is called between blocks of
-    everything; what it raises ends the building. `progress` is told how many parts of how many are written. Joins an
-    open transaction. Temporary files lie in the same folder, and have no names. Raises OSError as the file system does,
-    and what SQLite raises.
+    Joins an open transaction. Temporary files are unnamed and in the same folder.
+
+    Args:
+        connection: A connection to the store.
+        path: The file to create.
+        vector_index: Decides by the number of vectors whether they get an index.
+        pause: Called between blocks; an exception from it aborts the writing.
+        progress: Receives the number of parts written and their total.
+
+    Returns:
+        The last change included, the digest of the file's table, and the size of the file.
+
+    Raises:
+        OSError: The file system refuses.
+        apsw.Error: SQLite fails.
     """
     if connection.in_transaction:
         return _built(connection, path, vector_index, pause, progress)
@@ -78,7 +89,7 @@ def _built(
         total = len(_PARTS) + 2
         for done, write in enumerate(_PARTS):
             progress(done, total)
-            with Spill(path.parent, pause) as spill:  # of one part after the other, so that the disk holds little
+            with Spill(path.parent, pause) as spill:  # one spill file per part, to use little disk space
                 write(connection, writer, spill)
         progress(total - 2, total)
         model = vector_part.write(connection, writer)

@@ -1,4 +1,4 @@
-"""The facts about memories and the memory of each passage, as `Columns.of_segment` reads them."""
+"""Writes the facts about memories and the memory of each passage; `Columns.of_segment` reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNKS = "SELECT id, memory_id FROM chunks ORDER BY id"
 
 
 def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes the ids, labels and numbers of memories, their reading order, and the memory of each passage."""
+    """Write the ids, labels and numbers of memories, their reading order, and the memory of each passage."""
     ids = [np.empty(0, np.int64)]
     labels = {name: Runs(spill) for name in LABELS}
     numbers: dict[str, list[Stretch]] = {name: [] for name in (*NUMBERS, "ends")}
@@ -38,6 +38,7 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
     memories = np.concatenate(ids)
     writer.add("memories.ids", np.append(memories, UNKNOWN))
     for name, runs in labels.items():
+        # Each label value is a "row" of one token: its codes are the value numbers by memory.
         runs.write_terms(writer, f"label.{name}")
         writer.stream(f"label.{name}.codes", np.int32, (*runs.codes(), np.array([NONE])))
     for name, stretches in numbers.items():
@@ -47,7 +48,9 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
 
 
 def _write_order(writer: Writer, names: Runs, count: int) -> None:
+    # Sort keys are distinct, so the number of a name is the rank of its memory.
     names.number_terms()
+    # rank[place]: index in `order`, counted from 1; the extra last place, that of unknown ids, has rank 0
     rank = np.concatenate([*names.codes(), np.array([-1], np.int32)]) + 1
     order = np.full(count + 2, UNKNOWN, np.int32)
     order[rank[:-1]] = np.arange(count)

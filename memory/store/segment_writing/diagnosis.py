@@ -1,4 +1,4 @@
-"""What `doctor` tells of a segment: all of it is read, and everything that keeps it from being used is named."""
+"""The report of `doctor` on a segment: reads all of it and lists every problem that prevents its use."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from speckit_memory.memory.store.segment_files.finding import Finding
 from speckit_memory.memory.store.segment_writing import writing
 
 _MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
-"""What a writer that is at work mends."""
+"""Kinds that a writer at work will fix."""
 _NAMED = 3
-"""So many leftovers are named."""
+"""Leftover files listed by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The state of a store's segment in a few words, and what is wrong with it."""
+    """A one-line description of a store's segment, and its problems."""
 
     detail: str
     findings: tuple[Finding, ...]
 
 
 def findings(database: Database) -> Shelf:
-    """Looks at everything. Raises SpeckitError where the store itself cannot be read."""
+    """Check everything. Raises SpeckitError if the store itself cannot be read."""
     with database.snapshot_read() as connection:
         memories = shelf.memories_of(connection)
         held = shelf.held(connection, database.path, thorough=True)
         failure = failures.last(connection, database.path)
         lag = trusted_segment.to_take_in(connection, held.vouched) if held.vouched and held.behind is not None else 0
     found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
-    if failure and not any(one.kind == "blocked" for one in found):  # then the last writer failed on that very thing
+    if failure and not any(one.kind == "blocked" for one in found):  # which is why the last writer failed
         found.append(failure)
     found = list(dict.fromkeys(found))
     if any(one.kind in _MENDED for one in found) and writing.being_written(database):
         at_work = Finding("written", f"another one is being written for the {memories:,} memories of {database.path}")
         found = [at_work, *(one for one in found if one.kind not in _MENDED)]
     if held.segment is not None:
-        size = f"{held.segment.bytes / 1e6:,.1f} MB, read and whole"
+        size = f"{held.segment.bytes / 1e6:,.1f} MB, read and intact"
         return Shelf(f"{size}, {held.behind:,} changes behind the store", tuple(found))
     needed = memories >= shelf.FEWEST
     return Shelf("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
@@ -51,14 +51,14 @@ def _of_the_file(store: Path, memories: int, held: shelf.Held, lag: int) -> Iter
     if held.finding is not None:
         yield held.finding
     elif held.vouched is None and memories >= shelf.FEWEST:
-        yield Finding("missing", f"none was written yet for the {memories:,} memories of {store}")
+        yield Finding("missing", f"none has been written yet for the {memories:,} memories of {store}")
     elif lag > (most := shelf.most_behind(memories)):
         told = f"{held.behind:,} changes came since it was written, as much as {lag:,} documents"
-        yield Finding("behind", f"{told}; it is written anew after {most:,}")
+        yield Finding("behind", f"{told}; it is rewritten after {most:,}")
 
 
 def _of_the_folder(database: Database) -> Iterator[Finding]:
-    if database.only_read:  # the check of the store tells it
+    if database.only_read:  # the check of the store reports it
         return
     folder = shelf.folder_of(database.path)
     if in_the_way := shelf.blocked(folder):
@@ -66,10 +66,10 @@ def _of_the_folder(database: Database) -> Iterator[Finding]:
         return
     where = folder if folder.exists() else folder.parent
     if not os.access(where, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        yield Finding("failed", f"{where} may not be written to")
+        yield Finding("failed", f"no permission to write to {where}")
         return
     left = writing.leftovers(database)
     if left and not writing.being_written(database):
         names = ", ".join(file.name for file in left[:_NAMED])
         more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        yield Finding("leftover", f"{folder} holds {names}{more} of earlier writers")
+        yield Finding("leftover", f"{folder} contains {names}{more} left by earlier writers")

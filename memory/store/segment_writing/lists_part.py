@@ -1,4 +1,4 @@
-"""The lists of like rows of a large store, as `ListedMatrix.of_segment` reads them."""
+"""Writes the inverted lists of vectors of a large store; `ListedMatrix.of_segment` reads them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from speckit_memory.memory.store.segment_files.container import Writer
 
 
 def write(writer: Writer, folder: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> None:
-    """Writes lists of the vectors that were written before, if they are wanted and the library is there.
+    """Write lists of the vectors already written, if the setting asks for them and the library is installed.
 
-    The temporary file lies in the folder; `pause` is called between blocks.
+    Args:
+        writer: Has already written `vector.rows`.
+        folder: Folder for a temporary file.
+        vector_index: Decides by the number of vectors.
+        pause: Called between blocks.
     """
     if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.installed():
         return

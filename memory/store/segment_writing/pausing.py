@@ -1,4 +1,4 @@
-"""A builder that lets others go first: it reads rows of the store for most of its time, and pauses between them."""
+"""Wraps a builder of segments so that it yields to other threads: it pauses between the rows it reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import apsw
 from speckit_memory.memory.store.segment_writing.writing import Build, Built
 
 ROWS = 32
-"""So many rows are read between two pauses: they take a millisecond or two, for which a search may have to wait."""
+"""Rows read between two pauses: a millisecond or two, which a search may have to wait."""
 
 
 def pausing(build: Build, pause: Callable[[], None]) -> Build:
-    """The builder with a pause between its rows. What `pause` raises ends it."""
+    """The builder with pauses between its rows. An exception from `pause` aborts it."""
 
     def paused(connection: apsw.Connection, path: Path) -> Built:
         read = 0
@@ -27,6 +27,7 @@ def pausing(build: Build, pause: Callable[[], None]) -> Build:
                 pause()
             return values
 
+        # A row trace sees every row of every query, so the builders need not call `pause` themselves.
         connection.row_trace = row
         try:
             return build(connection, path)

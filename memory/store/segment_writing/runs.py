@@ -1,7 +1,7 @@
-"""Which rows hold which terms, gathered in runs of bounded size and merged in the order of terms.
+"""External sorting of postings: rows by term, collected in runs of bounded size and merged in term order.
 
-A run is sorted by itself and waits in a file. Whatever the store holds, no more than a run of tokens and a few numbers
-of each row and of the distinct terms of each run are in memory.
+Each run is sorted and spilled to a file. For any size of store, memory holds one run of tokens and a few numbers per
+row and per distinct term of each run.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from speckit_memory.memory.store.segment_files.term_table import write_buckets
 from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch
 
 TOKENS = 1_000_000
-"""So many tokens are sorted at a time, in about 50 MB."""
+"""Tokens sorted at a time, in about 50 MB."""
 TERMS = 1 << 16
-"""So many distinct terms a run has at most, for they are in memory as strings: 10 MB of short ones."""
+"""Distinct terms per run at most, since they are held as strings: 10 MB for short ones."""
 _NAMES = 65_536
-"""So many terms are written at a time,"""
+"""Terms written at a time."""
 _NAMES_OF_RUN = 1_024
-"""and so many of a run read at a time: of a million memories there are hundreds of runs, which are merged at once."""
+"""Terms of one run read at a time: a million memories make hundreds of runs, which are all merged at once."""
 
 Counts = NDArray[np.integer[Any]]
 
 
 class _Run(NamedTuple):
-    """Some consecutive rows. Terms are numbered within the run, by ascending bytes."""
+    """Some consecutive rows. Terms are numbered within the run, in byte order."""
 
     text: Stretch
     ends: Stretch
     terms: int
-    """How many there are."""
+    """Number of terms."""
     holders: Stretch
-    """How many rows hold each term."""
+    """Number of rows that contain each term."""
     uses: Stretch
-    """How many tokens each term is."""
+    """Number of tokens of each term."""
     rows: Stretch
     frequency: Stretch
-    """Of each term after the other: the rows that hold it, and how often each does."""
+    """Term after term: the rows that contain it, and its frequency in each."""
     places: Stretch | None
-    """Of each term after the other: where it stands. Rows follow one another with a gap of one place between them."""
+    """Term after term: its positions. Rows follow one another with a gap of one position between them."""
     row_codes: Stretch
-    """Of each row after the other: the numbers of its distinct terms, ascending."""
+    """Row after row: the numbers of its distinct terms, ascending."""
 
 
 class Runs:
-    """The terms of rows 0, 1, …, added one row after the other and written at the end."""
+    """The terms of rows 0, 1, …, added row by row and written at the end."""
 
     def __init__(self, spill: Spill, *, ordered: bool = False) -> None:
-        """An `ordered` one also knows where in its row each term stands."""
+        """With `ordered`, the positions of terms in their rows are recorded as well."""
         self._spill = spill
         self.ordered = ordered
         self._runs: list[_Run] = []
@@ -66,7 +66,7 @@ class Runs:
         self._places = 0
         self._sizes: list[Counts] = []
         self._distinct: list[Counts] = []
-        # Of each run, the numbers of its terms among all of them, which ascend; and how many terms there are.
+        # _numbers: for each run, the global numbers of its terms, ascending; _terms: the number of distinct terms.
         self._numbers: list[NDArray[np.int32]] = []
         self._terms = 0
         self._begin()
@@ -77,7 +77,7 @@ class Runs:
         self._lengths = array("q")
 
     def add(self, tokens: Sequence[str]) -> None:
-        """The tokens of the next row."""
+        """Add the tokens of the next row."""
         self._flat.extend(map(self._numbering.__getitem__, tokens))
         self._lengths.append(len(tokens))
         if len(self._flat) + len(self._lengths) >= TOKENS or len(self._numbering) >= TERMS:
@@ -87,6 +87,7 @@ class Runs:
         put = self._spill.put
         terms = sorted(self._numbering)
         number = np.empty(len(terms), np.int64)
+        # From numbers in order of first occurrence to numbers in byte order, as `TermTable` needs.
         number[[self._numbering[term] for term in terms]] = np.arange(len(terms))
         encoded = [term.encode() for term in terms]
         text = put(np.frombuffer(b"".join(encoded), np.uint8))
@@ -129,7 +130,7 @@ class Runs:
         self._places += length + height
 
     def write_terms(self, writer: Writer, name: str) -> None:
-        """Writes the distinct terms as `TermTable` reads them, and numbers them."""
+        """Write the distinct terms in the format of `TermTable`, and number them."""
         lengths, hashes = array("q"), array("I")
 
         def texts() -> Iterator[NDArray[np.uint8]]:
@@ -144,12 +145,12 @@ class Runs:
         write_buckets(writer, name, np.array(hashes, np.uint32))
 
     def number_terms(self) -> None:
-        """Numbers the distinct terms, of which nothing is written."""
+        """Number the distinct terms without writing them."""
         for _ in self._numbering_all():
             pass
 
     def _numbering_all(self) -> Iterator[str]:
-        """The distinct terms by number; all are numbered when the last has been taken."""
+        """The distinct terms in order; all numbers are set once the iterator is exhausted."""
         if self._lengths:
             self._end_run()
         numbers = [np.empty(run.terms, np.int32) for run in self._runs]
@@ -159,16 +160,17 @@ class Runs:
             if term != last:
                 last, known = term, known + 1
                 yield term
+            # A run yields its terms in order, so its global numbers are filled from the front.
             numbers[run][filled[run]] = known - 1
             filled[run] += 1
         self._numbers, self._terms = numbers, known
 
     def terms(self) -> Iterator[str]:
-        """The distinct terms by number, once they are numbered."""
+        """The distinct terms in order, after they have been numbered."""
         return (term for term, _ in groupby(self._merged_terms(), itemgetter(0)))
 
     def _merged_terms(self) -> Iterator[tuple[str, int]]:
-        """Every term of every run with the number of the run, by term and run."""
+        """Every term of every run with the index of the run, ordered by term, then run."""
         return heapq.merge(*map(self._terms_of, range(len(self._runs))))
 
     def _terms_of(self, run: int) -> Iterator[tuple[str, int]]:
@@ -182,20 +184,20 @@ class Runs:
                 yield text[start:end].decode(), run
 
     def write_postings(self, writer: Writer, name: str) -> None:
-        """Writes `.starts` and `.rows`: the rows that hold each term."""
+        """Write `.starts` and `.rows`: the rows that contain each term."""
         every = [run.holders for run in self._runs]
         total = self._total(every)
         writer.add(f"{name}.starts", np.append(0, np.cumsum(total)))
         writer.stream(f"{name}.rows", np.int32, self._merged(total, every, [run.rows for run in self._runs]))
 
     def write_frequencies(self, writer: Writer, name: str) -> None:
-        """Writes `.frequency`: how often each of these rows holds the term."""
+        """Write `.frequency`: the frequency of the term in each of these rows."""
         every = [run.holders for run in self._runs]
         frequencies = self._merged(self._total(every), every, [run.frequency for run in self._runs])
         writer.stream(f"{name}.frequency", np.float32, frequencies)
 
     def write_order(self, writer: Writer, name: str) -> None:
-        """Writes `.place_starts` and `.places`, where each term stands, and `.sizes` and `.first` of the rows."""
+        """Write `.place_starts` and `.places`, the positions of each term, and `.sizes` and `.first` of the rows."""
         uses = [run.uses for run in self._runs]
         total = self._total(uses)
         writer.add(f"{name}.place_starts", np.append(0, np.cumsum(total)))
@@ -206,7 +208,7 @@ class Runs:
         writer.add(f"{name}.first", np.cumsum(sizes) - sizes + np.arange(len(sizes)))
 
     def write_rows(self, writer: Writer, name: str) -> None:
-        """Writes `.row_starts` and `.row_codes`: the numbers of the distinct terms of each row."""
+        """Write `.row_starts` and `.row_codes`: the numbers of the distinct terms of each row."""
         distinct = np.concatenate([np.empty(0, np.int64), *self._distinct])
         writer.add(f"{name}.row_starts", np.append(0, np.cumsum(distinct)))
         writer.stream(f"{name}.row_codes", np.int32, self.codes())
@@ -222,30 +224,32 @@ class Runs:
         return np.concatenate([np.empty(0, np.int64), *self._sizes])
 
     def _total(self, counts: Sequence[Stretch]) -> Counts:
-        """The sum over the runs for each term."""
+        """For each term, the sum over the runs."""
         total = np.zeros(self._terms, np.int64)
         for number, of_run in zip(self._numbers, counts, strict=True):
             total[number] += self._spill.get(of_run)
         return total
 
     def _merged(self, total: Counts, counts: Sequence[Stretch], stretches: Sequence[Stretch]) -> Iterator[NDArray[Any]]:
-        """What each run has of each term, `counts` elements, ordered by term and then by run; `total` of all runs."""
+        """The elements of all runs, by term, then run; `counts`: elements per term of each run, `total`: their sum."""
         terms_before = [0] * len(counts)
         elements_before = [0] * len(counts)
         for _, last in _spans(total):
             parts, terms = [], []
             for run, (number, of_run, stretch) in enumerate(zip(self._numbers, counts, stretches, strict=True)):
+                # The run's terms in this span, then their elements: both continue where the previous span ended.
                 low, high = terms_before[run], int(np.searchsorted(number, last))
                 held = self._spill.get(of_run, low, high)
                 begin, end = elements_before[run], elements_before[run] + int(held.sum())
                 parts.append(self._spill.get(stretch, begin, end))
                 terms.append(np.repeat(number[low:high], held))
                 terms_before[run], elements_before[run] = high, end
+            # Stable: within a term, elements stay in run order, hence in row order.
             yield np.concatenate(parts)[np.argsort(np.concatenate(terms), kind="stable")]
 
 
 def _spans(total: Counts) -> Iterator[tuple[int, int]]:
-    """Stretches of consecutive terms that have about `TOKENS` elements each, or one term that has more."""
+    """Ranges of consecutive terms with about `TOKENS` elements each, or a single term with more."""
     ends = np.cumsum(total)
     first = 0
     while first < len(total):
@@ -256,6 +260,6 @@ def _spans(total: Counts) -> Iterator[tuple[int, int]]:
 
 
 def _batched(terms: Iterator[str]) -> Iterator[list[str]]:
-    """The terms in lists of at most `_NAMES`."""
+    """Lists of at most `_NAMES` terms."""
     while waiting := list(islice(terms, _NAMES)):
         yield waiting

@@ -1,4 +1,4 @@
-"""Arrays that wait in a temporary file until they are written to a segment, so that they take no memory."""
+"""Arrays stored in a temporary file until they are written to a segment, to save memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Stretch(NamedTuple):
-    """Where an array of one dimension waits."""
+    """The location of a one-dimensional array in the file."""
 
     offset: int
     kind: np.dtype[Any]
@@ -21,10 +21,10 @@ class Stretch(NamedTuple):
 
 
 class Spill:
-    """A file without a name in a folder. A context that ends it."""
+    """An unnamed file in a folder. A context manager that closes it."""
 
     def __init__(self, folder: Path, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called before each array is written or read: what sorts and merges does little else."""
+        """`pause` is called before each array is written or read: sorting and merging do little else."""
         self._pause = pause
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the context
         self._end = 0
@@ -38,8 +38,9 @@ class Spill:
         self._file.close()
 
     def put(self, array: NDArray[Any]) -> Stretch:
-        """Writes an array behind the others."""
+        """Append an array."""
         self._pause()
+        # Reads move the file position: always seek before writing.
         self._file.seek(self._end)
         self._file.write(np.ascontiguousarray(array).data)
         stretch = Stretch(self._end, array.dtype, len(array))
@@ -47,7 +48,7 @@ class Spill:
         return stretch
 
     def get(self, stretch: Stretch, begin: int = 0, end: int | None = None) -> NDArray[Any]:
-        """The elements from `begin` to before `end` of an array."""
+        """The elements [begin, end) of an array."""
         self._pause()
         count = (stretch.length if end is None else end) - begin
         self._file.seek(stretch.offset + begin * stretch.kind.itemsize)

@@ -1,4 +1,4 @@
-"""The trigger phrases of all memories, as `TriggerTable` reads them."""
+"""Writes the trigger phrases of all memories; `TriggerTable` reads them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TRIGGERS = "SELECT memory_id, normalised, weight, expires_at FROM triggers ORDE
 
 
 def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes `trigger.memories`, `.weights` and `.ends` of each trigger, the phrases with the triggers of each, and the
-    words that phrases begin with and the phrases of each."""
+    """Write `trigger.memories`, `.weights` and `.ends` of each trigger, the phrases with their triggers, and the first
+    words with their phrases."""
     phrases = Runs(spill)
     facts = []
     for block in blocks(connection, _TRIGGERS):
@@ -30,6 +30,7 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
     phrases.write_terms(writer, "trigger.phrase")
     phrases.write_postings(writer, "trigger.phrase")
     starts = Runs(spill)
+    # Second level: phrases by their first word; row numbers are phrase numbers.
     for phrase in phrases.terms():
         starts.add((start_of(phrase),))
     starts.write_terms(writer, "trigger.start")

@@ -1,4 +1,4 @@
-"""The vectors and tokens of passages, as `VectorMatrix.of_segment` and `TokenTable.of_segment` read them."""
+"""Writes the vectors and tokens of passages; `VectorMatrix.of_segment` and `TokenTable.of_segment` read them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _TOKENS = "SELECT chunk_id, tokens FROM chunk_tokens ORDER BY chunk_id"
 
 
 def write(connection: apsw.Connection, writer: Writer) -> str | None:
-    """Writes unit vectors as rows with chunk and memory of each, and the distinct tokens of each chunk one after the
-    other. Returns the model that made the vectors."""
+    """Write unit vectors with the chunk and memory of each row, and the distinct tokens of each chunk, concatenated.
+    Returns the id of the model that made the vectors."""
     pairs = [np.array(block, np.int64) for block in blocks(connection, _STORED)]
     table = np.concatenate([np.empty((0, 2), np.int64), *pairs])
     chunks, parents = table[:, 0].copy(), table[:, 1].copy()
     size = vectors.dimensions(connection)
     writer.stream("vector.rows", np.float32, _rows(connection, chunks), (size,))
+    # The same derived arrays as `VectorMatrix._take`, so that opening a segment computes nothing.
     memories, slots = np.unique(parents, return_inverse=True)
     by_memory = np.lexsort((chunks, parents))
     writer.add("vector.chunks", chunks)
@@ -57,6 +58,7 @@ def _write_tokens(connection: apsw.Connection, writer: Writer) -> None:
             lengths.append(np.array([len(blob) // kind.itemsize for _, blob in block], np.int64))
             tokens = np.frombuffer(b"".join(blob for _, blob in block), kind.newbyteorder("<"))
             counts = np.bincount(tokens, minlength=len(frequencies))
+            # The highest token number may grow from block to block.
             counts[: len(frequencies)] += frequencies
             frequencies = counts
             yield tokens

@@ -1,4 +1,4 @@
-"""The inverted indexes of a store, as `TermIndex.of_segment` reads them."""
+"""Writes the inverted indexes of a store; `TermIndex.of_segment` reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
 
 
 def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes the rows of ids of memories, and the indexes of memories by the short fields."""
+    """Write the table of rows by memory id, and the memory-level indexes of the short fields."""
     memories = _memories(connection)
     writer.add("memories.rows", table_of_rows(memories))
     fields = {"title": Runs(spill, ordered=True), "triggers": Runs(spill), "path": Runs(spill)}
@@ -31,7 +31,7 @@ def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
 
 
 def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes the index of memories by all their passages."""
+    """Write the memory-level index of bodies."""
     whole = Runs(spill)
     for held in _aligned(_memories(connection), connection.execute(_BODIES)):
         whole.add(_tokens([text for (text,) in held]))
@@ -39,7 +39,7 @@ def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
 
 
 def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes the rows of ids of passages, and their index."""
+    """Write the table of rows by chunk id, and the chunk-level index."""
     writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
     passages = Runs(spill, ordered=True)
     for (text,) in connection.execute("SELECT tokens FROM chunks ORDER BY id"):
@@ -66,7 +66,7 @@ def _ids(connection: apsw.Connection, sql: str) -> Ids:
 
 
 def _aligned(ids: Ids, rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """What follows the id in each row, for each of the ids; both ascend."""
+    """For each id, its rows without the id column; ids and rows are ascending."""
     row = next(rows, None)
     for id_ in ids.tolist():
         held = []
@@ -78,6 +78,6 @@ def _aligned(ids: Ids, rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[A
 
 
 def _tokens(texts: Sequence[str]) -> Sequence[str]:
-    # Tokens are joined by blanks; other white space may be part of one.
+    # Tokens are joined by blanks; other white space may be part of a token.
     joined = " ".join(text for text in texts if text)
     return joined.split(" ") if joined else ()

@@ -1,7 +1,7 @@
-"""Writing the segment of a store: one writer after the other over all processes, whole or not at all, vouched for last.
+"""Writes the segment of a store: one writer at a time over all processes, atomically, and trusted as the last step.
 
-Whoever is killed at any moment leaves the segment before in force, and at most a file that nobody trusts, which the
-next writer removes. Nothing here is needed for an answer.
+A writer killed at any moment leaves the previous segment in force, and at most an untrusted file, which the next writer
+removes. Nothing here is needed for an answer.
 """
 
 from __future__ import annotations
@@ -25,47 +25,49 @@ from speckit_memory.memory.store.segment_files import failures, shelf, stamp, tr
 from speckit_memory.memory.store.segment_files.trusted_segment import Vouched
 
 LOCK = "writer"
-"""The lock is held on a file of this name and `.lock`; the system gives it up when its holder ends, however it ends."""
+"""Base name of the lock file (`.lock` is appended); the system releases the lock when its holder ends."""
 IGNORED = "*\n"
-"""What the folder tells Git, and an index run: nothing in it was written by people."""
+"""Contents of the folder's `.gitignore`, for Git and index runs: no file in it is written by people."""
 LOOK_SECONDS = 0.1
-"""So long a writer waits for the lock: who looks whether one is at work holds it for a moment."""
+"""How long a writer waits for the lock, which `being_written` holds for a moment."""
 SHARE_OF_STORE = 0.75
-"""A segment takes half as much as the store's file, and what is sorted meanwhile a fifth."""
+"""Disk space needed, as a share of the store's file: a segment takes half of it, its temporary files a fifth."""
 LEAST_LEFT = 32 << 20
-"""So many bytes, or a tenth of the store where that is more, are left free on the disk."""
+"""Bytes left free on the disk, or a tenth of the store if that is more."""
 _SEGMENT = re.compile(r"\.?[0-9a-f]{16}\.seg(\..*)?")
 _one = Lock()
-"""One segment at a time is written in a process, whatever the store."""
+"""A process writes one segment at a time, for all stores."""
 
 
 class Built(Protocol):
-    """What a builder says of its file: the last change that it holds, SHA-256 of its table, and its size."""
+    """What a builder reports of its file: the last change included, the SHA-256 of its table, and its size."""
 
     @property
     def sequence(self) -> int:
-        """The number of the last change."""
+        """The number of the last change included."""
 
     @property
     def digest(self) -> str:
-        """In hexadecimal digits."""
+        """SHA-256 in hexadecimal."""
 
     @property
     def bytes(self) -> int:
-        """Of the whole file."""
+        """File size."""
 
 
 Build = Callable[[apsw.Connection, Path], Built]
-"""Writes the state that the connection's transaction sees to the path, whole or not at all."""
+"""Writes the state that the connection's transaction sees to the path, atomically."""
 
 
 def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouched | None:
-    """Writes a segment of the latest state and has the store trust it; None when none is due, another writer is at
-    it, or memories were forgotten meanwhile. What earlier writers left is removed in any case, as is what is over.
+    """Write a segment of the latest state and make the store trust it. Leftovers of earlier writers and segments that
+    are no longer needed are removed in any case.
 
-    Raises E029 when it cannot be written; the store and the segment before stay as they were.
+    Returns None when none is due, another writer is at work, or memories were forgotten meanwhile. Raises E029 when it
+    cannot be written; the store and its previous segment are then unchanged.
     """
     folder = shelf.folder_of(database.path)
+    # Never wait: a segment is not urgent.
     if not _one.acquire(blocking=False):
         return None
     try:
@@ -89,15 +91,15 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouc
 
 
 def forget(database: Database) -> None:
-    """Memories were forgotten on purpose: a segment that may hold them is due to be written anew, or to be taken away,
-    and one that is being written of an earlier state is not trusted."""
+    """Record that memories were deliberately forgotten: a segment that may contain them is due to be rewritten or
+    removed, and one being written from an earlier state will not be trusted."""
     with database.write() as txn:
         trusted_segment.forget(txn)
 
 
 def _require_room(database: Database, folder: Path) -> None:
-    """Raises E029 where a segment, and what waits on the disk while it is made, would leave the store too little room:
-    who saves something must not fail for a file that only makes answers quicker."""
+    """Raise E029 if a segment and its temporary files would leave the store too little disk space: saving memories must
+    not fail because of a file that only speeds up answers."""
     import shutil  # a search has no use for it
 
     store = _size(database.path.resolve())
@@ -113,7 +115,7 @@ def _require_room(database: Database, folder: Path) -> None:
 
 
 def _size(store: Path) -> int:
-    """The bytes of a store's file and of its log, which lies beside the file itself and may go at any time."""
+    """Total size of a store's file and its write-ahead log, which may vanish at any time."""
     size = 0
     for file in (store, store.with_name(f"{store.name}-wal")):
         with suppress(FileNotFoundError):
@@ -129,29 +131,31 @@ def _written(database: Database, folder: Path, build: Build) -> Vouched | None:
             last = trusted_segment.last_change(connection)
             built = build(connection, path)
         seen = stamp.look(path)
+        # Another program may have replaced or truncated the file since it was closed.
         if built.sequence != last[0] or seen is None or seen.bytes != built.bytes:
-            raise SpeckitError("E029", f"{path} was changed while it was written")
+            raise SpeckitError("E029", f"{path} was changed while it was being written")
         shelf.note(path, seen, built.digest)
         segment = Vouched(path.name, built.digest, built.bytes, *last)
         with database.write() as txn:
+            # Trusted last: from here on other processes may open it.
             trusted = trusted_segment.vouch(txn, segment)
             if trusted:
                 failures.clear(txn, database.path)
             elif not trusted_segment.holds_forgotten(txn.connection, segment):
-                raise SpeckitError("E029", f"{database.path} was set to another state, or changed much, meanwhile")
+                raise SpeckitError("E029", f"meanwhile, {database.path} was set to another state, or changed too much")
     except BaseException:
         for file in (path, path.with_name(path.name + stamp.ENDING)):
             with suppress(OSError):
                 file.unlink()
         raise
-    sweep(database)  # of the file itself, should it hold what was forgotten meanwhile
+    sweep(database)  # including the new file if it contains memories forgotten meanwhile
     return segment if trusted else None
 
 
 def leftovers(database: Database) -> list[Path]:
-    """Files of ours that the store does not vouch for: of earlier segments, and of writers that were killed.
+    """Our files that the store does not trust: earlier segments, and files of killed writers.
 
-    While somebody writes, the files of that one are among them.
+    While a segment is being written, its files are included.
     """
     folder = shelf.folder_of(database.path)
     with database.snapshot_read() as connection:
@@ -167,8 +171,8 @@ def leftovers(database: Database) -> list[Path]:
 
 
 def sweep(database: Database) -> None:
-    """Removes the leftovers; the caller holds the lock. Who has one of the files mapped keeps its pages, except on
-    Windows, where removing it fails and is left to the next writer."""
+    """Remove the leftovers; the caller holds the lock. A process that has one mapped keeps its pages, except on
+    Windows, where the removal fails and is left to the next writer."""
     for file in leftovers(database):
         with suppress(OSError):
             if file.is_dir() and not file.is_symlink():
@@ -189,7 +193,7 @@ def being_written(database: Database) -> bool:
 
 
 def _make(folder: Path) -> None:
-    """Makes the folder unless it is there, for its owner alone: a segment holds the words of what files say."""
+    """Create the folder if needed, for its owner alone: a segment contains the words of documents."""
     with suppress(FileExistsError):
         folder.mkdir(FOLDER_FOR_THE_OWNER)
     if in_the_way := shelf.blocked(folder):

@@ -1,4 +1,4 @@
-"""What goes wrong, told as one kind of failure by every room and every door; below all of them."""
+"""The product's errors, shared by all rooms and interfaces: exceptions, problems and their codes."""
 
 from speckit_memory.errors.kinds import (
     ConfigurationError,

@@ -22,7 +22,7 @@ Kind = Literal[
     "internal",
     "other",
 ]
-"""What a program would do about a failure: each kind but the last is a class of its own (`errors.kinds`)."""
+"""How a program would react to a failure: each kind but the last has its own class (`errors.kinds`)."""
 
 KIND_OF_CATEGORY: dict[str, Kind] = {
     "embedding": "model",
@@ -40,10 +40,10 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code means. `callers_fault` decides the exit status: 2 when true, 1 when false.
+    """The meaning of a code. `callers_fault` determines the exit status: 2 if true, 1 if false.
 
-    `own_kind` is that of a code which is of another kind than its category. `retryable` says that the same call may
-    succeed later though nobody changed anything; a problem may know better than its code.
+    `own_kind` is set for a code whose kind is not that of its category. `retryable`: the same call may succeed later
+    without any change by the caller; a problem may override it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Code:
 
     @property
     def kind(self) -> Kind:
-        """Decides the class of errors with this code."""
+        """The kind, which determines the class of errors with this code."""
         return self.own_kind or KIND_OF_CATEGORY[self.category]
 
 
@@ -80,7 +80,7 @@ CODES: dict[str, Code] = {
         "embedding model changed",
         "embedding",
         "medium",
-        "Vectors of two models never mix. Words find everything until all memories are embedded again.",
+        "Vectors of two models are never mixed. Until all memories are embedded again, searches use words only.",
         ("run `speckit-memory index PATH` to embed with the configured model",),
     ),
     "E010": Code(
@@ -123,7 +123,7 @@ CODES: dict[str, Code] = {
         "no workspace",
         "configuration",
         "high",
-        "This server serves several workspaces, and none of them to this connection.",
+        "This server has several workspaces, and the connection does not belong to exactly one of them.",
         ("start the server with one --workspace",),
     ),
     "E020": Code(
@@ -173,7 +173,7 @@ CODES: dict[str, Code] = {
         "database was replaced",
         "database",
         "medium",
-        "Another file, or another state of it, is at the store's path. What was asked for may not be in it.",
+        "Another file, or another state of the file, is at the store's path. It may lack what was requested.",
         ("try again", "stop the servers before a store is moved, restored or deleted"),
         retryable=True,
     ),
@@ -181,7 +181,7 @@ CODES: dict[str, Code] = {
         "memory is closed",
         "database",
         "low",
-        "What was opened is used after its end.",
+        "The object was used after it had been closed.",
         ("use it inside its `with` block", "open the store again"),
         True,
         "store closed",
@@ -190,15 +190,15 @@ CODES: dict[str, Code] = {
         "segment is not used",
         "database",
         "low",
-        "Answers are the same without the segment and come later.",
-        ("run `speckit-memory doctor --fix`", "or wait: a running server and `index` write it by themselves"),
+        "Answers are the same without the segment, only slower.",
+        ("run `speckit-memory doctor --fix`", "or wait: a running server and `index` write it automatically"),
     ),
     "E029": Code(
         "segment cannot be written",
         "database",
         "medium",
-        "Answers are the same without the segment and come later.",
-        ("make the folder beside the store writable, or free disk space", "run `speckit-memory doctor --fix`"),
+        "Answers are the same without the segment, only slower.",
+        ("make the folder next to the store writable, or free disk space", "run `speckit-memory doctor --fix`"),
     ),
     "E030": Code(
         "invalid parameter",
@@ -272,7 +272,7 @@ CODES: dict[str, Code] = {
         "checkpoint not restored",
         "checkpoint",
         "high",
-        "The store is as it was before.",
+        "The store was not changed.",
         (
             "choose another checkpoint: `checkpoint_list`",
             "choose another checkpoint: `speckit-memory checkpoint list`",
@@ -283,14 +283,14 @@ CODES: dict[str, Code] = {
         "checkpoint not made",
         "checkpoint",
         "high",
-        "Nothing was kept, and the store is as it was.",
-        ("make the folder beside the store writable, or free disk space", "run `speckit-memory doctor`"),
+        "No checkpoint was made, and the store was not changed.",
+        ("make the folder next to the store writable, or free disk space", "run `speckit-memory doctor`"),
     ),
     "E063": Code(
         "checkpoint exists",
         "checkpoint",
         "low",
-        "A checkpoint is never written over.",
+        "A checkpoint is never overwritten.",
         (
             "choose another name",
             "delete that one first: `checkpoint_delete`",
@@ -303,7 +303,7 @@ CODES: dict[str, Code] = {
         "export not written",
         "checkpoint",
         "medium",
-        "Memories are written into a new or an empty folder, or over an export that nobody has edited.",
+        "Memories are exported to a new or empty folder, or over an earlier export without edits.",
         ("name another folder", "make the folder writable, or free disk space"),
         True,
         "request",
@@ -312,9 +312,9 @@ CODES: dict[str, Code] = {
         "source of an import not usable",
         "checkpoint",
         "medium",
-        "Imported are what `speckit-memory export` has written, folders of documents and single ones. Nothing was "
+        "An import takes an export of `speckit-memory export`, a folder of documents or one document. Nothing was "
         "changed.",
-        ("export again", "take the files from a copy that is whole"),
+        ("export again", "take the files from an intact copy"),
         True,
         "request",
     ),
@@ -322,7 +322,7 @@ CODES: dict[str, Code] = {
         "import undone",
         "checkpoint",
         "high",
-        "An import is one transaction. The store and the files are as they were.",
+        "An import is one transaction: neither the store nor the files were changed.",
         ("make the workspace writable, or free disk space, and import again",),
     ),
     "E080": Code(
@@ -359,11 +359,11 @@ CODES: dict[str, Code] = {
         "request",
     ),
     "E083": Code(
-        "link cannot be changed so",
+        "link cannot be changed",
         "memory",
         "low",
-        "A link that a document declares changes with that document; a change is undone while nothing came after it.",
-        ("`speckit-memory links history` shows what became of a link",),
+        "A link declared in a document changes with that document; only the latest change of a link can be undone.",
+        ("`speckit-memory links history` shows the changes of a link",),
         True,
         "request",
     ),
@@ -371,8 +371,8 @@ CODES: dict[str, Code] = {
         "task is complete",
         "memory",
         "low",
-        "What was known before a task is not told once it is over.",
-        ("record the next task under a taskId of its own",),
+        "Knowledge before a task cannot be recorded once the task is complete.",
+        ("record the next task under another taskId",),
         True,
         "request",
     ),
@@ -404,7 +404,7 @@ CODES: dict[str, Code] = {
         "memory analysed by an older version",
         "validation",
         "medium",
-        "Its words were cut by other rules than today's and may not be found.",
+        "Its words were analysed by older rules and may not be found.",
         ("index all folders of the workspace again, in one run",),
         True,
     ),
@@ -420,26 +420,26 @@ CODES: dict[str, Code] = {
         "date out of range",
         "validation",
         "low",
-        "Times are known from 1678 to 2261; any other is left unknown.",
+        "Times must be from 1678 to 2261; any other counts as unknown.",
         ("correct the date in the document", "correct the time of the file with `touch`"),
         True,
     ),
     "E096": Code(
-        "helping process ended",
+        "helper process ended",
         "internal",
         "low",
-        "Nothing is lost: what it had been given was read by the process that writes.",
-        ("look whether memory is short or processes are limited",),
+        "Nothing is lost: the writing process read the documents that the helper had been given.",
+        ("check whether memory is short or processes are limited",),
     ),
     "E097": Code(
         "secret left out",
         "validation",
         "medium",
-        "In what is stored its kind stands in its place; a file that people wrote holds it still. What only looks "
-        "random stays.",
+        "The stored text names the kind of secret in its place; a file written by people still has it. Values that "
+        "merely look random are kept.",
         (
-            "take it out of the file, and make it void where it was valid",
-            "write `speckit:allow secret` into that line if it is none",
+            "remove it from the file, and revoke it if it was valid",
+            "write `speckit:allow secret` into that line if it is not a secret",
         ),
         True,
     ),
@@ -447,7 +447,7 @@ CODES: dict[str, Code] = {
         "recalled text left out",
         "validation",
         "low",
-        "What a memory already says would otherwise come back as a second memory, and then as a third.",
+        "Text that is already a memory would otherwise come back as a second memory, and then as a third.",
         (
             "say in your own words what is new, and link the memory that it comes from",
             "write `speckit:allow recalled` into a document that explains what answers look like",
@@ -458,7 +458,7 @@ CODES: dict[str, Code] = {
         "line of front matter not understood",
         "validation",
         "low",
-        "The other lines count, and so does the text.",
+        "The other lines and the text are used.",
         ("put the value in quotes, or correct the line",),
         True,
     ),
@@ -466,7 +466,7 @@ CODES: dict[str, Code] = {
         "document changed meanwhile",
         "memory",
         "low",
-        "The file is not what was indexed or read, and what somebody wrote is not written over.",
+        "The file differs from what was indexed or read, and changes by others are never overwritten.",
         ("index the file, then try again", "save it with `memory_save`, then try again"),
         True,
         "request",
@@ -483,8 +483,8 @@ CODES: dict[str, Code] = {
         "git history not read",
         "file",
         "low",
-        "Documents that say nothing of their age are as old as their files, which in a clone are all of one day.",
-        ("run `git log` in that folder, which says why", "put the date of a document into its front matter"),
+        "Documents without a date are dated by their files, which in a clone all have the same day.",
+        ("run `git log` in that folder to see why", "put the date of a document into its front matter"),
         True,
     ),
     "E104": Code(
@@ -492,7 +492,7 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "A section is named by its ANCHOR id or by its heading.",
-        ("show the whole memory, which names its sections",),
+        ("show the whole memory to see its sections",),
         True,
         "not found",
     ),
@@ -514,15 +514,16 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "The last 1,000 deletions of 90 days can be undone, each once.",
-        ("use the name that the answer of the deletion gave", "`speckit-memory undelete` lists them"),
+        ("use the name given in the answer of the deletion", "`speckit-memory undelete` lists them"),
         True,
     ),
     "E107": Code(
         "protected memories",
         "memory",
         "medium",
-        "Constitutional and critical memories are not deleted beside others or without a trace. Nothing was deleted.",
-        ("delete them one by one, or by their tier in a folder that is named, with a checkpoint",),
+        "Constitutional and critical memories are not deleted together with others or without a way back. Nothing was "
+        "deleted.",
+        ("delete them one by one, or by their tier in a named folder, with a checkpoint",),
         True,
         "request",
     ),
@@ -530,8 +531,8 @@ CODES: dict[str, Code] = {
         "deletion not undone",
         "memory",
         "medium",
-        "Something has taken the place of what was deleted, and is not written over. Nothing was brought back.",
-        ("move what is there, index, and try again",),
+        "Something else has the place of what was deleted, and is not overwritten. Nothing was restored.",
+        ("move it away, index, and try again",),
         True,
         "request",
     ),
@@ -552,7 +553,7 @@ CODES: dict[str, Code] = {
         True,
     ),
     "E112": Code(
-        "duplicate key", "configuration", "high", "A key may stand once in a mapping.", ("remove one of the two",), True
+        "duplicate key", "configuration", "high", "Keys of a mapping must be unique.", ("remove one of the two",), True
     ),
     "E113": Code(
         "ambiguous word",
@@ -566,7 +567,7 @@ CODES: dict[str, Code] = {
         "wrong shape",
         "configuration",
         "high",
-        "The value has another form than expected here.",
+        "The value does not have the expected form.",
         ("see `speckit-memory pipeline schema`",),
         True,
     ),
@@ -645,21 +646,21 @@ CODES: dict[str, Code] = {
         "no queries could be made",
         "configuration",
         "medium",
-        "The documents hold nothing that a query of this kind could be judged by.",
+        "The documents contain nothing from which a query of this kind can be made and judged.",
         ("choose another kind", "give a dataset with more or longer documents"),
     ),
     "E126": Code(
         "judge failed",
         "configuration",
         "medium",
-        'A judge gets one pair as JSON on its standard input and says {"grade": 0} to {"grade": 3} on its output.',
+        'A judge gets one pair as JSON on its standard input and writes {"grade": 0} to {"grade": 3} to its output.',
         ("run the program by hand with one pair", "give it more time with --timeout"),
     ),
     "E127": Code(
         "flag not changed",
         "configuration",
         "low",
-        "A flag goes one state at a time: off, dark_run, shadow, enabled, permanent (docs/flags.md).",
+        "A flag moves one state at a time: off, dark_run, shadow, enabled, permanent (docs/flags.md).",
         ("see `speckit-memory flags list` for its state and its criterion",),
         True,
     ),
@@ -674,14 +675,14 @@ CODES: dict[str, Code] = {
         "step broke its contract",
         "internal",
         "high",
-        "A component returned what it is not entitled to, changed what it was shown, or failed while it was built.",
+        "A component returned something it is not entitled to, changed its input, or failed while being built.",
         ("remove the step named here", "report it to the author of the component"),
     ),
     "E132": Code(
         "isolated extension failed",
         "internal",
         "high",
-        "A component that runs in a process of its own gave no answer: it failed, took too long, or its process ended.",
+        "A component in an isolated process gave no answer: it failed, took too long, or its process ended.",
         ("remove the step named here", "report it to the author of the extension", "see docs/extending.md"),
         retryable=True,
     ),
@@ -689,7 +690,7 @@ CODES: dict[str, Code] = {
         "component refused",
         "internal",
         "high",
-        "A class was registered as a component, and it is none of its role. Its distribution cannot be used.",
+        "A class was registered as a component but does not implement its role. Its distribution cannot be used.",
         ("correct the method or attribute named here", "uninstall the extension", "see docs/extending.md"),
     ),
     "E199": Code(
@@ -704,8 +705,8 @@ CODES: dict[str, Code] = {
         "output not written",
         "file",
         "medium",
-        "What was asked for may be done all the same; only its report is incomplete.",
-        ("make room on the disk", "send the output somewhere else"),
+        "The operation may have succeeded all the same; only its report is incomplete.",
+        ("free disk space", "send the output somewhere else"),
         own_kind="other",
     ),
 }

@@ -1,7 +1,7 @@
-"""Every failure that a user may meet, as an exception: one class for each kind of failure that a program tells apart.
+"""Every failure that a user may meet, as an exception: one class for each kind that a program may want to handle.
 
 `SpeckitError(code, …)` and `SpeckitError.of(problems)` make an error of the class that the table of codes names
-(`errors.codes.Code.kind`), so that whoever raises one need not think of classes and whoever catches one need not know
+(`errors.codes.Code.kind`): code that raises an error need not choose a class, and code that catches one need not know
 codes.
 """
 
@@ -20,7 +20,8 @@ class SpeckitError(Exception):
     problems: tuple[Problem, ...]
 
     def __new__(cls, code: Any = "", *_args: object, **_more: object) -> Self:
-        """An error of the class that the code stands for; a class with a name of its own stays what it is."""
+        """An error of the class for this code; a subclass is kept as given."""
+        # Python still calls `__init__`, since the result is an instance of a subclass.
         return cast(Self, Exception.__new__(_class_of([code]) if cls is SpeckitError else cls))
 
     def __init__(
@@ -38,9 +39,9 @@ class SpeckitError(Exception):
 
     @staticmethod
     def of(problems: Iterable[Problem]) -> SpeckitError:
-        """One error that carries every problem, ordered by position and then by code.
+        """One error with all problems, ordered by position, then by code.
 
-        Its class is the one that all of them share, so that what catches it is true of each.
+        Its class is the one common to all of them, so that an `except` clause is right for each.
         """
         ordered = sorted(problems, key=lambda p: (p.where is None, p.where or Where("", 0, 0), p.code))
         if not ordered:
@@ -49,7 +50,7 @@ class SpeckitError(Exception):
         return _filled(kind, tuple(ordered), ("\n".join(str(problem) for problem in ordered),))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it is copied, and sent to another process: as it is, whatever its constructor takes."""
+        """Copying and pickling restore the fields directly, regardless of the constructor."""
         return _filled, (type(self), self.problems, self.args), self.__dict__
 
     @property
@@ -63,25 +64,25 @@ class SpeckitError(Exception):
         return 2 if all(CODES[problem.code].callers_fault for problem in self.problems) else 1
 
     def as_json(self) -> dict[str, Any]:
-        """`{"error": …}`, and `"errors": […]` as well when there are several."""
+        """`{"error": …}`, with `"errors": […]` in addition when there are several."""
         documents = [problem.as_json() for problem in self.problems]
         return {"error": documents[0]} if len(documents) == 1 else {"error": documents[0], "errors": documents}
 
 
 class NotFoundError(SpeckitError):
-    """What was named is not there: a store, a file, or a memory with this id or key."""
+    """A store, a file, or a memory with this id or key does not exist."""
 
 
 class InvalidRequestError(SpeckitError):
-    """What was asked cannot be done as it was asked: a value, a query or a path that is not accepted."""
+    """The request cannot be carried out: a value, a query or a path is not accepted."""
 
 
 class DocumentError(SpeckitError):
-    """A document cannot be read, breaks a rule of the format, or is one too many."""
+    """A document cannot be read, breaks a rule of the format, or duplicates another."""
 
 
 class ConfigurationError(SpeckitError):
-    """A pipeline, `flags.yaml`, `config.yaml` or a dataset is not as it must be."""
+    """A pipeline, `flags.yaml`, `config.yaml` or a dataset is invalid."""
 
 
 class ModelUnavailableError(SpeckitError):
@@ -93,7 +94,7 @@ class StoreError(SpeckitError):
 
 
 class StoreBusyError(StoreError):
-    """Somebody else kept the store locked for too long: trying again helps."""
+    """Another process kept the store locked for too long: try again."""
 
 
 class StoreClosedError(StoreError):
@@ -105,7 +106,7 @@ class SearchFailedError(SpeckitError):
 
 
 class InternalError(SpeckitError):
-    """A component broke its contract, or the product did."""
+    """A component or the product broke its contract."""
 
 
 CLASSES: dict[Kind, type[SpeckitError]] = {
@@ -124,8 +125,9 @@ CLASSES: dict[Kind, type[SpeckitError]] = {
 
 
 def _class_of(codes: Sequence[str]) -> type[SpeckitError]:
-    """The narrowest class that the errors with these codes share."""
+    """The narrowest class common to errors with these codes."""
     first, *others = [CLASSES[CODES[code].kind] for code in codes]
+    # `__mro__` runs from the most specific class to the most general one.
     return next(kind for kind in first.__mro__ if all(issubclass(other, kind) for other in others))
 
 

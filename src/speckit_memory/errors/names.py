@@ -1,4 +1,4 @@
-"""Names as they can be shown: a file may have one that no text can hold."""
+"""Makes names displayable: a file may have a name that is not valid Unicode."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLED = re.compile(r"\\x([89a-f][0-9a-f])")
 _BYTES = range(0xDC80, 0xDD00)
-"""How Python keeps the bytes of a name that are not UTF-8."""
+"""The surrogates by which Python represents bytes of a name that are not UTF-8."""
 
 
 def shown(text: str) -> str:
-    """Text without lone surrogates, which no encoding holds: bytes of a name that are not UTF-8 stand as `\\xff`."""
+    """The text without lone surrogates, which no encoding can represent: undecodable bytes become `\\xff`."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return _SURROGATE.sub(_spelled, text)
 
 
 def named(text: str) -> str:
-    """The name that was `shown` so."""
+    """The original name, given its `shown` form."""
     return _SPELLED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), text)
 
 
 def sendable(document: Any) -> Any:
-    """A document of plain data, each text and each key of it as `shown`: only then can any client read it."""
+    """A document of plain data with each text and key as `shown`, so that any client can read it."""
     if isinstance(document, str):
         return shown(document)
     if isinstance(document, dict):

@@ -1,7 +1,7 @@
-"""What went wrong, in the form that every door of the product shows it.
+"""Problems: the data of an error as every interface of the product shows it.
 
-A problem says what was found, where, what is accepted and what to do next. The command line prints it, the MCP server
-returns it and `--json` serialises it, always from the same data (features T26, P7).
+A problem states the finding, its place, the accepted values and the next step. The command line prints it, the MCP
+server returns it and `--json` serialises it, always from the same data (features T26, P7).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from speckit_memory.errors.names import shown
 from speckit_memory.errors.synonyms import accepted_synonym
 
 LONGEST_TEXT = 2000
-"""Characters of a message, a hint or a next step: all that is told of a problem is bounded, whatever it quotes."""
+"""Maximum characters of a message, a hint or a next step, including quotations."""
 LONGEST_NAME = 100
-"""Characters; a longer name is a misspelling of nothing, and comparing it would take long."""
+"""Maximum characters of a name to be compared; comparing a longer one would take long and suggest nothing."""
 
 
 def _told(text: str) -> str:
@@ -30,7 +30,7 @@ def _told(text: str) -> str:
 class Where:
     """A place in a text file. `line` and `column` count from 1, as editors do.
 
-    A value that no text holds has the `path` of keys that leads to it; `line` then counts the values in their order.
+    A value that is not in a text has the `path` of its keys; `line` then numbers the values in order.
     """
 
     file: str
@@ -40,7 +40,7 @@ class Where:
 
     @property
     def beside(self) -> str:
-        """The place as told to somebody who looks at the same source: "line 3", or the path of keys."""
+        """The place for a reader who sees the same source: "line 3", or the path of keys."""
         return f"line {self.line}" if self.path is None else _told(self.path) or "the top"
 
     def __str__(self) -> str:
@@ -57,10 +57,10 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
-    `code` is a key of `errors.codes.CODES`; `hint`, `actions` and `retryable` fall back to that table's entry. Texts
-    are bounded, and names in them that are no text are spelled out: a problem can always be sent.
+    `code` is a key of `errors.codes.CODES`; `hint`, `actions` and `retryable` default to that table's entry. Texts are
+    bounded, and undecodable names in them are escaped, so that a problem can always be sent.
     """
 
     code: str
@@ -72,6 +72,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         known = CODES[self.code]
+        # The dataclass is frozen: normalise its fields by the base method.
         object.__setattr__(self, "message", _told(self.message))
         object.__setattr__(self, "hint", _told(self.hint) or known.hint)
         object.__setattr__(self, "actions", tuple(map(_told, self.actions[:LISTED])) or known.actions)
@@ -83,7 +84,7 @@ class Problem:
         return f"{place}{self.code} {self.message}"
 
     def as_json(self) -> dict[str, Any]:
-        """The error object of the outer contract; `where` only when there is a place."""
+        """The error object of the outer contract; `where` is included only if there is a place."""
         document: dict[str, Any] = {
             "code": self.code,
             "message": self.message,
@@ -98,11 +99,12 @@ class Problem:
 
 
 def closest(name: str, accepted: Iterable[str]) -> str:
-    """The accepted name that another one most likely means, a synonym or a misspelling; "" when none is close.
+    """The accepted name most likely intended by another one, a synonym or a misspelling; "" if none is close.
 
-    Two neighbouring letters in the wrong order make the likeliest slip, which tells little names apart ("rfr").
+    Two swapped neighbouring letters are the likeliest slip, which tells short names apart ("rfr").
     """
     names = sorted(accepted)
+    # difflib takes quadratic time.
     if len(name) > LONGEST_NAME:
         return ""
     swapped = (known for known in names if _swapped(name, known))
@@ -122,7 +124,7 @@ def _swapped(name: str, known: str) -> bool:
 
 
 def nearest(name: str, accepted: Iterable[str]) -> str:
-    """A phrase that offers the closest accepted name, or all of them when none is close."""
+    """A phrase with the closest accepted name, or with all of them if none is close."""
     names = sorted(accepted)
     close = closest(name, names)
     if close:

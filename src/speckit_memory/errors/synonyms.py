@@ -1,6 +1,6 @@
-"""What other programs call the names and values that are accepted here, so that an error can name ours.
+"""The words of other programs for names and values that are accepted here, so that an error can suggest ours.
 
-Nothing is accepted under such a word: one that means several things elsewhere is for its writer to decide.
+They are not accepted themselves: a word with several meanings elsewhere is for its writer to resolve.
 """
 
 from __future__ import annotations
@@ -99,16 +99,16 @@ verbose v details
 json format output
 """
 _MEANINGS = [line.split() for line in _GROUPS.strip().splitlines()]
-"""Words for one thing, our names among them; those that come first mean it best."""
+"""Words for one thing, including our names; the best matches come first."""
 
 
 def plain(name: str) -> str:
-    """A name without what tells spellings of it apart."""
+    """A name without case, underscores and hyphens."""
     return name.lower().replace("_", "").replace("-", "")
 
 
 def accepted_synonym(name: str, accepted: Collection[str]) -> str:
-    """The accepted name for what another one means elsewhere, or that is spelt otherwise; "" when there is none."""
+    """The accepted name with the meaning of another one, or with another spelling of it; "" if there is none."""
     by_plain = {plain(known): known for known in sorted(accepted, reverse=True)}
     word = plain(name)
     if word in by_plain:

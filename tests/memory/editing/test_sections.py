@@ -147,7 +147,7 @@ def test_a_name_that_several_sections_have_is_not_edited_without_those_above_it(
     with pytest.raises(SpeckitError) as caught:
         edited(text, "a.md", "append", "Added", "c")
     [problem] = caught.value.problems
-    assert (problem.code, "the lines 10, 16" in problem.message) == ("E101", True)
+    assert (problem.code, "on lines 10, 16" in problem.message) == ("E101", True)
     assert "'Log > 1.0 > Added'" in problem.actions[0]
     assert edited(text, "a.md", "append", "1.0 > added", "c") == f"{text}\nc\n"
 

@@ -19,26 +19,26 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 TEMPORARY_LIFE = 7 * 86_400.0
-"""Seconds that a temporary memory lives which has no date of expiry of its own (feature F7)."""
+"""Lifetime in seconds of a temporary memory that has no expiry date (feature F7)."""
 
 SHORT = 600
-"""Characters below which a memory is a short note, to be read together with those beside it (measured)."""
+"""Characters below which a memory counts as a short note, to be read together with its neighbours (measured)."""
 
 UNKNOWN = -1
-"""The memory of an id that the store does not hold."""
+"""The memory id returned for an id that the store does not hold."""
 
 Places = NDArray[np.int32]
 
 _ENDS = len(NUMBERS)
-"""Stands behind the numbers: the time after which a memory is not admitted any more."""
+"""Index of the column after the numbers: the time from which a memory is no longer admitted."""
 
 
 class Columns:
     """Facts about memories. Implements `pipeline.ports.Attributes`. Immutable.
 
-    Every column is ordered by memory id and has one place more, which holds the answer for an unknown id: that is the
-    place -1. `_places` holds the place of every id ever drawn up to the largest one stored; its first and last element
-    are those of ids below and above. No array is ever written to, so that states share them, and processes a file.
+    Every column is ordered by memory id and has one extra element at the end, the value for an unknown id, which the
+    place -1 reads. `_places` maps every id up to the largest stored one to its place; its first and last elements
+    serve ids below and above that range. Arrays are never written to, so states can share them, and processes a file.
     """
 
     __slots__ = ("_chunks", "_ids", "_labels", "_numbers", "_of_tier", "_parents", "_places", "_reading")
@@ -52,7 +52,7 @@ class Columns:
     _reading: ReadingOrder | None
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
-        """Take rows of `facts.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
+        """Take rows of `facts.ATTRIBUTES` by ascending id, and chunk ids with the memory id of each."""
         ids, labels, numbers = transposed(rows)
         self._ids = np.append(ids, UNKNOWN)
         self._labels = tuple(map(Labels.of, labels))
@@ -62,7 +62,7 @@ class Columns:
 
     @classmethod
     def of_segment(cls, segment: Container) -> Columns:
-        """The columns that stand in a file, where they lie."""
+        """Columns backed by the mapped arrays of a segment file."""
         columns = cls.__new__(cls)
         columns._ids = segment.array("memories.ids")
         columns._labels = tuple(Labels.of_segment(segment, f"label.{name}") for name in LABELS)
@@ -73,7 +73,14 @@ class Columns:
         return columns
 
     def replaced(self, gone: Ids, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> Columns:
-        """The columns without the memories in `gone`, and with these rows and chunks in place of any older ones."""
+        """A copy without the memories in `gone`, with these rows and chunks replacing older ones of the same memory.
+
+        Args:
+            gone: Ids of deleted memories.
+            rows: New or changed rows of `facts.ATTRIBUTES`, by ascending id.
+            chunks: Ids of the chunks of these memories.
+            parents: Memory id of each chunk.
+        """
         ids, labels, numbers = transposed(rows)
         outdated = np.append(gone, ids)
         if not len(gone) and np.isin(ids, self._known).all():
@@ -81,6 +88,7 @@ class Columns:
         else:
             drop = np.flatnonzero(np.isin(self._known, outdated))
             kept = np.delete(self._ids, drop)
+            # `np.insert` takes positions before the insertion; the last element remains that of unknown ids.
             at = np.searchsorted(kept[:-1], ids)
             twin = Columns.__new__(Columns)
             twin._ids = np.insert(kept, at, ids)
@@ -92,16 +100,18 @@ class Columns:
             if self._reading is not None:
                 names = list(map(natural, labels[LABELS.index("folder")], labels[LABELS.index("key")]))
                 twin._reading = self._reading.spliced(drop, at, names, self._name)
+        # Chunks of changed memories are replaced as a whole.
         current = ~np.isin(self._parents, outdated)
         twin._take_chunks(np.append(self._chunks[current], chunks), np.append(self._parents[current], parents))
         return twin
 
     def updated(self, rows: Sequence[tuple[Any, ...]]) -> Columns:
-        """The columns with these facts about memories that they hold already; chunks stay as they are."""
+        """A copy with new facts about memories that are already there; their chunks stay the same."""
         ids, labels, numbers = transposed(rows)
         at = np.searchsorted(self._known, ids)
         twin = Columns.__new__(Columns)
         for name in Columns.__slots__:
+            # Share everything, then replace the arrays that differ.
             setattr(twin, name, getattr(self, name))
         twin._numbers = tuple(_written(old, at, new) for old, new in zip(self._numbers, numbers, strict=True))
         twin._labels = tuple(old.changed(at, new) for old, new in zip(self._labels, labels, strict=True))
@@ -113,42 +123,43 @@ class Columns:
 
     @property
     def ids(self) -> Ids:
-        """All memories, ascending."""
+        """Ids of all memories, ascending."""
         return self._ids[:-1].copy()
 
     @property
     def chunks(self) -> Ids:
-        """All chunks, ascending."""
+        """Ids of all chunks, ascending."""
         return self._chunks.copy()
 
     def chunks_of(self, memories: Ids) -> Ids:
-        """All chunks of these memories, ascending."""
+        """Ids of all chunks of these memories, ascending."""
         return self._chunks[np.isin(self._parents, memories)]
 
     @property
     def count(self) -> int:
-        """How many memories the store holds."""
+        """Number of memories in the store."""
         return len(self._ids) - 1
 
     def places(self, ids: Ids) -> Places:
-        """Place of each id in `self.ids`, a chunk standing for its memory; -1 where the id is unknown."""
+        """Index in `self.ids` of each id (for a chunk, of its memory); -1 for an unknown id."""
         places: Places = self._places.take(ids, mode="clip")
         return places
 
     def parents(self, ids: Ids) -> Ids:
-        """The memory of each id; a memory is its own parent; `UNKNOWN` for an unknown id."""
+        """Memory id of each id; a memory is its own parent; `UNKNOWN` for an unknown id."""
         parents: Ids = self._ids[self.places(ids)]
         return parents
 
     def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
-        """The memories just before and just after each, in the natural order of keys; `UNKNOWN` for none.
+        """The memories just before and just after each id in natural key order; `UNKNOWN` where there is none.
 
-        Only short notes of one folder have neighbours, such as the turns of a conversation or the entries of a journal.
+        Only short notes of the same folder have neighbours, such as the turns of a conversation or journal entries.
         """
         if self._reading is None:
             with opening():
                 names = map(natural, *(self._label(name).at(np.arange(self.count)) for name in ("folder", "key")))
                 self._reading = ReadingOrder.of(list(names))
+        # `order` has -1 at both ends, so the neighbours of the first and last memory are the unknown one.
         order, rank = self._reading
         at = self.places(ids)
         return self._neighbour(at, order[rank[at] - 1]), self._neighbour(at, order[rank[at] + 1])
@@ -168,7 +179,7 @@ class Columns:
     def scope(self, wanted: Filter, now: float) -> MemoryScope:
         """The memories that the filter admits at the time `now` (epoch seconds).
 
-        Never a deprecated one, nor one that expired before `now` (features C6, F7).
+        Deprecated memories and those that expired before `now` are never admitted (features C6, F7).
         """
         admitted: Mask = self._numbers[_ENDS][:-1] >= now
         if wanted.folder:
@@ -184,7 +195,7 @@ class Columns:
         return MemoryScope(self, admitted)
 
     def of_tier(self, tier: str) -> Ids:
-        """All memories of a tier, ascending."""
+        """Ids of all memories of a tier, ascending."""
         tier = own(tier)
         found = self._of_tier.get(tier)
         if found is None:
@@ -192,34 +203,34 @@ class Columns:
         return found.copy()
 
     def oldest_first(self, scope: Scope) -> Ids:
-        """All admitted memories of which it is known when they were made, by that time, then by id."""
+        """Ids of all admitted memories with a known creation time, by that time, then by id."""
         made = self._numbers[_place("created_at", NUMBERS)][:-1]
         known = np.flatnonzero(np.isfinite(made))
         ids: Ids = self._known[known[np.argsort(made[known], kind="stable")]]
         return ids if scope.complete else ids[scope.admits(ids)]
 
     def in_folder(self, folder: str) -> Ids:
-        """All memories whose folder is exactly this one, ascending."""
+        """Ids of all memories in exactly this folder, ascending."""
         folder = own(folder)
         return self._known[self._label("folder").where(lambda value: value == folder)]
 
     @property
     def _known(self) -> Ids:
-        """All memories, ascending, not copied."""
+        """Ids of all memories, ascending; not a copy."""
         return self._ids[:-1]
 
     def _label(self, name: str) -> Labels:
         return self._labels[_place(name, LABELS)]
 
     def _name(self, place: int) -> str:
-        """What the memory at a place sorts by in reading order."""
+        """The reading-order sort key of the memory at a place."""
         at = np.array([place])
         return natural(self._label("folder").at(at)[0], self._label("key").at(at)[0])
 
     def _neighbour(self, at: Places, other: NDArray[np.integer[Any]]) -> Ids:
-        """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
+        """The memory at the place `other` if it and the memory at the place `at` are neighbours, else `UNKNOWN`."""
         characters = self._numbers[_place("characters", NUMBERS)]
-        # The place behind the last is that of an unknown id, which has neither a folder nor a length.
+        # Place -1, that of an unknown id, has no folder and a NaN length: it has no neighbours.
         linked = self._label("folder").equal(at, other) & (characters[at] < SHORT) & (characters[other] < SHORT)
         return np.where(linked, self._ids[other], UNKNOWN)
 
@@ -230,11 +241,12 @@ class Columns:
 
 
 def table_of_places(memories: Ids, chunks: Ids, parents: Ids) -> Places:
-    """The place among `memories` of every id up to the largest of a memory or chunk; -1 in front, behind and between.
+    """The place in `memories` of every id up to the largest one; -1 at both ends and for ids that are not stored.
 
-    `memories` ascend; `parents` are those of the chunks.
+    `memories` is ascending; `parents` holds the memory of each chunk.
     """
     largest = max(memories.max(initial=0), chunks.max(initial=0))
+    # places: (largest + 2,) int32; the last element serves all larger ids, which `take(mode="clip")` maps to it
     places: Places = np.full(largest + 2, -1, np.int32)
     places[chunks] = np.searchsorted(memories, parents)
     places[memories] = np.arange(len(memories))
@@ -242,13 +254,13 @@ def table_of_places(memories: Ids, chunks: Ids, parents: Ids) -> Places:
 
 
 def _within(folders: Sequence[str]) -> Callable[[str], bool]:
-    """The test for a folder being one of these or inside one; the empty name is that of the root."""
+    """A test whether a folder is one of these or inside one; the empty name is the root folder."""
     names = [folder.rstrip("/") for folder in folders]
     return lambda value: any(not name or value == name or value.startswith(f"{name}/") for name in names)
 
 
 def _written(column: Column, at: NDArray[np.intp], values: Column) -> Column:
-    """The column with these values at these places; itself when they are there already."""
+    """The column with these values at these places; the same object when nothing changes."""
     if np.array_equal(column[at], values, equal_nan=True):
         return column
     written = column.copy()
@@ -263,19 +275,21 @@ def _place(name: str, names: tuple[str, ...]) -> int:
 
 
 def transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, list[list[str]], list[Column]]:
-    """Ids, labels (a list each of `LABELS`) and numbers (a column each of `NUMBERS`, and the ends)."""
+    """Ids, labels (one list per name in `LABELS`) and numbers (one column per name in `NUMBERS`, then the ends)."""
     table = dict(zip(ATTRIBUTES, zip(*rows, strict=True) if rows else [()] * len(ATTRIBUTES), strict=True))
     labels = [list(table[name]) for name in LABELS]
+    # labels: one list per name; numbers: one (n,) float64 column per name
     numbers = [np.array(table[name], np.float64) for name in NUMBERS]  # None becomes NaN
     for name in ("created_at", "updated_at"):
         known = numbers[_place(name, NUMBERS)]
         known[(known == UNKNOWN_TIME) | (known < EARLIEST) | (known > LATEST)] = np.nan
     tier = np.array(table["tier"], np.object_)
+    # ends: expires_at, else created_at + 7 days for temporary memories, else inf; -inf for deprecated ones
     ends = numbers[_place("expires_at", NUMBERS)].copy()
     unlimited = np.isnan(ends)
     ends[unlimited] = np.inf
     temporary = unlimited & (tier == Tier.TEMPORARY)
     ends[temporary] = numbers[_place("created_at", NUMBERS)][temporary] + TEMPORARY_LIFE
-    ends[np.isnan(ends)] = np.inf  # nobody can tell when a temporary memory without a date is over
+    ends[np.isnan(ends)] = np.inf  # the end of a temporary memory without a creation date is unknown
     ends[tier == Tier.DEPRECATED] = -np.inf
     return np.array(table["id"], np.int64), labels, [*numbers, ends]

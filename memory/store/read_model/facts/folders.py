@@ -1,4 +1,4 @@
-"""What the folders of a snapshot are about, in a sentence and in key words (feature C13)."""
+"""Describes each folder of a snapshot by a sentence and key words (feature C13)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from speckit_memory.pipeline.ports import FolderDescription, Ids
 from speckit_memory.pipeline.process.clock import opening
 
 LONGEST_SENTENCE = 150
-"""Characters, the ellipsis included."""
+"""Characters, including the ellipsis."""
 MOST_KEYWORDS = 200
-"""Of more words, those that most members of the folder have are kept."""
+"""Of more words, those that occur in most members of the folder are kept."""
 INTRODUCTIONS = ("spec", "readme", "index")
-"""Names of files that say what their folder is about, the one that is asked first in front."""
+"""Names of files that describe their folder, in order of preference."""
 READ = 20_000
-"""Characters of such a file that are looked at."""
+"""Characters of such a file that are read."""
 
 LOOKED_AT = 2000
-"""Characters of a line of which a sentence is made: the search for links takes time by the square of them."""
+"""Characters of a line that are processed: the search for links takes quadratic time."""
 
 _UNREAD = re.compile(r"<!--|^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _FIRST_LEVEL = re.compile(r"^ {0,3}(?:#[ \t]++(.*)|(\S.*)\n {0,3}=++[ \t]*+)$", re.MULTILINE)
@@ -45,13 +45,13 @@ _TIERS = {tier: place for place, tier in enumerate(Tier)}
 class Folders:
     """The folders of one state of the store. Implements `pipeline.ports.Folders`.
 
-    Each is described when somebody asks, and then not again until one of its members comes, changes or goes.
+    A folder is described on demand; the description is kept until a member is added, changed or removed.
     """
 
     __slots__ = ("_columns", "_described", "_describing", "_known", "_moment")
 
     def __init__(self, moment: Moment, columns: Columns, known: Mapping[str, FolderDescription] | None = None) -> None:
-        """Take the descriptions, by folder, that hold for the state `columns`."""
+        """`known` holds the descriptions, by folder, that are still valid for the state `columns`."""
         self._moment = moment
         self._columns = columns
         self._known = known or {}
@@ -59,7 +59,7 @@ class Folders:
         self._describing = threading.Lock()
 
     def described(self) -> tuple[FolderDescription, ...]:
-        """One description per folder that holds memories itself, by folder name."""
+        """One description per folder that directly contains memories, by folder name."""
         found = self._described
         if found is None:
             with opening(), self._describing:
@@ -69,7 +69,7 @@ class Folders:
         return found
 
     def advanced(self, moment: Moment, columns: Columns, outdated: Ids) -> Folders:
-        """The folders of the state `columns`, where those that hold or held an outdated memory are yet to describe."""
+        """The folders of the state `columns`; folders that contain or contained an outdated memory are undescribed."""
         described = self._described
         known = self._known if described is None else {found.folder: found for found in described}
         changed = {*_of(self._columns, outdated), *_of(columns, outdated)}
@@ -103,14 +103,15 @@ class Folders:
             text = value(connection, "SELECT substr(body, 1, ?) FROM texts WHERE memory_id = ?", (READ, members[place]))
             if found := first_sentence(text or ""):
                 return found
+        # No introduction: the title of the most important member, by tier, then key.
         return _shortened(titles[min(range(len(members)), key=lambda place: (_TIERS[tiers[place]], keys[place]))])
 
 
 def first_sentence(text: str) -> str:
-    """What a Markdown text is about: its first heading of level one, else the first line below "Problem Statement" or
+    """The subject of a Markdown text: its first level-one heading, else the first line below "Problem Statement" or
     "Problem & Purpose", else its first line of content. "" when it has none of them.
 
-    Code blocks and comments are passed over; marks of lists, emphasis and links are left out.
+    Skips code blocks and comments; strips list, emphasis and link markup.
     """
     text = "".join(_read(text))
     if heading := _FIRST_LEVEL.search(text):
@@ -122,7 +123,7 @@ def first_sentence(text: str) -> str:
 
 
 def _read(text: str) -> Iterator[str]:
-    """What stands outside comments and fenced code. A comment that is not closed is none; such code goes on."""
+    """The text outside comments and fenced code. An unclosed comment is text; an unclosed fence lasts to the end."""
     at, closed = 0, text.rfind("-->")
     for mark in _UNREAD.finditer(text):
         if mark.start() < at or (not mark[1] and mark.end() > closed):
@@ -142,7 +143,7 @@ def _first_content(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """One line without marks, cut at a blank where there is one in its second half."""
+    """One line without markup, cut at a space if there is one in its second half."""
     text = " ".join(_MARKS.sub("", _LINK.sub(r"\1", text[:LOOKED_AT])).split())
     if len(text) <= LONGEST_SENTENCE:
         return text
@@ -152,7 +153,7 @@ def _shortened(text: str) -> str:
 
 
 def _of(columns: Columns, memories: Ids) -> list[str]:
-    """The folder of each memory that the columns know."""
+    """The folder of each memory that is in the columns."""
     known = memories[columns.places(memories) != UNKNOWN]
     folders: list[str] = columns.label("folder", known).tolist()
     return folders

@@ -1,4 +1,4 @@
-"""A textual fact about all memories: the distinct values once, and for each memory the number of its value."""
+"""A textual fact about all memories: the distinct values, and the number of its value for each memory."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 
 ADDITIONS = 1000
-"""So many more values than at the last build may be added before those that nobody has any more are forgotten."""
+"""Values that may be added since the last build before unused values are dropped."""
 
 NONE = -1
 """The number of the empty value of an unknown id."""
 _FEW = 4096
-"""So many values are turned into strings once, and not again at each question."""
+"""Up to this many values, all are decoded to strings once and kept."""
 
 Texts = NDArray[np.object_]
 Places = NDArray[np.integer[Any]]
 
 
 class Labels:
-    """The values of one fact by place; one place more than there are memories holds "". Immutable."""
+    """The values of one fact by place; an extra last place, that of unknown ids, holds "". Immutable."""
 
     __slots__ = ("_added", "_codes", "_late", "_names", "_terms")
 
     def __init__(self, terms: Terms, codes: NDArray[np.int32], added: dict[str, int] | None = None) -> None:
-        """Take the numbers of values, -1 at the last place; `added` numbers those that are not among the terms."""
+        """`codes` holds the number of each value, -1 at the last place; `added` numbers values not in `terms`."""
         self._terms = terms
         self._codes = codes
         self._added = added or {}
@@ -41,14 +41,14 @@ class Labels:
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Labels:
-        """The values of memories at places 0, 1, …"""
+        """The labels of memories at places 0, 1, …"""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
         codes = [numbering[value] for value in values]
         return cls(TermsInMemory(dict(numbering)), np.array([*codes, NONE], np.int32))
 
     @classmethod
     def of_segment(cls, segment: Container, name: str) -> Labels:
-        """The values that stand in a file under this name."""
+        """Labels backed by the arrays of this name in a segment file."""
         table = TermTable(segment, name)
         return cls(table, segment.array(f"{name}.codes"))
 
@@ -60,23 +60,25 @@ class Labels:
             return named
         found = np.empty(len(codes), np.object_)
         numbers = codes.tolist()
+        # One batch decode from the file where possible, else value by value.
         plain = not self._late and NONE not in numbers
         found[:] = self._terms.names(numbers) if plain else [self._name(number) for number in numbers]
         return found
 
     def equal(self, first: Places, second: Places) -> NDArray[np.bool_]:
-        """Where the values at two lists of places are the same and not empty."""
+        """Where the values at two arrays of places are equal and not empty."""
         one = self._codes[first]
         empty = self._number("")
         same: NDArray[np.bool_] = (one == self._codes[second]) & (one != NONE)
         return same if empty is None else same & (one != empty)
 
     def where(self, holds: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Which memories have a value that passes the test. The test runs once per value."""
+        """Which memories have a value that passes the test, which runs once per distinct value."""
+        # A table over values (distinct,), then a gather by the codes (memories,).
         return np.array([holds(value) for value in self._all()[:-1]], np.bool_)[self._codes[:-1]]
 
     def changed(self, places: Places, values: Sequence[str]) -> Labels:
-        """The same with these values at these places; itself when they are there already."""
+        """A copy with these values at these places; the same object when nothing changes."""
         if self.at(places).tolist() == list(values):
             return self
         codes = self._codes.copy()
@@ -85,7 +87,7 @@ class Labels:
         return Labels(self._terms, codes, added)._compacted()
 
     def spliced(self, drop: Places, at: Places, values: Sequence[str]) -> Labels:
-        """The same without the places in `drop`, and then with new ones of these values before the places `at`."""
+        """A copy without the places in `drop`, then with these values inserted before the places `at`."""
         kept = np.delete(self._codes, drop) if len(drop) else self._codes
         added = self._added.copy()
         numbers = self._numbered(values, added)
@@ -107,6 +109,7 @@ class Labels:
         return np.array(numbers, np.int32)
 
     def _compacted(self) -> Labels:
+        # Rebuilding renumbers the values in use, and drops the others.
         if len(self._added) <= len(self._terms) + ADDITIONS:
             return self
         return Labels.of(self.at(np.arange(len(self._codes) - 1)).tolist())
@@ -118,7 +121,7 @@ class Labels:
         return self._terms.name(number) if late < 0 else self._late[late]
 
     def _all(self) -> Texts:
-        """All values by number, and then the empty one."""
+        """All values by number, then the empty value."""
         if self._names is None:
             names = [*chain(self._terms, self._added), ""]
             table = np.empty(len(names), np.object_)

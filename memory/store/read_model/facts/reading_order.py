@@ -1,4 +1,4 @@
-"""The order in which people read memories: folders follow one another, within a folder keys do."""
+"""The order in which people read memories: by folder, then by key."""
 
 from __future__ import annotations
 
@@ -20,34 +20,41 @@ Places = NDArray[np.integer[Any]]
 
 
 class ReadingOrder(NamedTuple):
-    """The places of all memories in reading order. Numbers in keys count by value: turn 9 comes before turn 10. The
-    order in which memories were stored plays no part."""
+    """The places of all memories in reading order. Numbers in keys sort by value: turn 9 comes before turn 10. The
+    order of storage is irrelevant."""
 
     order: Places
-    """The places, between two places of no memory."""
+    """All places in reading order, with -1 before and after them."""
     rank: Places
-    """Where each place stands in `order`; the place behind the last, that of an unknown id, stands in front."""
+    """The index of each place in `order`; the extra last place, that of an unknown id, has index 0."""
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Self:
-        """The order of the memories with these names (`natural`) at places 0, 1, …"""
+        """The order of memories with these names (from `natural`) at places 0, 1, …"""
         return cls._of(np.array(sorted(range(len(names)), key=names.__getitem__), np.int32))
 
     @classmethod
     def of_segment(cls, segment: Container) -> Self:
-        """The order that stands in a file."""
+        """The order stored in a segment file."""
         return cls(segment.array("reading.order"), segment.array("reading.rank"))
 
     def spliced(self, drop: Places, at: Places, names: Sequence[str], name: Callable[[int], str]) -> ReadingOrder:
-        """The order without the places in `drop`, and then with new memories of these names before the places `at`.
+        """A copy without some places, then with new memories inserted.
 
-        `name` tells the name of a place that stays. New ones are looked for by halving: of 100,000 names, 17 are read.
+        New names are placed by binary search: among 100,000 names, 17 are read.
+
+        Args:
+            drop: Places to remove, ascending.
+            at: Places, after the removal, before which new memories are inserted.
+            names: Sort keys of the new memories.
+            name: Returns the sort key of a place that stays.
         """
         kept = self.order[1:-1]
         kept = kept[~np.isin(kept, drop)]
-        known = cache(name)  # the first steps of halving are the same for all
+        known = cache(name)  # the first steps of every binary search are the same
         points = [bisect_left(kept, wanted, key=lambda place: known(int(place))) for wanted in names]
         ranked = sorted(range(len(names)), key=names.__getitem__)
+        # Renumber: down by the removed places before each, then up by the new ones inserted up to it.
         moved = kept - np.searchsorted(drop, kept)
         moved = moved + np.searchsorted(at, moved, "right")
         arrived = at + np.arange(len(at))
@@ -61,11 +68,11 @@ class ReadingOrder(NamedTuple):
 
 
 def natural(folder: str, key: str) -> str:
-    """A text that sorts as a memory of this folder and key is read."""
+    """The sort key of a memory of this folder and key."""
     return f"{folder}\0{_by_value(key)}\0{key}"
 
 
 @lru_cache(maxsize=131_072)  # a change of one memory must not cost the parsing of all keys
 def _by_value(key: str) -> str:
-    """A text that sorts as the key does, but numbers by value: before each stands how many digits it has."""
+    """A sort key with numbers ordered by value: the number of its digits goes before each."""
     return _DIGITS.sub(lambda number: f"{len(number[0].lstrip('0')):04d}{number[0].lstrip('0')}", key)

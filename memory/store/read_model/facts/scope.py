@@ -13,11 +13,11 @@ Mask = NDArray[np.bool_]
 
 
 class Restriction(Protocol):
-    """What a search of the store asks a scope; every `pipeline.ports.Scope` answers it."""
+    """What a search of the store needs of a scope; every `pipeline.ports.Scope` has it."""
 
     @property
     def size(self) -> int:
-        """How many memories are admitted."""
+        """Number of admitted memories."""
 
     @property
     def complete(self) -> bool:
@@ -28,10 +28,10 @@ class Restriction(Protocol):
 
 
 class Placing(Protocol):
-    """Finds the place of ids among the memories of one state of the store."""
+    """Maps ids to places among the memories of one state of the store."""
 
     def places(self, ids: Ids) -> NDArray[np.integer]:
-        """Number of the memory of each id, -1 where the id is unknown."""
+        """Place of the memory of each id, -1 for an unknown id."""
 
 
 class MemoryScope:
@@ -40,15 +40,15 @@ class MemoryScope:
     __slots__ = ("_admitted", "_memories", "_size")
 
     def __init__(self, memories: Placing, admitted: Mask) -> None:
-        """`admitted` has one element per memory, in the order of their numbers."""
+        """`admitted` has one element per memory, in order of places."""
         self._memories = memories
-        # The place -1 of an unknown id reads this last element.
+        # Place -1, that of an unknown id, reads this last element.
         self._admitted: Mask = np.append(admitted, False)
         self._size = int(np.count_nonzero(admitted))
 
     @property
     def size(self) -> int:
-        """How many memories are admitted."""
+        """Number of admitted memories."""
         return self._size
 
     @property

@@ -1,7 +1,7 @@
-"""What is kept of conversations: what was sent to them, and what they attended to (features A2 and M4).
+"""The record of conversations: texts sent to them and the memories they attended to (features A2 and M4).
 
-A session is a name that the caller chose; the empty name is no session. Nothing counts longer than 30 minutes. What it
-attends to is written by `tables.working_memory`.
+A session is a name chosen by the caller; the empty name means no session. Entries count for 30 minutes. Attention is
+written by `tables.working_memory`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from speckit_memory.memory.store.tables.sessions.working_memory import LIFE, Att
 from speckit_memory.pipeline.ports import Column, Ids
 
 MOST_SENT = 100
-"""Entries that a session keeps of what it was sent, the latest ones."""
+"""Entries kept per session of the texts sent to it, the latest ones."""
 
 
 def digest(memory: int, text: str) -> str:
-    """What stands for a text of a memory that was sent. The same words of another memory are another text: who has
-    been sent those does not know that they stand here too."""
+    """Identifies a text of a memory that was sent. The same words in another memory are another text: their receiver
+    does not know that they occur here too."""
     return blake2b(f"{memory}\n{text}".encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mark_sent(txn: Transaction, session: str, texts: Sequence[tuple[int, str]], now: float) -> None:
-    """Notes that a session was sent these texts of memories, (id, text), at `now` (epoch seconds).
+    """Record that texts of memories were sent to a session, and delete entries of any session older than `LIFE`.
 
-    Entries of any session that have outlived `LIFE` are forgotten.
+    Args:
+        txn: The write transaction.
+        session: Name of the session.
+        texts: (memory id, text) of each.
+        now: The present time in epoch seconds.
     """
     txn.connection.execute("DELETE FROM session_sent WHERE sent_at <= ?", (now - LIFE,))
     txn.connection.executemany(
@@ -47,16 +51,16 @@ def mark_sent(txn: Transaction, session: str, texts: Sequence[tuple[int, str]], 
 
 
 def forget_sent(txn: Transaction, session: str) -> None:
-    """Forgets what was sent to a session: whoever went on with it has lost that."""
+    """Forget what was sent to a session: the reader's context no longer contains it."""
     txn.connection.execute("DELETE FROM session_sent WHERE session = ?", (session,))
 
 
 Sent = tuple[int, str]
-"""A memory and the digest of one of its texts that a session was sent."""
+"""A memory id and the digest of one of its texts that was sent to a session."""
 
 
 class SessionState(NamedTuple):
-    """What a session attended to and what it was sent, as of one moment."""
+    """A session's attention and the texts sent to it, at one point in time."""
 
     attended: tuple[Attended, ...] = ()
     sent: tuple[Sent, ...] = ()
@@ -65,7 +69,7 @@ class SessionState(NamedTuple):
 class Sessions:
     """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
 
-    What they hold is read at the time of asking: it changes with every answer, and the memories do not.
+    Sessions change with every answer, unlike the memories, and are therefore read on each call.
     """
 
     __slots__ = ("_columns", "_database")
@@ -75,7 +79,7 @@ class Sessions:
         self._columns = columns
 
     def attention(self, session: str, ids: Ids, now: float) -> Column:
-        """Working-memory attention [0, 1] of the memory of each id; 0 where it has none, or had it too long ago."""
+        """Working-memory attention [0, 1] of the memory of each id; 0 for none or expired attention."""
         attention = np.zeros(len(ids))
         if not session:
             return attention
@@ -85,12 +89,12 @@ class Sessions:
         return attention
 
     def attended(self, session: str, now: float) -> Sequence[Attended]:
-        """What a session attended to when it was last heard of before `now`, most of all first, however long ago: it
-        is kept for a day after that."""
+        """The attention of a session when it was last active before `now`, highest first, however long ago; it is
+        kept for a day."""
         return self._attended(session, -np.inf, now) if session else []
 
     def texts_sent(self, session: str, memories: Ids, now: float) -> list[list[str]]:
-        """The digests of the texts of each memory that were sent in this session within `LIFE` before `now`."""
+        """For each memory, the digests of its texts sent to this session within `LIFE` before `now`."""
         if not session:
             return [[] for _ in memories]
         sent: dict[int, list[str]] = {}
@@ -99,11 +103,11 @@ class Sessions:
         return [sent.get(memory, []) for memory in self._columns.parents(memories).tolist()]
 
     def state(self, session: str, now: float) -> SessionState:
-        """What a search of this session at `now` may see of it."""
+        """The part of a session that a search at `now` may use."""
         return SessionState(tuple(self._attended(session, -np.inf, now)), tuple(self._sent(session, now)))
 
     def as_of(self, state: SessionState) -> Sessions:
-        """The same where every session is in this state."""
+        """The same sessions, with every one in this state."""
         return _RecordedSessions(self._database, self._columns, state)
 
     def _attended(self, session: str, since: float, until: float) -> Sequence[Attended]:
@@ -121,7 +125,7 @@ class Sessions:
 
 
 class _RecordedSessions(Sessions):
-    """Sessions as they were when a query was asked."""
+    """Sessions in the state recorded with a query."""
 
     __slots__ = ("_state",)
 

@@ -1,4 +1,4 @@
-"""The trigger phrases of all memories, found in texts (features C7, C9)."""
+"""Finds the trigger phrases of all memories in texts (features C7, C9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.memory.store.read_model.facts.trigger_table import Trigger, 
 from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
 from speckit_memory.pipeline.ports import AUTHORED, Column, Ids
 
-# Kana, CJK ideographs and Hangul are written without blanks: there every character begins a word.
+# Kana, CJK ideographs and Hangul are written without spaces: every character may begin a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|\W")
 
@@ -26,9 +26,9 @@ class TriggerIndex:
     __slots__ = ("_base", "_gone", "_phrases", "_starts", "_triggers")
 
     def __init__(self, entries: Iterable[Entry] = (), base: TriggerTable | None = None) -> None:
-        """Take (memory id, normalised phrase, weight, time of expiry or None) of each trigger, on top of a table."""
+        """Take (memory id, normalised phrase, weight, expiry time or None) of each trigger, in addition to a table."""
         self._base = base
-        # The memories whose triggers of the table do not count any more.
+        # Memories whose triggers in the table are no longer valid.
         self._gone: frozenset[int] = frozenset()
         self._triggers: dict[str, list[Trigger]] = {}
         self._phrases: dict[int, list[str]] = {}
@@ -36,7 +36,7 @@ class TriggerIndex:
         self._add(entries)
 
     def replaced(self, outdated: Iterable[int], entries: Iterable[Entry]) -> TriggerIndex:
-        """The index without the triggers of the outdated memories, and with these, which belong to such memories."""
+        """A copy without the triggers of the outdated memories and with `entries`, which belong to such memories."""
         gone, added = set(outdated), list(entries)
         phrases = {phrase for memory in gone for phrase in self._phrases.get(memory, ())}
         twin = TriggerIndex(base=self._base)
@@ -47,7 +47,7 @@ class TriggerIndex:
         twin._phrases = self._phrases.copy()
         for memory in gone:
             twin._phrases.pop(memory, None)
-        # What follows changes lists and sets in place: first the twin gets its own of those concerned.
+        # `_add` changes lists and sets in place: the affected ones are copied first.
         for phrase in phrases | {entry[1] for entry in added}:
             twin._triggers[phrase] = [t for t in self._triggers.get(phrase, ()) if t.memory not in gone]
             twin._starts[start_of(phrase)] = self._starts.get(start_of(phrase), set()).copy()
@@ -66,15 +66,16 @@ class TriggerIndex:
         )
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
-        """Every trigger phrase that stands in the text between word borders: the memory and the weight of each.
+        """Every trigger phrase that occurs in the text between word boundaries: memory ids and weights.
 
-        Rows ascend by memory, then by phrase. A phrase that a memory has twice counts once, with the larger weight; one
-        that expired before `now` (epoch seconds) does not count.
+        Rows ascend by memory, then by phrase. A phrase that a memory has twice counts once, with the larger weight; a
+        phrase that expired before `now` (epoch seconds) does not count.
         """
         normalised = normalised_phrase(text)
         borders = _borders(normalised)
         beginning = {piece: self._beginning(piece) for piece in set(borders.values())}
         weights: dict[tuple[int, str], float] = {}
+        # Only phrases that begin with the word at this position are compared.
         for position, piece in borders.items():
             for phrase in beginning[piece]:
                 if normalised.startswith(phrase, position) and position + len(phrase) in borders:
@@ -88,12 +89,12 @@ class TriggerIndex:
         )
 
     def _beginning(self, piece: str) -> set[str]:
-        """The phrases, here and in the table, that begin with this word or sign."""
+        """The phrases, here and in the table, that begin with this word or symbol."""
         found = set(self._starts.get(piece, ()))
         return found if self._base is None else found.union(self._base.beginning(piece))
 
     def _of_base(self, phrase: str) -> Iterator[Trigger]:
-        """The triggers of this phrase in the table that still count."""
+        """The triggers of this phrase in the table that are still valid."""
         found = () if self._base is None else self._base.triggers(phrase)
         return (trigger for trigger in found if trigger.memory not in self._gone)
 
@@ -105,20 +106,21 @@ class TriggerIndex:
 
 
 def start_of(phrase: str) -> str:
-    """The word or sign that a phrase begins with."""
+    """The first word or symbol of a phrase."""
     found = _PIECE.match(phrase)
     return found[0] if found else ""
 
 
 def _borders(text: str) -> dict[int, str]:
-    """Every place where a word or a sign begins, with that piece, and the end of the text.
+    """The start of every word or symbol, with that word or symbol, and the end of the text.
 
-    A combining mark belongs to the word before it, and so do the letters behind it.
+    A combining mark belongs to the word before it, and so do the letters after it.
     """
     borders: dict[int, str] = {}
     marked = False
     for found in _PIECE.finditer(text):
         mark = category(found[0][0])[0] == "M"
+        # Otherwise this piece continues the word before it.
         if not found.start() or not (mark or (marked and found[0][0].isalnum())):
             borders[found.start()] = found[0]
         marked = mark

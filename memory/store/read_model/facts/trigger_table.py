@@ -1,4 +1,4 @@
-"""The trigger phrases that stand in a segment, read where they lie."""
+"""The trigger phrases in a segment file, read in place."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Trigger(NamedTuple):
 
 
 class TriggerTable:
-    """Normalised phrases, what each triggers, and with which word each begins. Immutable."""
+    """Normalised phrases, their triggers, and an index by first word. Immutable."""
 
     __slots__ = ("_ends", "_memories", "_phrases", "_starts", "_weights")
 
     def __init__(self, segment: Container) -> None:
-        """Take the triggers of a file."""
+        """Read the triggers of this segment."""
         self._memories, self._weights, self._ends = (
             segment.array(f"trigger.{name}") for name in ("memories", "weights", "ends")
         )
@@ -37,12 +37,12 @@ class TriggerTable:
             yield Trigger(int(self._memories[row]), float(self._weights[row]), None if isnan(end) else end)
 
     def beginning(self, start: str) -> Iterator[str]:
-        """The phrases that begin with this word or sign: see `trigger_index.start_of`."""
+        """The phrases that begin with this word or symbol: see `trigger_index.start_of`."""
         return map(self._phrases.terms.name, self._starts.of(start))
 
 
 class _Lists:
-    """Rows by term."""
+    """Row numbers by term."""
 
     __slots__ = ("_ends", "_rows", "terms")
 

@@ -1,4 +1,4 @@
-"""Work on the read model that goes on beside the searches and leaves them most of the time."""
+"""Builds read-model structures in a background thread, in short slices that yield to searches."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from speckit_memory.memory.store.file.connection import Database
 
 LOGGER = getLogger(__name__)
 SLICE_SECONDS = 0.002
-"""So long at a time searches may wait for the interpreter, which runs one thread at a time."""
+"""Length of one slice of work: how long a search may wait, since the interpreter runs one thread at a time."""
 REST_SECONDS = 0.006
+"""Pause after each slice."""
 T = TypeVar("T")
 
 
@@ -26,7 +27,7 @@ class StoppedError(Exception):
 
 
 class Beside:
-    """One thread at most, which works in slices and ends when the store is closed."""
+    """At most one background thread, which works in slices and ends when the store is closed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -36,29 +37,29 @@ class Beside:
         self._thread: threading.Thread | None = None
 
     def start(self, work: Callable[[], None]) -> bool:
-        """Begins this work unless some is being done; says whether it did."""
+        """Start this work unless other work is running; True when it was started."""
         with self._starting:
             if self._stopped.is_set() or self.busy:
                 return False
             if self._thread is None:
                 self._database.before_closing(self._stop)
-            self._thread = threading.Thread(target=self._run, args=(work,), name="indexes beside", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(work,), name="read-model builder", daemon=True)
             self._thread.start()
             return True
 
     @property
     def busy(self) -> bool:
-        """Whether work is being done."""
+        """Whether work is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def wait(self) -> None:
-        """Waits until the work that has begun is done."""
+        """Wait until the running work is done."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
     def sliced(self, items: Iterable[T]) -> Iterator[T]:
-        """The same items, with a rest after every few milliseconds. Raises StoppedError once the store is closed."""
+        """Yield the same items, resting after every few milliseconds. Raises StoppedError once the store is closed."""
         began = perf_counter()
         for item in items:
             yield item
@@ -69,7 +70,7 @@ class Beside:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A read of the file, for which closing waits: keep it short. Raises StoppedError once the store is closed."""
+        """Read the file here; closing the store waits for the end of the block. StoppedError once it is closed."""
         with self._reading:
             if self._stopped.is_set():
                 raise StoppedError
@@ -85,5 +86,6 @@ class Beside:
 
     def _stop(self) -> None:
         self._stopped.set()
+        # A block of `reading` that is still running holds this lock: the connection must outlive it.
         with self._reading:
             pass

@@ -1,4 +1,4 @@
-"""What the store asks of the analyser, the models and the settings, which are above it."""
+"""The ports through which the store uses the analyser, the models and the settings, which are in higher layers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from speckit_memory.config.options.vector_indexing import VectorIndexing
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
 
 Rarity = Callable[[Ids], Column]
-"""The inverse document frequency of tokens, > 0."""
+"""The inverse document frequency of tokens, > 0, shape (n,)."""
 
 
 class Relevance(Protocol):
     """A cross-encoder: see `pipeline.ports.RelevanceModel`."""
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
-        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
+        """Relevance [0, 1] of each text, in order; NaN for the texts at the end that the deadline cut off."""
 
 
 class QueryEncoder(Protocol):
@@ -24,14 +24,14 @@ class QueryEncoder(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Names the model, and whose vectors may be compared with its own."""
+        """Identifies the model; only vectors of the same model are comparable."""
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a query, shape (dimensions,)."""
 
 
 class Models(Protocol):
-    """All that turns texts into numbers while a query runs. Implementations are safe to share between threads."""
+    """Everything that turns texts into numbers while a query runs. Implementations are safe to share among threads."""
 
     @property
     def static(self) -> bool:
@@ -39,7 +39,7 @@ class Models(Protocol):
 
     @property
     def vector_index(self) -> VectorIndexing:
-        """Which stores have an index of their vectors, and whether it answers."""
+        """Which stores get an index of their vectors, and whether searches use it."""
 
     @property
     def relevance(self) -> Relevance:
@@ -47,19 +47,19 @@ class Models(Protocol):
 
     @property
     def encoder(self) -> QueryEncoder | None:
-        """The sentence encoder of the second look, if one is named."""
+        """The sentence encoder for reranking, if one is configured."""
 
     def analyse(self, text: str) -> tuple[str, ...]:
-        """The words of a query in order, cut as those of documents were."""
+        """The tokens of a query in order, cut as those of documents were."""
 
     def embed(self, text: str, rarity: Rarity) -> Vectors | Unavailable:
-        """The unit vector of a query, shape (dimensions,); `rarity` tells what the tokens of a text are worth."""
+        """The unit vector of a query, shape (dimensions,); `rarity` weights the tokens of a text."""
 
     def tokens(self, text: str) -> Ids | Unavailable:
         """The token numbers of a query in order; Unavailable without the store's token model."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text costs its reader."""
+        """Number of tokens that each text costs its reader."""
 
     def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions)."""
+        """Unit vectors of tokens, shape (n, dimensions)."""

@@ -1,4 +1,4 @@
-"""When something was read from the store's file, and whether what a thread sees now is still of that moment."""
+"""The state of the store at which something was read, and whether a thread still sees that state."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind
 
 CONTENT: frozenset[Kind] = frozenset({"put", "delete"})
-"""Changes of what memories say."""
+"""Changes of the contents of memories."""
 EDGES: frozenset[Kind] = frozenset({"edges", "delete"})
-"""Changes of how memories are connected."""
+"""Changes of the connections between memories."""
 
 
 @contextmanager
 def committed_read(database: Database) -> Iterator[apsw.Connection]:
     """A read of one committed state; joins a read that this thread has begun. Raises RuntimeError inside a write.
 
-    A write would show its own changes, which nobody else may see yet and which may still be undone.
+    A write transaction would see its own changes, which are invisible to others and may still be rolled back.
     """
     if database.reader().txn_state() == apsw.mapping_txn_state["SQLITE_TXN_WRITE"]:
-        raise RuntimeError("the read model cannot be asked for a state of the store inside a transaction that writes")
+        raise RuntimeError("the read model cannot be used inside a write transaction")
     with database.snapshot_read() as connection:
         yield connection
 
 
 class Moment:
-    """A state of the store's file, told by its last change, as far as changes of some kinds go.
+    """A state of the store's file, identified by its last change, with respect to some kinds of changes.
 
-    What is read from the file on demand belongs to a state that all threads share. It may be kept only when the file is
-    still as it was then.
+    Data read from the file on demand belongs to a state that all threads share. It may be cached only if the file has
+    not changed since.
     """
 
     __slots__ = ("_database", "_kinds", "_sequence", "_until")
@@ -45,16 +45,17 @@ class Moment:
         self._kinds = kinds
 
     def lasts(self, sequence: int) -> None:
-        """Up to this change nothing of these kinds has changed. The log forgets old changes, and what still holds must
-        not be taken for what nobody can tell any more."""
+        """Record that nothing of these kinds changed up to this change. The log drops old changes, after which an
+        unchanged state could no longer be told from a changed one."""
         self._until = max(self._until, sequence)
 
     @contextmanager
     def read(self) -> Iterator[tuple[apsw.Connection, bool]]:
-        """The connection of this thread, inside a read of one state, and whether that is this one.
+        """The connection of this thread inside a read of one state, and whether that is this state.
 
-        It always is inside `ReadModel.reading`. Raises RuntimeError inside a transaction that writes.
+        Inside `ReadModel.reading` it always is. Raises RuntimeError inside a write transaction.
         """
         with committed_read(self._database) as connection:
+            # None if the log no longer reaches back: then nothing is known about the changes since.
             log = changes.since(connection, min(self._until, max(self._sequence, changes.latest(connection))))
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])

@@ -1,4 +1,4 @@
-"""Rows that states of the store share: many that stay as they are, perhaps in a file, and behind them later ones."""
+"""Rows shared by states of the store: a base that never changes, perhaps in a file, and later rows after it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPARE = 64
-"""Rows that there is always room for besides a quarter of the later ones."""
+"""Spare rows that are always allocated, in addition to a quarter of the later rows."""
 
 Rows = NDArray[Any]
 
 
 class Room:
-    """Numbered rows. Those of the base are never written to nor copied; behind the later ones is spare room.
+    """Numbered rows. The base is never written to nor copied; later rows are in an array with spare capacity.
 
-    States may share a room, but only the one that ends where the room does may write behind its rows.
+    States may share a room, but only the state whose rows end where the room's do may append.
     """
 
     __slots__ = ("_base", "_late", "_taken")
 
     def __init__(self, base: Rows) -> None:
-        """Take rows of any shape."""
+        """`base` may have rows of any shape."""
         self._base = base
         self._late = np.empty((0, *base.shape[1:]), base.dtype)
         self._taken = 0
 
     @property
     def width(self) -> int:
-        """Numbers in a row of several."""
+        """Number of components of a row, for a two-dimensional base."""
         return int(self._base.shape[1])
 
     def extended(self, size: int, rows: Rows) -> Room:
-        """Room that holds the first `size` rows of this and then these; shared while the places behind are free."""
+        """A room with the first `size` rows of this one, then these; the same room while its next rows are free."""
         begin = size - len(self._base)
         needed, kind = begin + len(rows), np.promote_types(self._late.dtype, rows.dtype)
         room = self
         if self._taken != begin or needed > len(self._late) or self._late.dtype != kind:
+            # Another state has appended already, or the array is full or too narrow: copy the later rows with a margin.
             room = Room(self._base)
             room._late = np.empty((needed + needed // 4 + SPARE, *rows.shape[1:]), kind)
             room._late[:begin] = self._late[:begin]
@@ -46,7 +47,7 @@ class Room:
         return room
 
     def take(self, places: NDArray[np.integer[Any]]) -> Rows:
-        """A copy of the rows at these places, in their order."""
+        """Copies of the rows at these places, in their order."""
         border = len(self._base)
         late = places >= border
         if not late.any():
@@ -57,12 +58,12 @@ class Room:
         return found
 
     def stretch(self, first: int, count: int) -> Rows:
-        """Consecutive rows, all of the base or all later ones, not copied."""
+        """Consecutive rows, all in the base or all later ones; not copied."""
         border = len(self._base)
         return self._base[first : first + count] if first < border else self._late[first - border :][:count]
 
     def product(self, size: int, direction: Rows) -> Rows:
-        """The product of each of the first `size` rows with a vector."""
+        """The product of each of the first `size` rows with a vector: (size,)."""
         products: Rows = self._base @ direction
         begin = size - len(self._base)
         return np.append(products, self._late[:begin] @ direction) if begin else products

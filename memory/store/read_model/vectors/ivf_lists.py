@@ -1,7 +1,7 @@
-"""Vectors in lists of like ones, eight bits for each number, of which a query reads the lists nearest to it.
+"""Vectors in inverted lists of similar ones, eight bits per component; a query reads the lists nearest to it.
 
-The lists and the arithmetic on them are those of the library faiss, an inverted file with a scalar quantiser. What it
-wrote is read where it lies: lists that no query comes near to are never in memory.
+Lists and arithmetic are those of the faiss library: an inverted file with a scalar quantiser. The written bytes are
+used in place through the mapped file: lists that no query comes near to are never loaded.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ from speckit_memory.pipeline.process.clock import opening
 Bytes = NDArray[np.uint8]
 
 INSTALL = "pip install 'speckit-memory[ann]'"
-"""What brings the library."""
+"""The command that installs the library."""
 
 LISTS = 3.2
-"""Times the square root of the number of rows: so many lists. More make a query faster, and writing slower."""
+"""Number of lists, as a multiple of √rows. More lists make queries faster and writing slower."""
 PROBES = 16.0
-"""Times the square root of the number of lists: so many of them are read. Half of the lists of 100,000 rows, a third
-of those of 400,000 and less of a million: of 300 questions, 0.994, 0.995 and 0.996 of the 50 nearest are found, and of
-none less than 0.82 (docs/decisions/0055-like-rows-beyond-memory.md)."""
+"""Number of lists that a query reads, as a multiple of √lists: half of the lists of 100,000 rows, a third of those of
+400,000, fewer of a million. Over 300 queries, 0.994, 0.995 and 0.996 of the 50 nearest rows are found, and never less
+than 0.82 of them (docs/decisions/0055-like-rows-beyond-memory.md)."""
 SAMPLED = 40
-"""So many rows for each list tell where its middle is."""
+"""Rows sampled per list to compute its centroid."""
 ROUNDS = 10
-"""So often the middles are moved."""
+"""Iterations of k-means."""
 BLOCK = 4096
-"""So many rows are in memory at a time."""
+"""Rows in memory at a time."""
 SEED = 1
 _SUMMED = 1e-4
-"""More than what is lost by adding up the numbers of a row in single precision."""
+"""An upper bound of the error of summing a row in single precision."""
 
 
 def installed() -> bool:
-    """Whether the library is there; it is not imported."""
+    """Whether the library is installed; it is not imported."""
     try:
         return find_spec("faiss") is not None
-    except ValueError:  # somebody keeps it from being imported
+    except ValueError:  # sys.modules holds a module without a spec
         return False
 
 
 def list_count(rows: int) -> int:
-    """In how many lists so many rows are laid."""
+    """Number of lists for a number of rows."""
     return min(rows, round(LISTS * sqrt(rows)))
 
 
 class LikeRows:
-    """The lists of a file, read when they are first asked for. Safe to share between threads.
+    """The lists of a file, loaded on first use. Safe to share between threads.
 
-    Rows have the numbers that they had when they were written, from 0 on.
+    Rows keep the numbers that they had when they were written, counted from 0.
     """
 
     __slots__ = ("_errors", "_failure", "_index", "_loading", "_probes", "_stored", "size")
 
     def __init__(self, stored: Bytes, size: int) -> None:
-        """Takes what `write` wrote of so many rows, which is not copied."""
+        """`stored` holds the bytes that `write` wrote for `size` rows; they are not copied."""
         self.size = size
         self._stored = stored  # the index points into it
         self._loading = threading.Lock()
@@ -71,17 +71,17 @@ class LikeRows:
 
     @property
     def failure(self) -> str:
-        """Why the lists cannot be used, "" when they can: the library is not there, or its version is another."""
+        """Why the lists cannot be used (library missing or of another version); "" when they can."""
         if self._index is None and not self._failure:
             with opening(), self._loading:
                 self._load()
         return self._failure
 
     def near(self, direction: Column, count: int) -> tuple[Ids, float]:
-        """The rows most like a unit vector by their eight bits, at most `count`, of the lists nearest to it; and a
-        similarity that no other row of these lists reaches, below every cosine when there is none.
+        """The rows most similar to a unit vector by their eight bits, at most `count`, from the lists nearest to it;
+        and an upper bound of the similarity of all other rows in these lists, below every cosine when there are none.
 
-        Raises RuntimeError when there was a `failure`.
+        Raises RuntimeError when `failure` is not empty.
         """
         import faiss
 
@@ -90,8 +90,9 @@ class LikeRows:
         wanted = faiss.SearchParametersIVF(nprobe=self._probes)
         similarities, rows = self._index.search(direction.astype(np.float32)[None], count, params=wanted)
         found: Ids = rows[0]
-        if found[-1] < 0:  # -1 stands where the lists hold no more
+        if found[-1] < 0:  # faiss fills up with -1 when the lists hold fewer rows
             return found[found >= 0], -np.inf
+        # similarity by eight bits + the largest quantisation error of the product + the error of summing
         return found, float(similarities[0, -1]) + float(np.abs(direction) @ self._errors) + _SUMMED
 
     def _load(self) -> None:
@@ -100,6 +101,7 @@ class LikeRows:
         try:
             import faiss
 
+            # No copy: the index refers to the mapped bytes, which `self._stored` keeps alive.
             index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(self._stored), self._stored.size))
             _, ranges = np.split(faiss.vector_to_array(index.sq.trained).astype(np.float64), 2)
         except (ImportError, RuntimeError, AttributeError, ValueError) as error:
@@ -111,13 +113,14 @@ class LikeRows:
 
 
 def write(rows: Vectors, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
-    """Writes lists of these unit vectors, at least one, to a file. `pause` is called between blocks.
+    """Write the lists of these unit vectors, at least one, to a file.
 
-    In memory are 40 rows for each list, and at the end the lists themselves: a little more than a byte for each number.
+    Holds 40 rows per list in memory, and at the end the lists themselves: slightly more than a byte per component.
+    `pause` is called between blocks.
     """
     import faiss
 
-    # of this thread alone: whoever searches meanwhile has the other processors
+    # single-threaded: concurrent searches get the other processors
     faiss.omp_set_num_threads(1)
     count, dimensions = rows.shape
     middles = _middles(rows, list_count(count), pause)
@@ -126,11 +129,12 @@ def write(rows: Vectors, file: BinaryIO, pause: Callable[[], None] = lambda: Non
     index = faiss.IndexIVFScalarQuantizer(
         coarse, dimensions, len(middles), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
     )
+    # Two passes over the rows: the range of each component, then the quantised rows.
     low, high = np.full(dimensions, np.inf, np.float32), np.full(dimensions, -np.inf, np.float32)
     for block in _blocks(rows, pause):
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
-    # The range of every number over all rows, where the library would take that of a sample and cut off the others.
+    # The range of each component over all rows; the library would use that of a sample and clip the rest.
     faiss.copy_array_to_vector(np.concatenate([low, high - low]), index.sq.trained)
     index.is_trained = True
     for block in _blocks(rows, pause):
@@ -140,12 +144,13 @@ def write(rows: Vectors, file: BinaryIO, pause: Callable[[], None] = lambda: Non
 
 
 def _middles(rows: Vectors, lists: int, pause: Callable[[], None]) -> Vectors:
-    """The middles of the lists, unit vectors: spherical k-means of rows at equal distances."""
+    """The centroids of the lists, unit vectors: spherical k-means over evenly spaced rows."""
     import faiss
 
     places = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED * lists)).astype(np.intp)
     sample = np.ascontiguousarray(rows[places], np.float32)
     middles: Vectors | None = None
+    # One iteration per call, so that `pause` runs between iterations.
     for _ in range(ROUNDS):
         pause()
         means = faiss.Kmeans(

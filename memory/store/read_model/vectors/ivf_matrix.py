@@ -1,4 +1,4 @@
-"""The vectors of a store beyond memory: the exact matrix, and lists of like rows that tell which of them to look at."""
+"""The vectors of a store beyond memory: the exact matrix, and inverted lists that select which rows to compare."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 LISTS = "vector.lists"
-"""The name of the array in a segment."""
+"""Name of the array in a segment."""
 
 FETCHED = 8
-"""So many rows are looked at for each result that is wanted: a memory may have several of the nearest."""
+"""Rows fetched per requested result: several of the nearest may belong to the same memory."""
 LEAST_FETCHED = 512
-"""Rows that are looked at for any query: fewer cost no less. Of 411,148 rows, at most 162 come so near to the fiftieth
-that eight bits could not tell which is nearer (docs/decisions/0055-like-rows-beyond-memory.md)."""
+"""Rows fetched for any query: fewer are no cheaper. Of 411,148 rows, at most 162 came so near to the fiftieth that
+eight bits could not tell which is nearer (docs/decisions/0055-like-rows-beyond-memory.md)."""
 MOST_FETCHED = 16_384
-"""Who wants more than so many rows wants most of them, and all are compared."""
+"""A query that needs more rows than this is compared with all rows."""
 NARROW_SHARE = 0.9
-"""A filter that admits less than this share of the memories is answered exactly: its nearest may lie in any list."""
+"""A filter that admits less than this share of the memories is answered exactly: its nearest may be in any list."""
 
 
 class _Answered(threading.local):
-    """How many questions of one thread were answered by way of lists."""
+    """Number of queries of one thread that were answered through lists."""
 
     count = 0
 
@@ -36,37 +36,37 @@ _answered = _Answered()
 
 
 def answered_by_lists() -> int:
-    """How many questions of this thread were answered by way of lists so far. A search runs in one thread."""
+    """Number of queries of this thread answered through lists so far. A search runs in one thread."""
     return _answered.count
 
 
 class ListedMatrix:
-    """A `VectorMatrix`, the first rows of which lie in lists. Immutable, as that is.
+    """A `VectorMatrix` whose first rows are in inverted lists. Immutable as well.
 
-    Which rows are compared is approximate: those of the lists that are nearest to the query. Everything else is exact:
-    what is admitted, similarities, their order, rows that changed since the lists were written, and removed ones.
+    Only the choice of rows to compare is approximate: those of the lists nearest to the query. Everything else is
+    exact: the filter, similarities, their order, and rows changed or removed since the lists were written.
     """
 
     __slots__ = ("_exact", "_lists")
 
     def __init__(self, exact: VectorMatrix, lists: LikeRows) -> None:
-        """Take the matrix and the lists of its first `lists.size` rows."""
+        """`lists` covers the first `lists.size` rows of the matrix."""
         self._exact = exact
         self._lists = lists
 
     @classmethod
     def of_segment(cls, segment: Container, exact: VectorMatrix) -> ListedMatrix:
-        """The matrix of a file that has lists."""
+        """The matrix of a segment file that has lists."""
         return cls(exact, LikeRows(segment.array(LISTS), exact.size))
 
     @property
     def failure(self) -> str:
-        """Why every question is answered exactly, "" when the lists are of use."""
+        """Why every query is answered exactly; "" when the lists can be used."""
         return self._lists.failure
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; 0 when there is none."""
+        """Length of a vector; 0 when there are no vectors."""
         return self._exact.dimensions
 
     @property
@@ -75,7 +75,14 @@ class ListedMatrix:
         return self._exact.count
 
     def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix | ListedMatrix:
-        """See `VectorMatrix.replaced`. Without lists when the rows had to be numbered anew."""
+        """A copy without the rows of these memories and with new rows; no lists when rows had to be renumbered.
+
+        Args:
+            memories: Ids of the memories whose rows are removed.
+            chunks: Ids of the chunks of the new rows.
+            parents: Memory id of each chunk.
+            vectors: Unit rows, shape (n, dimensions).
+        """
         later = self._exact.replaced(memories, chunks, parents, vectors)
         return ListedMatrix(later, self._lists) if later.size >= self._exact.size else later
 
@@ -84,9 +91,18 @@ class ListedMatrix:
         return self._exact.vectors(ids)
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
-        """See `VectorMatrix.nearest`; of the rows in lists, those in the nearest lists are looked at.
+        """The nearest rows; of those in lists, only the lists nearest to the query are read.
 
-        Exact where a filter admits few memories, where many results are wanted, and where the lists run dry.
+        Exact when a filter admits few memories, when many results are requested and when the lists run out of rows.
+
+        Args:
+            query: Shape (dimensions,), of any length.
+            limit: Number of results; none for 0 or less.
+            scope: The memories that are admitted.
+            level: "memory" or "chunk".
+
+        Returns:
+            Ids, cosines and best chunks, as from `VectorMatrix.nearest`.
         """
         if FETCHED * limit > MOST_FETCHED or self._is_narrow(scope) or self._lists.failure:
             return self._exact.nearest(query, limit, scope, level)
@@ -97,14 +113,17 @@ class ListedMatrix:
         while count <= MOST_FETCHED:
             rows, rest = self._lists.near(direction, count)
             found = self._exact.ranked(direction, rows, limit, scope, level)
+            # `rest` bounds what the lists did not return: if the last result beats it, fetching more changes nothing.
             if len(found[0]) == limit and (last := float(found[1][-1])) > rest:
                 _answered.count += 1
+                # Rows added since the lists were written are in no list: compare those that could reach the result.
                 since = self._exact.reaching(direction, last, self._lists.size)
                 if len(since):
                     found = self._exact.ranked(direction, np.append(rows, since), limit, scope, level)
                 return found
             if len(rows) < count:
                 break
+            # The last result may still be beaten by a row that was not fetched: fetch more.
             count *= 4
         return self._exact.nearest(query, limit, scope, level)
 

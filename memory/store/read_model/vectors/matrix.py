@@ -13,10 +13,10 @@ from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 HOLE = -1
-"""Stands for chunk and memory of a row that was removed."""
+"""The chunk and memory id of a removed row."""
 
 DECIMALS = 7
-"""Similarities are rounded to this, so that equal ones compare equal whatever order their sums were made in."""
+"""Similarities are rounded to this, so that equal ones compare equal regardless of the order of summation."""
 
 GATHERED_SHARE = 0.25
 """Below this share of admitted rows, copying them out is faster than comparing all rows."""
@@ -27,13 +27,13 @@ _LOWEST = -2.0
 
 
 def nothing() -> tuple[Ids, Column, Ids]:
-    """What is near to nothing; new arrays, as whoever gets them may do anything to them."""
+    """An empty result; new arrays each time, since callers may modify them."""
     return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 
 
 def _cut(leaders: Vectors, owners: Ids, limit: int, scope: Restriction) -> float:
-    """A similarity that at least `limit` admitted leaders reach, if there are so many; holes are not admitted."""
-    # Most are admitted as a rule, so that twice as many as wanted hold enough of them.
+    """A similarity that at least `limit` admitted leaders reach, if that many exist; holes are not admitted."""
+    # Most rows are usually admitted, so twice the limit nearly always contains enough of them.
     for size in (2 * limit, len(leaders)):
         best = np.argpartition(leaders, -size)[-size:] if size < len(leaders) else np.arange(len(leaders))
         reached = leaders[best[scope.admits(owners[best])]]
@@ -45,8 +45,8 @@ def _cut(leaders: Vectors, owners: Ids, limit: int, scope: Restriction) -> float
 class VectorMatrix:
     """Unit vectors of chunks, each with its memory. Immutable; `replaced` makes the next state and shares the rows.
 
-    Answers do not depend on the order of arrival, nor on how a BLAS adds up: a product in single precision only
-    selects, with a margin above its largest error; the selected rows are computed again in double precision.
+    Answers depend neither on the order of arrival nor on how the BLAS sums: a single-precision product only
+    preselects, with a margin above its largest error; the selected rows are computed again in double precision.
     """
 
     __slots__ = (
@@ -63,12 +63,12 @@ class VectorMatrix:
     )
 
     def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
-        """Take one vector of length one per chunk, and the memory of each chunk. Chunk ids are distinct."""
+        """Take one unit vector per chunk, shape (n, dimensions), and the memory of each. Chunk ids are distinct."""
         self._take(Room(np.ascontiguousarray(vectors, np.float32)), chunks, parents)
 
     @classmethod
     def of_segment(cls, segment: Container) -> VectorMatrix:
-        """The matrix that stands in a file, where it lies."""
+        """The matrix backed by the mapped arrays of a segment file."""
         matrix = cls.__new__(cls)
         rows, chunks, parents = (segment.array(f"vector.{name}") for name in ("rows", "chunks", "parents"))
         matrix._room = Room(rows)
@@ -80,13 +80,20 @@ class VectorMatrix:
         return matrix
 
     def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
-        """The matrix without the rows of these memories, and with these rows in addition; all of one dimension."""
+        """A copy without the rows of these memories and with new rows.
+
+        Args:
+            memories: Ids of the memories whose rows are removed.
+            chunks: Ids of the chunks of the new rows.
+            parents: Memory id of each chunk.
+            vectors: Unit rows, shape (n, dimensions), of the same dimension as the present ones.
+        """
         gone = np.isin(self._parents, memories)
         old_chunks, old_parents = np.where(gone, HOLE, self._chunks), np.where(gone, HOLE, self._parents)
         all_chunks, all_parents = np.append(old_chunks, chunks), np.append(old_parents, parents)
         kept = all_chunks != HOLE
         room = self._room.extended(len(old_chunks), vectors)
-        # Copied without holes once they are more than a third: so memory stays bounded and copies stay rare.
+        # Compacted once more than a third of the rows are holes: memory stays bounded and copies stay rare.
         if 3 * np.count_nonzero(kept) < 2 * len(kept):
             return VectorMatrix(all_chunks[kept], all_parents[kept], room.take(np.flatnonzero(kept)))
         twin = VectorMatrix.__new__(VectorMatrix)
@@ -95,18 +102,18 @@ class VectorMatrix:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; 0 when there is none."""
+        """Length of a vector; 0 when there are no vectors."""
         return self._room.width if self.count else 0
 
     @property
     def size(self) -> int:
-        """Number of rows, with those that were removed. A matrix that came of another has its rows at their places,
-        unless there are fewer than in the other: then they were copied without the removed ones."""
+        """Number of rows, including removed ones. A matrix derived from another keeps its rows at their places, unless
+        it has fewer rows than the other: then it was compacted."""
         return len(self._chunks)
 
     @property
     def memory_count(self) -> int:
-        """Number of memories that have vectors; one more when rows were removed."""
+        """Number of memories that have vectors, plus one when rows were removed."""
         return len(self._memories)
 
     @property
@@ -115,26 +122,36 @@ class VectorMatrix:
         return self._count
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
-        """Ids, cosine similarities in [-1, 1] and best chunks: similarity descending, then id ascending. Exact.
+        """The rows nearest to a query by cosine: similarity descending, then id ascending. Exact.
 
-        At level "memory" a memory scores as its best chunk (of equal ones the smallest id). A zero query is near to
-        nothing. Raises E002 when the query has another dimension than the vectors.
+        Args:
+            query: Shape (dimensions,), of any length; nothing is near to a zero vector.
+            limit: Number of results; none for 0 or less.
+            scope: The memories that are admitted.
+            level: "chunk", or "memory": a memory scores as its best chunk (of equal ones the smallest id).
+
+        Returns:
+            Ids (n,) int64, cosines (n,) float64 in [-1, 1], and the best chunk of each id (n,) int64.
+
+        Raises:
+            SpeckitError: E002, the query has another dimension than the vectors.
         """
         direction = self.direction(query) if limit > 0 else None
         if direction is None:
             return nothing()
         rough = self._rough(direction.astype(np.float32), scope)
-        # The first pass only finds a bound that enough rows reach; every row within the margin of it is computed again,
-        # so that no rounding of the first pass can cost a row its place.
+        # The first pass only finds a bound that enough rows reach. Every row within the margin of it is computed again,
+        # so that no rounding error of the first pass can cost a row its rank.
         leaders, owners = rough, self._parents
         if level == "memory":
             leaders, owners = np.full(len(self._memories), _EXCLUDED), self._memories
+            # leaders: (memories,) float32, the best similarity of each memory's chunks
             np.maximum.at(leaders, self._slots, rough)
         cut = _cut(leaders, owners, limit, scope)
         return self.ranked(direction, np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST)), limit, scope, level)
 
     def direction(self, query: Vectors) -> Column | None:
-        """A query as a unit vector in double precision; None where nothing is near to it. Raises E002."""
+        """The query as a unit vector in double precision; None when nothing is near to it. Raises E002."""
         query = np.asarray(query)
         if not self.count or not query.any():
             return None
@@ -148,7 +165,18 @@ class VectorMatrix:
     def ranked(
         self, direction: Column, rows: NDArray[np.intp], limit: int, scope: Restriction, level: Level
     ) -> tuple[Ids, Column, Ids]:
-        """What `nearest` answers where only these rows count; those that are not admitted do not."""
+        """The answer of `nearest` over these rows alone.
+
+        Args:
+            direction: The query as a unit vector, shape (dimensions,).
+            rows: Row numbers to compare; rows of memories that are not admitted are skipped.
+            limit: Number of results.
+            scope: The memories that are admitted.
+            level: "memory" or "chunk".
+
+        Returns:
+            Ids, cosines and best chunks, as from `nearest`.
+        """
         rows = rows[scope.admits(self._parents[rows])]
         similarity = self._exact(direction, rows)
         chunks = self._chunks[rows]
@@ -158,31 +186,31 @@ class VectorMatrix:
             ids = self._parents[rows]
             # The first of a memory in this order is its best chunk.
             _, best = np.unique(ids[order], return_index=True)
+            # `np.unique` returned the results by memory id: sort them again by similarity, then id.
             order = order[best]
             order = order[np.lexsort((ids[order], -similarity[order]))]
         order = order[:limit]
         return ids[order], similarity[order], chunks[order]
 
     def reaching(self, direction: Column, similarity: float, first: int) -> NDArray[np.intp]:
-        """Rows from the place `first` on that may be as similar to a unit vector; removed ones too. They are all of
-        the file, or all later ones."""
+        """Rows from number `first` on that may reach a similarity to a unit vector, including removed rows. The rows
+        must be all in the base or all after it."""
         rough = self._room.stretch(first, self.size - first) @ direction.astype(np.float32)
         return first + np.flatnonzero(rough >= similarity - self._margin())
 
     def vectors(self, ids: Ids) -> Vectors:
-        """The vector of each chunk, the mean direction of a memory's chunks, zeros where there is none.
-
-        Shape (n, dimensions).
-        """
+        """The vector of each chunk, the mean direction of a memory's chunks, or zeros; shape (n, dimensions)."""
         if not self._count:
             return np.zeros((len(ids), self._room.width), np.float32)
         ids = np.asarray(ids)
         at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
+        # Ids that are not chunks are memories, or unknown.
         is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
         found: Vectors = self._room.take(self._by_chunk[at])
         others = np.flatnonzero(~is_chunk)
         if len(others):
             found[others] = 0.0
+            # first, sizes: the run of each memory's chunks in `_by_memory`
             first = np.searchsorted(self._ordered_parents, ids[others], "left")
             sizes = np.searchsorted(self._ordered_parents, ids[others], "right") - first
             several = np.flatnonzero((sizes > 0) & (ids[others] != HOLE))
@@ -190,10 +218,12 @@ class VectorMatrix:
                 found[others[several]] = self._mean_directions(first[several], sizes[several])
         return found
 
+    # _slots: (rows,) index in `_memories`; _by_chunk, _by_memory: (rows,) row numbers in order of chunk and of memory
     def _take(self, room: Room, chunks: Ids, parents: Ids) -> None:
         self._room = room
         self._chunks = chunks
         self._parents = parents
+        # HOLE is a memory here too, if rows were removed; no scope admits it.
         self._memories = distinct(parents)
         self._slots = np.searchsorted(self._memories, parents)
         self._by_chunk = np.argsort(chunks, kind="stable")
@@ -203,7 +233,7 @@ class VectorMatrix:
         self._count = int(np.count_nonzero(chunks != HOLE))
 
     def _rough(self, direction: Vectors, scope: Restriction) -> Vectors:
-        """Similarities of rows in single precision; where few are admitted, the others are below every cosine."""
+        """Cosines of all rows in single precision, (rows,); with a narrow scope, excluded rows get `_EXCLUDED`."""
         if scope.size > GATHERED_SHARE * len(self._memories):
             return self._room.product(len(self._chunks), direction)
         admitted = scope.admits(self._memories.copy())[self._slots]
@@ -212,18 +242,18 @@ class VectorMatrix:
         return rough
 
     def _margin(self) -> float:
-        """Twice the largest rounding error of a single-precision product of unit vectors, and of the final rounding."""
+        """Twice the largest rounding error of a single-precision product of unit vectors plus that of `DECIMALS`."""
         return 2 * (self.dimensions * float(np.finfo(np.float32).eps) + 10.0**-DECIMALS)
 
     def _exact(self, direction: Column, rows: NDArray[np.intp]) -> Column:
-        # A sum along an axis, not a product of matrices: its order of adding does not hang on how many rows there are.
+        # A sum along an axis, not a matrix product: its order of summation does not depend on the number of rows.
         similarity: Column = (self._room.take(rows) * direction).sum(axis=1)
         # Adding zero turns a rounded -0.0 into 0.0.
         return np.clip(similarity.round(DECIMALS), -1.0, 1.0) + 0.0
 
     def _mean_directions(self, first: Ids, sizes: Ids) -> Vectors:
-        """Directions of the sums of consecutive stretches of `_by_memory`; zeros where a sum is zero."""
-        # The places first, first+1, … of every stretch, one after the other, without a loop over stretches.
+        """Unit vectors of the sums over consecutive runs of `_by_memory`; zeros where a sum is zero."""
+        # places: first, first+1, … of each run, concatenated without a Python loop.
         ends = np.cumsum(sizes)
         places = np.arange(ends[-1]) + np.repeat(first - (ends - sizes), sizes)
         rows = self._room.take(self._by_memory[places]).astype(np.float64)

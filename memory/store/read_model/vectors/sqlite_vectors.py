@@ -1,6 +1,6 @@
-"""Answers about vectors that are not in memory: sqlite-vec chooses the rows, `VectorMatrix` computes with them.
+"""Answers about vectors that are not in memory: sqlite-vec selects rows, `VectorMatrix` computes with them.
 
-A matrix of the few rows that decide gives the very answer of the matrix of all rows, to the last bit.
+A matrix of the few relevant rows gives exactly the answer of the full matrix, bit for bit.
 """
 
 from __future__ import annotations
@@ -17,22 +17,34 @@ from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 MOST_NEAREST = 200
-"""More rows than so many are found faster in a matrix, the time to load it included."""
+"""Above this limit, loading and searching the matrix is faster."""
 
 _SPARE = 50
 _SECOND_LOOK = 4
-"""The second look is for so many times the passages of the first: long memories may fill that one by themselves."""
+"""Factor by which a second attempt fetches more passages: a few long memories may fill the first."""
 
 
 def dimensions(connection: apsw.Connection) -> int:
-    """Length of a vector; 0 when the store holds none."""
+    """Length of a vector; 0 when the store has no vectors."""
     return table.dimensions(connection) if table.any_stored(connection) else 0
 
 
 def nearest(
     connection: apsw.Connection, columns: Columns, query: Vectors, limit: int, scope: Restriction, level: Level
 ) -> tuple[Ids, Column, Ids] | None:
-    """What `VectorMatrix.nearest` answers; None when many rows tie at the limit, or lie too near to it to be sure."""
+    """The answer of `VectorMatrix.nearest`, computed from the file.
+
+    Args:
+        connection: An open transaction.
+        columns: The memories and chunks of the state.
+        query: Shape (dimensions,), of any length.
+        limit: Number of results; none for 0 or less.
+        scope: The memories that are admitted.
+        level: "memory" or "chunk".
+
+    Returns:
+        None when the rows around the limit are too close in similarity to decide between them.
+    """
     query = np.asarray(query)
     size = dimensions(connection)
     if limit <= 0 or not size or not query.any():
@@ -42,26 +54,34 @@ def nearest(
     if not scope.complete:
         chunks = columns.chunks
         admitted = chunks[scope.admits(columns.parents(chunks))]
+    # Fetch a margin: several of the nearest chunks may belong to one memory.
     count = 2 * limit + _SPARE
     for wanted in (count, _SECOND_LOOK * count):
         chosen, rough = table.nearest_exact(connection, direction, wanted, admitted)
         answer = _matrix(connection, columns, chosen).nearest(query, limit, scope, level)
         if len(chosen) < wanted:
             return answer
-        # What was not chosen is no nearer than the last that was, as far as sqlite-vec can tell.
+        # Rows that were not selected are no nearer than the last selected one, within sqlite-vec's error.
         if len(answer[0]) == limit and answer[1][-1] > rough[-1] + _error(size):
             return answer
     return None
 
 
 def chunks_behind(columns: Columns, ids: Ids) -> Ids:
-    """The chunks whose vectors `vectors` reads for these ids, ascending; unknown ids may be among them."""
+    """The chunks whose vectors `vectors` reads for these ids, ascending; may include unknown ids."""
     ids = np.asarray(ids, np.int64)
     return distinct(np.append(ids, columns.chunks_of(ids)))
 
 
 def vectors(connection: apsw.Connection, columns: Columns, ids: Ids, chunks: Ids) -> Vectors:
-    """What `VectorMatrix.vectors` answers, from the vectors of these chunks: those behind the ids."""
+    """The answer of `VectorMatrix.vectors`.
+
+    Args:
+        connection: An open transaction.
+        columns: The memories and chunks of the state.
+        ids: Memories or chunks.
+        chunks: The result of `chunks_behind` for these ids.
+    """
     return _matrix(connection, columns, chunks).vectors(ids)
 
 
@@ -71,9 +91,9 @@ def _matrix(connection: apsw.Connection, columns: Columns, chunks: Ids) -> Vecto
 
 
 def _error(size: int) -> float:
-    """More than sqlite-vec's similarity can differ from the matrix's.
+    """An upper bound of the difference between sqlite-vec's similarity and the matrix's.
 
-    sqlite-vec divides by the length of the stored vector, which is one but for `LENGTH_ERROR`, and sums three products
-    in single precision, whatever its order; the matrix rounds.
+    sqlite-vec divides by the length of the stored vector, which is 1 within `LENGTH_ERROR`, and sums three products in
+    single precision in an unspecified order; the matrix rounds.
     """
     return table.LENGTH_ERROR + (size + 8) * float(np.finfo(np.float32).eps) + 10.0**-DECIMALS

@@ -1,4 +1,4 @@
-"""The static token vectors of a snapshot's passages, read when they are first asked for."""
+"""The static token vectors of a snapshot's passages, loaded on first use."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from speckit_memory.pipeline.process.clock import opening
 
 
 class TokenSpace:
-    """The tokens of one state of the store, and the model that gives them vectors. Implements
-    `pipeline.ports.TokenSpace`."""
+    """The tokens of one state of the store and the model of their vectors. Implements `pipeline.ports.TokenSpace`."""
 
     __slots__ = ("_columns", "_held", "_loading", "_models", "_moment")
 
     def __init__(self, moment: Moment, columns: Columns, models: Models, table: TokenTable | None = None) -> None:
-        """Take the tokens when they are there already."""
+        """`table` holds the tokens if they are already loaded."""
         self._moment = moment
         self._columns = columns
         self._models = models
@@ -34,7 +33,7 @@ class TokenSpace:
         self._loading = threading.Lock()
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text costs its reader (feature A6)."""
+        """Number of tokens that each text costs its reader (feature A6)."""
         return self._models.count_tokens(texts)
 
     def of_text(self, text: str) -> Ids | Unavailable:
@@ -45,12 +44,12 @@ class TokenSpace:
     def of_passages(self, ids: Ids) -> list[Ids]:
         """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
 
-        A memory of several chunks answers with its first.
+        A memory of several chunks answers with its first chunk.
         """
         return self._loaded().of(self._first_chunks(np.asarray(ids)))
 
     def vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions)."""
+        """Unit vectors of tokens, shape (n, dimensions)."""
         return self._models.token_vectors(np.asarray(tokens))
 
     def weights(self, tokens: Ids) -> Column:
@@ -61,21 +60,30 @@ class TokenSpace:
     def advanced(
         self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
     ) -> TokenSpace:
-        """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        """The tokens of the state `columns`.
+
+        Args:
+            moment: The new state.
+            connection: An open transaction that sees the new state.
+            columns: The memories and chunks of the new state.
+            outdated: Ids of memories that were changed or deleted.
+            put: Ids of memories that were added or changed.
+        """
         twin = TokenSpace(moment, columns, self._models)
         if self._held is not None:
-            # Should another model have taken over, every memory is among the outdated ones.
+            # After a change of the model every memory is among the outdated ones.
             gone = self._columns.chunks_of(outdated)
             twin._held = self._held.replaced(gone, *token_sets.load(connection, put))
         return twin
 
     def _first_chunks(self, ids: Ids) -> Ids:
-        """The ids, with memories of several chunks replaced by the first chunk of each."""
+        """The ids, with each memory of several chunks replaced by its first chunk."""
         chunks = self._columns.chunks
         whole = np.searchsorted(chunks, ids, "left") == np.searchsorted(chunks, ids, "right")
         if not whole.any():
             return ids
         chunks = self._columns.chunks_of(ids[whole])
+        # Chunk ids ascend within a memory, so the first occurrence of a parent is its first chunk.
         parents, first = np.unique(self._columns.parents(chunks), return_index=True)
         translated = ids.copy()
         known = np.isin(ids, parents) & whole

@@ -1,4 +1,4 @@
-"""The distinct tokens of all chunks in one flat array, and how many chunks hold each token."""
+"""The distinct tokens of all chunks in one flat array, and the number of chunks that contain each token."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from speckit_memory.pipeline.ports import Ids, Tokens
 
 class TokenTable:
     """Distinct tokens per chunk (compressed sparse rows). Immutable; `replaced` makes the next state and shares the
-    tokens: of 10,000 chunks, in about a millisecond."""
+    tokens: for 10,000 chunks, in about a millisecond."""
 
     __slots__ = ("_chunks", "_frequencies", "_lengths", "_room", "_starts", "_used")
 
     def __init__(self, chunks: Ids, lengths: Ids, tokens: Tokens) -> None:
-        """Take chunk ids ascending, the number of tokens of each, and their tokens one after the other."""
+        """Take chunk ids ascending, the number of tokens of each, and their tokens, concatenated."""
         starts = np.cumsum(lengths) - lengths
         self._take(Room(tokens), len(tokens), chunks, starts, lengths, np.bincount(tokens))
 
     @classmethod
     def of_segment(cls, segment: Container) -> TokenTable:
-        """The table that stands in a file, where it lies."""
+        """The table backed by the mapped arrays of a segment file."""
         table = cls.__new__(cls)
         flat, chunks, starts, lengths, frequencies = (
             segment.array(f"token.{name}") for name in ("flat", "chunks", "starts", "lengths", "frequencies")
@@ -31,9 +31,17 @@ class TokenTable:
         return table
 
     def replaced(self, gone: Ids, chunks: Ids, lengths: Ids, tokens: Tokens) -> TokenTable:
-        """The table without the chunks in `gone`, and with these in addition."""
+        """A copy without some chunks and with new ones.
+
+        Args:
+            gone: Ids of the chunks to remove.
+            chunks: Ids of the new chunks.
+            lengths: Number of tokens of each new chunk.
+            tokens: Their tokens, concatenated.
+        """
         kept = ~np.isin(self._chunks, gone)
         old = self._gathered(self._starts[~kept], self._lengths[~kept])
+        # Compact once less than two thirds of the flat array is in use.
         if 3 * (self._lengths[kept].sum() + len(tokens)) < 2 * (self._used + len(tokens)):
             flat = self._gathered(self._starts[kept], self._lengths[kept])
             all_lengths = np.append(self._lengths[kept], lengths)
@@ -44,9 +52,10 @@ class TokenTable:
             all_lengths = np.append(self._lengths[kept], lengths)
             all_starts = np.append(self._starts[kept], self._used + np.cumsum(lengths) - lengths)
         all_chunks = np.append(self._chunks[kept], chunks)
+        # chunks, starts, lengths: (n,), by chunk id; the tokens of chunk i are flat[starts[i] : starts[i] + lengths[i]]
         order = np.argsort(all_chunks, kind="stable")
         size = max(len(self._frequencies), int(tokens.max(initial=0)) + 1)
-        # Counts change by what came and what went; counting all tokens anew would cost as much as loading them.
+        # Update counts by the difference; recounting all tokens would cost as much as loading them.
         frequencies = np.bincount(tokens, minlength=size) - np.bincount(old, minlength=size)
         frequencies[: len(self._frequencies)] += self._frequencies
         twin = TokenTable.__new__(TokenTable)
@@ -70,7 +79,7 @@ class TokenTable:
         ]
 
     def frequency(self, tokens: Ids) -> Ids:
-        """How many chunks hold each of these tokens."""
+        """Number of chunks that contain each token."""
         found = np.zeros(len(tokens), np.int64)
         known = tokens < len(self._frequencies)
         found[known] = self._frequencies[tokens[known]]
@@ -85,8 +94,8 @@ class TokenTable:
         self._frequencies = frequencies
 
     def _gathered(self, starts: Ids, lengths: Ids) -> Tokens:
-        """The tokens of some chunks, one after the other."""
-        # start, start+1, … of every stretch, one after the other, without a loop
+        """The tokens of some chunks, concatenated."""
+        # places: start, start+1, … of each chunk, concatenated without a Python loop
         ends = np.cumsum(lengths)
         places = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
         gathered: Tokens = self._room.take(places)

@@ -1,4 +1,4 @@
-"""The vectors of a snapshot: first asked of the file, and read into memory when more than a few questions come."""
+"""The vectors of a snapshot: searched in the file at first, and loaded into memory after a few queries."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 SEARCHES_OF_FILE = 2
-"""So many searches cost together a quarter of the time in which all vectors are read; a process that asks once more
-will ask often (docs/decisions/0038-the-file-answers-first.md)."""
+"""Searches answered from the file. Together they cost a quarter of the time of loading all vectors, and a process that
+searches once more will search often (docs/decisions/0038-the-file-answers-first.md)."""
 
 ROWS_OF_FILE = 1_000
-"""So many vectors, read one by one, cost a tenth of the time in which 14,000 are read at once."""
+"""Vectors read one by one, which cost a tenth of the time of loading 14,000 at once."""
 
 
 class VectorSpace:
@@ -44,20 +44,20 @@ class VectorSpace:
         tokens: TokenSpace,
         held: tuple[str | None, VectorMatrix | ListedMatrix] | None = None,
     ) -> None:
-        """Take the vectors, and the model that made them, when they are there already."""
+        """`held` holds the vectors and the id of their model if they are already loaded."""
         self._models = models
         self._tokens = tokens
         self._moment = moment
         self._columns = columns
         self._held = held
         self._loading = threading.Lock()
-        # Of this state and those before it. Threads may lose a count, and then ask the file once more.
+        # Of this and earlier states. A lost update between threads only reads the file once more.
         self._searches = 0
         self._rows_read = 0
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; 0 when the store holds none."""
+        """Length of a vector; 0 when the store has no vectors."""
         with self._file() as connection:
             if connection is not None:
                 return sqlite_vectors.dimensions(connection)
@@ -65,15 +65,22 @@ class VectorSpace:
 
     @property
     def static(self) -> bool:
-        """Whether vectors are means of static token vectors; a sentence encoder makes others."""
+        """Whether vectors are means of static token vectors, not outputs of a sentence encoder."""
         return self._models.static
 
     def embed(self, text: str) -> Vectors | Unavailable:
-        """The unit vector of a query; in a mean of tokens, one counts for more the fewer passages hold it."""
+        """The unit vector of a query; in a mean of token vectors, rare tokens weigh more."""
         return self._models.embed(own(text), self._tokens.weights)
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
-        """Ids, cosine similarities in [-1, 1] and best chunks: see `VectorMatrix.nearest`."""
+        """The nearest ids, cosines and best chunks: see `VectorMatrix.nearest`.
+
+        Args:
+            query: Shape (dimensions,), of any length.
+            limit: Number of results.
+            scope: The memories that are admitted.
+            level: "memory" or "chunk".
+        """
         with self._file() as connection:
             if connection is not None and self._searches < SEARCHES_OF_FILE and limit <= sqlite_vectors.MOST_NEAREST:
                 self._searches += 1
@@ -94,7 +101,7 @@ class VectorSpace:
 
     @property
     def listed(self) -> ListedMatrix | None:
-        """The vectors with their lists, where the store is so large that they have some."""
+        """The vectors with inverted lists, if the store is large enough to have them."""
         matrix = self._held[1] if self._held else None
         return matrix if isinstance(matrix, ListedMatrix) else None
 
@@ -104,7 +111,7 @@ class VectorSpace:
         return self._held is not None
 
     def load(self) -> None:
-        """Reads all vectors into memory, unless they are there: for who has time before the first question."""
+        """Read all vectors into memory unless they are there; for callers with time before the first query."""
         self._loaded()
 
     def advanced(
@@ -116,12 +123,21 @@ class VectorSpace:
         outdated: Ids,
         put: Ids,
     ) -> VectorSpace:
-        """The vectors of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        """The vectors of the state `columns`.
+
+        Args:
+            moment: The new state.
+            connection: An open transaction that sees the new state.
+            columns: The memories and chunks of the new state.
+            tokens: The tokens of the new state.
+            outdated: Ids of memories that were changed or deleted.
+            put: Ids of memories that were added or changed.
+        """
         twin = VectorSpace(moment, columns, self._models, tokens)
         twin._searches, twin._rows_read = self._searches, self._rows_read
         if self._held is not None:
             model, matrix = self._held
-            # The vectors of another model have nothing in common with these.
+            # Vectors of another model are not comparable with these.
             if get_meta(connection, MODEL) == model:
                 chunks, vectors = loading.load_vectors(connection, put)
                 twin._held = model, matrix.replaced(outdated, chunks, columns.parents(chunks), vectors)
@@ -129,7 +145,7 @@ class VectorSpace:
 
     @contextmanager
     def _file(self) -> Iterator[apsw.Connection | None]:
-        """A connection that sees this state, as long as its vectors are not in memory; None otherwise."""
+        """A connection that sees this state, while its vectors are not in memory; else None."""
         if self._held is not None:
             yield None
             return

@@ -1,7 +1,7 @@
-"""Inverted indexes that are not in memory: FTS5 tells where a word stands, whenever one is asked for.
+"""Inverted indexes that are not in memory: FTS5 looks up the positions of a word on demand.
 
-The full-text table holds what was stored word by word and in order, so that the answers are those of a `TermIndex`
-built from the stored tokens, rows included (docs/decisions/0050-words-from-the-file.md).
+The full-text table stores the tokens in order, so the answers, row numbers included, equal those of a `TermIndex`
+built from the stored tokens (docs/decisions/0050-words-from-the-file.md).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from speckit_memory.pipeline.process.clock import opening
 
 Rows = NDArray[np.int32]
 Places = NDArray[np.int64]
-"""Where a word stands, ascending: the row of an index and the number of the token in it, `row << ROW | number`. Words
-that follow one another have places that do."""
+"""Positions of a word, ascending: `row << ROW | number`, the row of an index and the number of the token in it.
+Adjacent words have consecutive positions."""
 
 Build = Callable[[apsw.Connection, Part], TermIndex]
 
 ROW = 32
 MOST_KEPT = 2_000_000
-"""So many places are kept at most, up to 32 MB: several indexes are asked for the same word, one after the other."""
+"""Capacity of the cache in positions, up to 32 MB: several indexes look up the same word, one after the other."""
 
 
 class FileWords:
-    """Where words stand in the memories of one state of the store."""
+    """The positions of words in the memories of one state of the store."""
 
     __slots__ = (
         "_begins",
@@ -58,10 +58,10 @@ class FileWords:
     def __init__(
         self, moment: Moment, columns: Columns, counts: TokenCounts, build: Build, note: Callable[[int, int], None]
     ) -> None:
-        """Take the counts of the tokens of that state.
+        """`counts` are the token counts of that state.
 
-        `build` makes an index of what another state says; `note` is told how many places of a word were read, and how
-        many tokens there are.
+        `build` makes an index of the state that the connection sees, when that is another one; `note` receives the
+        number of positions read for a word and the number of tokens in all texts.
         """
         self._moment = moment
         self._columns = columns
@@ -69,18 +69,20 @@ class FileWords:
         self._note = note
         self._tokens = int(counts.fields.sum() + counts.of_passages.sum())
         chunks = columns.chunks
-        # Ids of passages ascend with their order in the memory, but those of several memories are mixed.
+        # Chunk ids ascend within a memory, but the ids of several memories may interleave.
         passage_rows = np.argsort(columns.parents(chunks), kind="stable")
         lengths = np.empty(len(chunks), np.int64)
         lengths[passage_rows] = counts.of_passages
         ends = np.append(0, np.cumsum(counts.of_passages))
+        # ends[i]: where the i-th passage begins in the bodies of all memories, one after the other, counted in tokens
+        # last: for each memory, the index after its last passage in `ends`
         last = np.cumsum(counts.passages)
         self._passage_rows = passage_rows
         self._ends = ends
         self._begins = ends[last - counts.passages]
         whole = ends[last] - self._begins
         self.layout: dict[Part, tuple[Ids, Places]] = {("body", "memory"): (counts.memories, whole)}
-        """The id and the length of every row of each index."""
+        """By index: the id and the length in tokens of every row."""
         for field, of_field in zip(FIELDS, counts.fields, strict=False):
             self.layout[field, "memory"] = counts.memories, of_field
         self.layout["body", "chunk"] = chunks, lengths
@@ -98,7 +100,18 @@ class FileWords:
         build: Build,
         note: Callable[[int, int], None],
     ) -> FileWords | None:
-        """The words of the state that the connection sees; None when the file cannot tell where all of them stand."""
+        """The words of the state that the connection sees.
+
+        Args:
+            moment: The state that results may be kept for.
+            connection: An open transaction that sees this state.
+            columns: The memories and chunks of this state.
+            build: Makes an index of another state, when a thread sees that one.
+            note: Receives the number of positions read for a word and the number of tokens in all texts.
+
+        Returns:
+            None when the stored token counts do not match the memories, so that positions cannot be told.
+        """
         counts = token_counts.load(connection)
         if counts is None or not np.array_equal(counts.memories, columns.ids):
             return None
@@ -110,7 +123,7 @@ class FileWords:
         return FileIndex(self, part, ordered=ordered)
 
     def word(self, part: Part, term: str) -> Word | TermIndex:
-        """The places of a word; where the thread sees another state than this one, an index of what that one says."""
+        """The positions of a word; an index of the state that this thread sees when that is another one."""
         found = self._known.get(term)
         if found is not None:
             return found[part]
@@ -124,6 +137,7 @@ class FileWords:
         self._note(len(memories), self._tokens)
         size = sum(len(word.places) for word in found.values())
         with self._keeping:
+            # Evict everything when the cache is full: simple, and rare.
             if self._room < size:
                 self._known, self._room = {}, MOST_KEPT
             if term not in self._known and size:
@@ -133,9 +147,11 @@ class FileWords:
 
     def _placed(self, memories: Ids, fields: Ids, offsets: Ids) -> dict[Part, Places]:
         rows = self._columns.places(memories).astype(np.int64)
+        # position = row (high 32 bits) | token number (low 32 bits)
         packed = rows << ROW | offsets
         found: dict[Part, Places] = {(field, "memory"): packed[fields == at] for at, field in enumerate(FIELDS)}
         body = fields == FIELDS.index("body")
+        # at: position among the tokens of all bodies; the passage is the last one that begins at or before it
         at = self._begins[rows[body]] + offsets[body]
         passage = np.searchsorted(self._ends, at, side="right") - 1
         found["body", "chunk"] = np.sort(self._passage_rows[passage] << ROW | (at - self._ends[passage]))
@@ -143,7 +159,7 @@ class FileWords:
 
 
 class Word:
-    """The places of a word in one index, and what follows from them."""
+    """The positions of a word in one index, and the postings derived from them."""
 
     __slots__ = ("_postings", "places")
 
@@ -153,9 +169,10 @@ class Word:
 
     @property
     def postings(self) -> Postings:
-        """Rows, ascending, and frequencies; not to be handed out."""
+        """Rows (ascending) and frequencies. Shared: do not hand them out."""
         if self._postings is None:
             rows = self.places >> ROW
+            # first: where each new row begins; the distances between these starts are the term frequencies
             first = np.flatnonzero(np.diff(rows, prepend=-1))
             frequency = np.diff(first, append=len(rows))
             self._postings = Postings(rows[first].astype(np.int32), frequency.astype(np.float32))
@@ -163,7 +180,8 @@ class Word:
 
 
 class FileIndex:
-    """Which entries hold a term, and how often, as the file tells. Implements `pipeline.ports.TermIndex`. Immutable."""
+    """Which entries contain a term and how often, read from the file. Implements `pipeline.ports.TermIndex`.
+    Immutable."""
 
     __slots__ = ("_ids", "_lengths", "_ordered", "_part", "_rows", "_words")
 
@@ -191,7 +209,7 @@ class FileIndex:
         return len(self._ids)
 
     def rows_of(self, ids: Ids) -> Rows:
-        """The row of each id, -1 for an id without an entry."""
+        """Row of each id, -1 for an id without an entry."""
         table = self._rows
         if table is None:
             table = self._rows = table_of_rows(self._ids)
@@ -206,19 +224,19 @@ class FileIndex:
         return Postings(found.postings.rows.copy(), found.postings.frequency.copy())
 
     def holders(self, term: str) -> int:
-        """How many entries hold a term."""
+        """Number of entries that contain a term."""
         found = self._words.word(self._part, own(term))
         return found.holders(term) if isinstance(found, TermIndex) else len(found.postings.rows)
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows hold a term."""
+        """Which of these rows contain a term."""
         found = self._words.word(self._part, own(term))
         if isinstance(found, TermIndex):
             return found.holding(term, rows)
         return among(found.postings.rows, np.array(rows, np.int32))
 
     def adjacent(self, first: str, second: str) -> Rows:
-        """The rows in which the second term stands right after the first, ascending.
+        """Rows in which the second term directly follows the first, ascending.
 
         Raises ValueError unless the index is ordered.
         """
@@ -229,5 +247,6 @@ class FileIndex:
             if isinstance(seen, TermIndex):
                 return seen.adjacent(first, second)
         assert isinstance(before, Word) and isinstance(after, Word)
+        # Positions of different rows are never consecutive, since the row is in the high bits.
         both = np.intersect1d(before.places + 1, after.places, assume_unique=True)
         return distinct(both >> ROW).astype(np.int32)

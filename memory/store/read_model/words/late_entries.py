@@ -1,4 +1,4 @@
-"""Entries that joined an inverted index after its base was built, as a small inverted index of their own."""
+"""A small inverted index of the entries added to a larger one after its base was built."""
 
 from __future__ import annotations
 
@@ -14,51 +14,52 @@ from speckit_memory.memory.store.read_model.words.numbered import NumberedTexts
 from speckit_memory.pipeline.ports import Ids, Postings
 
 MOST_TOGETHER = 512
-"""So many entries at most are brought together: of 2,000, each of 300 words, it takes 0.1 s of a search."""
+"""Entries merged at most at a time: merging 2,000, of 300 words each, takes 0.1 s of a search."""
 
 Integers = NDArray[np.integer[Any]]
 
 
 class LateTexts(NamedTuple):
-    """What entries say that join an index, as texts (`numbered`)."""
+    """The texts of entries that are added to an index (format: `numbered`)."""
 
     ids: Ids
-    """The entries in the order of rows."""
+    """Entry ids in row order."""
     texts: tuple[str, ...]
     numbered: NumberedTexts
-    """The same texts."""
+    """The same texts as term numbers."""
     entry_of_text: NDArray[np.int64]
-    """For each text the place in `ids` of the entry that it belongs to."""
+    """For each text, the index in `ids` of the entry it belongs to."""
 
     @classmethod
     def of(cls, ids: Ids, texts: tuple[str, ...]) -> Self:
-        """Entries that say one text each."""
+        """Entries with one text each."""
         return cls(ids, texts, NumberedTexts.of(texts), np.arange(len(texts)))
 
 
 class LateEntries(NamedTuple):
-    """Postings of consecutive rows, laid out term by term. Never changed once they are there."""
+    """Postings of consecutive rows, grouped by term. Immutable."""
 
     codes: Mapping[str, int]
-    """The terms, numbered 0, 1, … in the order of iteration."""
+    """The terms, numbered 0, 1, … in iteration order."""
     starts: Sequence[int]
-    """Where the postings of each term begin, and where the last ones end."""
+    """Where the postings of each term begin, then where the last ones end."""
     every: Postings
-    """Ordered by term, then by row."""
+    """All postings, by term, then by row."""
     entries: int
 
     @classmethod
     def of(cls, late: LateTexts, first: int) -> Self:
-        """The entries of these texts; their rows are `first` and those that follow."""
+        """The entries of these texts; their rows are numbered from `first`."""
         numbered, entries = late.numbered, len(late.ids)
         codes, rows, frequency = grouped(numbered.codes, np.repeat(late.entry_of_text, numbered.sizes), entries)
         return cls._ordered(numbered.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
 
     def followed_by(self, later: LateEntries) -> LateEntries:
-        """Both as one; the rows of the later ones are higher."""
+        """Both merged into one; the rows of `later` are higher."""
         numbering: defaultdict[str, int] = defaultdict(count(len(self.codes)).__next__, self.codes)
         number = np.array([numbering[term] for term in later.codes], np.int64)
         codes = np.concatenate([self.code_of_each(), number[later.code_of_each()]])
+        # Stable: within a term, the rows of `self` stay before those of `later`, hence ascending.
         by_term = np.argsort(codes, kind="stable")
         rows = np.concatenate([self.every.rows, later.every.rows])[by_term]
         frequency = np.concatenate([self.every.frequency, later.every.frequency])[by_term]
@@ -66,11 +67,11 @@ class LateEntries(NamedTuple):
         return self._ordered(dict(numbering), codes[by_term], Postings(rows, frequency), total)
 
     def code_of_each(self) -> Integers:
-        """The number of the term of each posting."""
+        """The term number of each posting."""
         return np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
 
     def postings(self, term: str) -> Postings:
-        """What is held of a term that is there. Raises KeyError for another one."""
+        """The postings of a term. Raises KeyError for an unknown one."""
         code = self.codes[term]
         held = slice(self.starts[code], self.starts[code + 1])
         return Postings(self.every.rows[held], self.every.frequency[held])
@@ -81,9 +82,10 @@ class LateEntries(NamedTuple):
 
 
 def with_latest(earlier: tuple[LateEntries, ...], latest: LateEntries) -> tuple[LateEntries, ...]:
-    """These and the latest one, small ones brought together: so that there are few, each entry is moved seldom, and no
-    change waits long for that."""
+    """Append the latest part and merge small parts: parts stay few, each entry is moved seldom, and no change waits
+    long for a merge."""
     parts = list(earlier)
+    # As in a log-structured merge tree: merge while the previous part is not larger, up to a bound.
     while parts and parts[-1].entries <= min(latest.entries, MOST_TOGETHER - latest.entries):
         latest = parts.pop().followed_by(latest)
     return (*parts, latest)
@@ -92,9 +94,10 @@ def with_latest(earlier: tuple[LateEntries, ...], latest: LateEntries) -> tuple[
 def grouped(
     codes: NDArray[np.int64], rows: Integers, height: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Postings of tokens with these codes in these rows, which are below `height`: the code, row and frequency of each,
-    ordered by code and row."""
+    """Postings of tokens with these codes in these rows, all below `height`: the code, row and frequency of each,
+    ordered by code, then row."""
     # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+    # codes, rows: (tokens,); the results: (postings,)
     pairs, frequency = np.unique(codes * height + rows, return_counts=True)
     code, row = np.divmod(pairs, max(height, 1))
     return code, row.astype(np.int32), frequency.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The words of a snapshot: asked of the file, and indexed in memory when many questions come."""
+"""The words of a snapshot: looked up in the file first, and indexed in memory once many queries come."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ Analyse = Callable[[str], tuple[str, ...]]
 _PARTS: dict[tuple[str, str], Part] = {(field, "memory"): (field, "memory") for field in FIELDS}
 _PARTS["body", "chunk"] = ("body", "chunk")
 _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
-"""Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
+"""Indexes that record word order. In a whole body, the last word of a passage would be adjacent to the next one's
+first."""
 MOST_BAGS = 12
-"""Bags of so many settings are kept, those last asked for; a pipeline has two as a rule, and seven at most."""
+"""Bag settings kept, the most recently used ones; a pipeline usually has two, at most seven."""
 MOST_BUILT = 20_000_000
-"""Indexes of more tokens than so many, about 2 GB, are made by nobody who was not told to."""
+"""Above this many tokens (about 2 GB of indexes), indexes are not built automatically."""
 PLACES_PER_INDEX = 4
-"""To read and arrange a place of a word takes so many times what it takes to index a token."""
+"""Cost of reading and arranging one word position, in units of indexing one token."""
 LEAST_READ = 50_000
-"""Fewer places than so many, a tenth of a second's work, are worth no thread."""
+"""Below this many positions (a tenth of a second of work), a background build does not pay."""
 BLOCK = 200
-"""Memories whose tokens are read at a time beside the searches."""
+"""Memories whose tokens the background build reads at a time."""
 
 
 class Lexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`.
 
-    No search waits for an index: the file answers, the same to the last bit. Whoever has read so many places of words
-    from it that it cost about as much as indexes do has them built beside the searches
+    No search waits for an index: until there is one, the file gives the same answer, bit for bit. Once the positions
+    read from the file have cost about as much as indexing would, the indexes are built in the background
     (docs/decisions/0050-words-from-the-file.md).
     """
 
@@ -73,7 +74,7 @@ class Lexicon:
         beside: Beside,
         indexes: Mapping[Part, TermIndex] | None = None,
     ) -> None:
-        """Take the indexes that are built already."""
+        """`indexes` are those that are already built."""
         self._analyse = analyse
         self._moment = moment
         self._columns = columns
@@ -82,7 +83,7 @@ class Lexicon:
         self._indexes: Mapping[Part, TermIndex | FileIndex] = MappingProxyType(built)
         self._file: FileWords | None = None
         self._file_read = False
-        # Of this state and those before it. Threads may lose a count, and then go on with the file a little longer.
+        # Of this and earlier states. A lost update between threads only makes the file answer a little longer.
         self._places_read = 0
         self._words: AbstractSet[str] | None = None
         self._loading = threading.Lock()
@@ -93,16 +94,25 @@ class Lexicon:
     def of_segment(
         cls, segment: Container, moment: Moment, columns: Columns, analyse: Analyse, beside: Beside
     ) -> Lexicon:
-        """The lexicon whose indexes stand in a file."""
+        """The lexicon whose indexes are in a segment file.
+
+        Args:
+            segment: The mapped segment.
+            moment: The state that the segment holds.
+            columns: The memories and chunks of this state.
+            analyse: Cuts a query into tokens as the stored texts were cut.
+            beside: Runs background builds.
+        """
         indexes = {part: TermIndex.of_segment(segment, *part) for part in _PARTS.values()}
         return cls(moment, columns, analyse, beside, indexes)
 
     def analyse(self, text: str) -> tuple[str, ...]:
-        """The tokens of a query, in order, made by the analyser that made the index."""
+        """The tokens of a query in order, from the analyser that produced the index."""
         return self._analyse(text)
 
     def index(self, field: Field, level: Level = "memory") -> TermIndex | FileIndex:
-        """The inverted index of a field. Only "body" exists at level "chunk": ValueError for the others."""
+        """The inverted index of a field. Level "chunk" exists for "body" only: ValueError for other fields."""
+        # Read without the lock: the mapping is replaced as a whole, never changed.
         found = self._indexes.get((field, level))
         if found is not None:
             return found
@@ -121,13 +131,23 @@ class Lexicon:
 
     @property
     def from_file(self) -> bool:
-        """Whether the file answers for want of indexes; nobody may have asked yet."""
+        """Whether the file answers because some index is not built or not requested yet."""
         return not all(isinstance(self._indexes.get(part), TermIndex) for part in _PARTS.values())
 
     def bags(
         self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
     ) -> WordBags:
-        """The bags of words in which the fields count by these weights; ValueError for what is none."""
+        """The bags of words with these field weights.
+
+        Args:
+            weights: Weights of title, triggers, path and body, >= 0.
+            k1: BM25 term-frequency saturation.
+            b: BM25 length normalisation.
+            level: "memory", or "chunk" for the passages of bodies.
+
+        Raises:
+            ValueError: The setting is invalid.
+        """
         setting = Setting.of(weights, k1, b, level)
         with self._keeping:
             found = self._bags.pop(setting, None)
@@ -136,18 +156,20 @@ class Lexicon:
                 return found
         indexes = {part: self.index(*part) for part in setting.parts}
         with self._keeping:
+            # Laid out without the lock; bags of the same indexes share their arrays.
             others = list(self._bags.items())
         laid_out = WordBags(setting, indexes, self._columns, others)
         with self._keeping:
+            # Cache only bags over the present indexes.
             if any(self._indexes.get(part) is not index for part, index in indexes.items()):
-                return laid_out  # one of the indexes is of a later state, or there are better ones
+                return laid_out  # an index belongs to another state, or was replaced by a built one
             kept = self._bags.setdefault(setting, laid_out)
             while len(self._bags) > MOST_BAGS:
                 del self._bags[next(iter(self._bags))]
         return kept
 
     def words(self) -> AbstractSet[str]:
-        """All terms of the memories; some that only removed ones held may be there."""
+        """All terms of the memories, perhaps with some that only removed memories contained."""
         if self._words is not None:
             return self._words
         built = self._in_memory()
@@ -162,29 +184,35 @@ class Lexicon:
         return words
 
     def near(self, term: str, edits: int) -> AbstractSet[str]:
-        """Of `words` all that are at most so many edits away from a term, and some that are not."""
+        """A superset of the terms in `words` within `edits` edits of a term."""
         built = self._in_memory()
         if built is None:
             return self.words()
         return frozenset(chain.from_iterable(index.near(term, edits) for index in built))
 
     def _in_memory(self) -> list[TermIndex] | None:
-        """The indexes of memories by each field; None where the file answers for one."""
+        """The memory-level index of each field; None where one is not in memory."""
         built = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
         return built if len(built) == len(FIELDS) else None
 
     def advanced(
         self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
     ) -> Lexicon:
-        """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.
+        """The lexicon of the state `columns`; indexes that are not in memory stay so.
 
-        Indexes that are not in memory stay so.
+        Args:
+            moment: The new state.
+            connection: An open transaction that sees the new state.
+            columns: The memories and chunks of the new state.
+            outdated: Ids of memories that were changed or deleted.
+            put: Ids of memories that were added or changed.
         """
         twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, TermIndex)}
         if twins:
             gone = {"memory": outdated, "chunk": self._columns.chunks_of(outdated)}
             said = stored_tokens.late(connection, put, columns)
             for part, twin in twins.items():
+                # A changed memory is removed under its old contents, then added with the new ones.
                 twin.remove(gone[part[1]])
                 twin.add(said[part])
         later = Lexicon(moment, columns, self._analyse, self._beside, twins)
@@ -202,7 +230,7 @@ class Lexicon:
         return TermIndex(entries, ordered=part in _ORDERED).published()
 
     def _note_places(self, count: int, tokens: int) -> None:
-        """So many places were read from the file, where all texts have so many tokens."""
+        """Count positions read from the file, and start a build once they are many for `tokens` tokens in all texts."""
         self._places_read += count
         if (
             self._places_read > max(tokens // 4, LEAST_READ)
@@ -217,6 +245,7 @@ class Lexicon:
         for start in range(0, len(memories), BLOCK):
             block = memories[start : start + BLOCK]
             for part, stored in texts.items():
+                # Short reads, one part of a block each: closing the store waits for them.
                 with self._beside.reading(), self._moment.read() as (connection, is_of_it):
                     if not is_of_it:
                         return
@@ -225,7 +254,7 @@ class Lexicon:
         for part in _PARTS.values():
             entries = stored_tokens.arranged(texts.pop(part), stored_tokens.known(part, None, self._columns))
             built[part] = TermIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
-        # The same rows in the same order: a search may go on with what it took before.
+        # Same rows in the same order: a search may continue with what it read before.
         with self._loading, self._keeping:
             self._indexes = MappingProxyType(built)
             self._bags = {}

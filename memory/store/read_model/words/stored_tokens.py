@@ -1,4 +1,4 @@
-"""The stored tokens as inverted indexes take them: texts with a blank before each token, see `numbered`."""
+"""Reads stored tokens as the input of inverted indexes: texts with a blank before each token, see `numbered`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ from speckit_memory.pipeline.arithmetic.bags import Part
 from speckit_memory.pipeline.ports import FIELDS, Ids
 
 Text = tuple[int, str]
-"""An entry and a text of it."""
+"""An entry id and one of its texts."""
 _SHORT_FIELDS = FIELDS.index("body")
-"""So many fields stand before the body, in the order in which `load_fields` reads them."""
+"""Number of fields before the body, in the order of `load_fields`."""
 
 
 def entries(connection: apsw.Connection, part: Part, memories: Ids | None, columns: Columns) -> Iterator[Text]:
-    """What these memories (all for None) or their chunks say, each once, in order; only those that the columns know."""
+    """The text of each entry of a part, in order.
+
+    Args:
+        connection: An open transaction.
+        part: Field and level; at level "chunk" the entries are the chunks of the memories.
+        memories: Ids of memories, ascending; None for all.
+        columns: Memories and chunks that it does not know are skipped.
+    """
     return arranged(texts(connection, part, memories), known(part, memories, columns))
 
 
 def texts(connection: apsw.Connection, part: Part, memories: Ids | None) -> Iterator[Text]:
-    """What is stored for these memories (all for None) or for their chunks; several texts of an entry in order."""
+    """The stored texts of these memories (None for all) or of their chunks; several texts of an entry in order."""
     field, level = part
     if field == "body":
         for chunk, memory, _, text in loading.load_chunks(connection, memories):
@@ -37,14 +44,14 @@ def texts(connection: apsw.Connection, part: Part, memories: Ids | None) -> Iter
 
 
 def known(part: Part, memories: Ids | None, columns: Columns) -> Ids:
-    """These memories (all for None) or their chunks, in the order of rows."""
+    """The ids of these memories (None for all) or of their chunks, in row order."""
     if part[1] == "chunk":
         return columns.chunks if memories is None else columns.chunks_of(memories)
     return columns.ids if memories is None else memories
 
 
 def arranged(stored: Iterable[Text], ids: Ids) -> Iterator[Text]:
-    """What each of these entries says, which may be nothing."""
+    """The text of each of these entries, "" for one without text."""
     held: dict[int, list[str]] = {id_: [] for id_ in ids.tolist()}
     for id_, text in stored:
         if id_ in held:
@@ -54,7 +61,7 @@ def arranged(stored: Iterable[Text], ids: Ids) -> Iterator[Text]:
 
 
 def late(connection: apsw.Connection, memories: Ids, columns: Columns) -> dict[Part, LateTexts]:
-    """What these memories and their chunks say, by part: each text is read, and its terms are numbered, once."""
+    """The texts of these memories and their chunks by part; each text is read and numbered once."""
     fields = {id_: rest for id_, *rest in loading.load_fields(connection, memories)}
     found: dict[Part, LateTexts] = {}
     for at, field in enumerate(FIELDS[:_SHORT_FIELDS]):
@@ -62,8 +69,9 @@ def late(connection: apsw.Connection, memories: Ids, columns: Columns) -> dict[P
         found[field, "memory"] = LateTexts.of(memories, said)
     ids = columns.chunks_of(memories)
     chunks = LateTexts.of(ids, tuple(text for _, text in entries(connection, ("body", "chunk"), memories, columns)))
-    # ascending ids are no matter of course: the place of each parent is looked up
+    # ids need not be ascending: the place of each parent is looked up
     place = {memory: number for number, memory in enumerate(memories.tolist())}
+    # The bodies of memories are the texts of their chunks, shared and grouped by parent.
     parents = np.array([place[memory] for memory in columns.parents(ids).tolist()], np.int64)
     found["body", "chunk"] = chunks
     found["body", "memory"] = LateTexts(memories, chunks.texts, chunks.numbered, parents)
@@ -71,5 +79,5 @@ def late(connection: apsw.Connection, memories: Ids, columns: Columns) -> dict[P
 
 
 def _spaced(text: str) -> str:
-    """Tokens joined by blanks as a text; other white space may be part of one."""
+    """Blank-joined tokens as a text with a leading blank; tokens may contain other white space."""
     return f" {text}" if text else ""

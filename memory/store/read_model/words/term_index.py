@@ -1,8 +1,8 @@
-"""An inverted index that documents join and leave (feature C3).
+"""An inverted index with insertions and deletions (feature C3).
 
-The index is a large frozen base, laid out as compressed sparse rows in both directions, and a few small parts of what
-was added since. A copy shares all of them, so that it costs little whatever the vocabulary; adding to the copy or
-removing from it never changes what the original answers.
+The index is a large frozen base, stored as compressed sparse rows in both directions, plus a few small parts with later
+additions. Copies share all of them, so that copying is cheap even for a large vocabulary; changing the copy
+never changes the answers of the original.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from speckit_memory.pipeline.ports import Ids, Postings
 from speckit_memory.pipeline.ports.immutable import own
 
 HOLE = -1
-"""Stands in `ids` for a row whose entry was removed."""
+"""The value in `ids` of a row whose entry was removed."""
 
 ADDITIONS = 1000
-"""So many entries more than at the last build may be added before the index is built anew."""
+"""Additions beyond the size of the base after which the index is rebuilt."""
 
 Rows = NDArray[np.int32]
 Frequencies = NDArray[np.float32]
@@ -37,7 +37,7 @@ Frequencies = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """All postings at the time of the last build: by term (`starts`) and, for removal, by row (`row_starts`)."""
+    """All postings at the last build: by term (`starts`) and, for removal, by row (`row_starts`)."""
 
     terms: Terms
     starts: Sequence[int] | NDArray[np.int64]
@@ -48,8 +48,17 @@ class _Base:
 
     @classmethod
     def of(cls, codes: dict[str, int], height: int, code: Ids, rows: Rows, frequency: Frequencies) -> _Base:
-        """Take postings ordered by code, then row; `codes` numbers its terms in iteration order."""
-        # Within a row a stable sort keeps the terms in the order of their codes, as a second sort key would.
+        """The base of these postings.
+
+        Args:
+            codes: The terms, numbered 0, 1, … in iteration order.
+            height: Number of rows.
+            code: Term number of each posting, ascending.
+            rows: Row of each posting, ascending within a term.
+            frequency: Occurrences of the term in the row.
+        """
+        # Stable: within a row, the terms stay ordered by code, as with a second sort key.
+        # starts: (terms + 1,); rows, frequency: (postings,); row_starts: (rows + 1,); row_codes: (postings,)
         by_row = np.argsort(rows, kind="stable")
         every = Postings(rows, frequency)
         return cls(
@@ -62,7 +71,7 @@ class _Base:
         )
 
     def postings(self, term: str) -> Postings:
-        """The postings of a term, copied."""
+        """The postings of a term; copies."""
         code = self.terms.get(term)
         if code is None:
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
@@ -70,37 +79,37 @@ class _Base:
         return Postings(self.every.rows[start:end].copy(), self.every.frequency[start:end].copy())
 
     def holders(self, term: str) -> int:
-        """How many rows hold a term."""
+        """Number of rows that contain a term."""
         code = self.terms.get(term)
         return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows hold a term."""
+        """Which of these rows contain a term."""
         code = self.terms.get(term)
         if code is None:
             return np.zeros(len(rows), np.bool_)
         return among(self.every.rows[self.starts[code] : self.starts[code + 1]], rows)
 
     def codes_of(self, rows: Rows) -> NDArray[np.int32]:
-        """The codes of the terms of these rows; one that several hold is there several times."""
+        """The term codes of these rows; a term in several rows occurs several times."""
         starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
         codes = [self.row_codes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return np.concatenate([np.empty(0, np.int32), *codes])
 
 
 class TermIndex:
-    """Which entries hold a term, and how often. Implements `pipeline.ports.TermIndex`.
+    """Which entries contain a term and how often. Implements `pipeline.ports.TermIndex`.
 
-    Rows are numbers 0, 1, … in the order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
-    posting mentions; when more than a third of the rows are holes, the rows are numbered anew.
+    Rows are numbers 0, 1, … in order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
+    posting mentions; once more than a third of the rows are holes, rows are renumbered.
 
-    What is added stays beside the base, what is removed marks the terms of the base that it held. The first query for a
-    term that changed brings both together and keeps the result. That is one idempotent assignment, so that any number
-    of threads may query while another one takes a copy; `add` and `remove` belong to a copy that nobody else has seen
-    yet: an index that was `published` refuses them. What is handed out is copied, for no array is safe from its holder:
-    `np.add.at` writes into read-only ones as well.
+    Additions are stored apart from the base; removals mark the affected terms of the base. The first query for a
+    changed term merges both and caches the result. That is one idempotent assignment, so any number of threads may
+    query while another one takes a copy. `add` and `remove` are for a copy that no other thread has seen: an index that
+    was `published` refuses them. Returned arrays are copies, since even a read-only array is not safe from its
+    receiver: `np.add.at` writes to it.
 
-    An index that is asked to be `ordered` knows which words follow one another.
+    An `ordered` index also records which words follow each other.
     """
 
     __slots__ = (
@@ -122,7 +131,7 @@ class TermIndex:
     _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
-        """Build from pairs of an id and a text (`numbered`) with distinct ids, in one pass over the tokens."""
+        """Build from (id, text) pairs (format: `numbered`) with distinct ids, in one pass over the tokens."""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
         ids = array("q")
 
@@ -145,7 +154,7 @@ class TermIndex:
 
     @classmethod
     def of_segment(cls, segment: Container, field: str, level: str) -> TermIndex:
-        """The index of a field that stands in a file; nothing of it is read before a query needs it."""
+        """The index of a field in a segment file; parts of it are read when a query needs them."""
 
         def array(name: str) -> Array:
             return segment.array(f"{field}.{level}.{name}")
@@ -173,7 +182,7 @@ class TermIndex:
         return index
 
     def copy(self) -> TermIndex:
-        """An index that answers the same and changes independently; cheap, for the base is shared."""
+        """An index with the same answers that changes independently; cheap, since the base is shared."""
         twin = TermIndex.__new__(TermIndex)
         twin._base = self._base
         twin._lists = self._lists.copy()
@@ -188,7 +197,7 @@ class TermIndex:
         return twin
 
     def published(self) -> TermIndex:
-        """This index, which changes no more."""
+        """This index, after which it rejects changes."""
         self._published = True
         return self
 
@@ -208,7 +217,7 @@ class TermIndex:
         return self._live
 
     def rows_of(self, ids: Ids) -> Rows:
-        """The row of each id, `HOLE` for an id without an entry."""
+        """Row of each id, `HOLE` for an id without an entry."""
         table = self._rows
         if table is None:
             table = self._rows = table_of_rows(self._ids)
@@ -224,30 +233,30 @@ class TermIndex:
         return Postings(found.rows.copy(), found.frequency.copy())
 
     def holders(self, term: str) -> int:
-        """How many entries hold a term."""
+        """Number of entries that contain a term."""
         return len(self._brought_together(term).rows) if self._changed(term) else self._base.holders(term)
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows hold a term; none of its postings is copied."""
+        """Which of these rows contain a term, without copying its postings."""
         term, rows = own(term), np.array(rows, np.int32)
         if self._changed(term):
             return among(self._brought_together(term).rows, rows)
         return self._base.holding(term, rows)
 
     def knows(self, term: str) -> bool:
-        """Whether the term is among `terms`."""
+        """Whether the term is in `terms`."""
         return any(term in late.codes for late in self._late) or self._base.terms.get(term) is not None
 
     def terms(self) -> Iterator[str]:
-        """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
+        """All terms, some perhaps twice, and some perhaps that only removed entries contained."""
         return chain(self._base.terms, *(late.codes for late in self._late))
 
     def near(self, term: str, edits: int) -> Iterable[str]:
-        """Of `terms` all that are at most so many edits away from another, and some that are not."""
+        """A superset of the terms in `terms` within `edits` edits of a term."""
         return chain(self._base.terms.near(term, edits), *(late.codes for late in self._late))
 
     def adjacent(self, first: str, second: str) -> Rows:
-        """The rows in which the second term stands right after the first, ascending.
+        """Rows in which the second term directly follows the first, ascending.
 
         Raises ValueError unless the index is ordered.
         """
@@ -261,14 +270,14 @@ class TermIndex:
         if not self._added:
             return found
         height = self._base.height
-        # Rows added since the build are few: their texts are kept and simply read.
+        # Rows added since the build are few: their texts are kept and scanned.
         both = np.intersect1d(self.postings(first).rows, self.postings(second).rows, assume_unique=True)
         pair = f" {first} {second} "
         later = [row for row in both[both >= height].tolist() if pair in f"{self._added[row]} "]
         return np.append(found, np.array(later, np.int32))
 
     def add(self, late: LateTexts) -> None:
-        """Add entries. Raises ValueError for an id that is in the index, and TypeError once that was published."""
+        """Add entries. Raises ValueError for an id that is already there, TypeError once the index was published."""
         self._require_unpublished()
         ids = late.ids
         there = ids[self.rows_of(ids) != HOLE].tolist()
@@ -278,9 +287,10 @@ class TermIndex:
             return
         first, size = len(self._ids), len(ids)
         latest = LateEntries.of(late, first)
+        # Forget merged postings of terms that the new entries contain.
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
         self._late = with_latest(self._late, latest)
-        # Where the order of words is not asked for, an entry may have several texts, and none is read again.
+        # Without word order the texts are never scanned again, and an entry may have several: nothing to keep.
         added = range(first, first + size)
         self._added.update(zip(added, late.texts, strict=True) if self._order is not None else dict.fromkeys(added, ""))
         self._ids = np.append(self._ids, ids)
@@ -291,13 +301,14 @@ class TermIndex:
         self._compact_if_due()
 
     def remove(self, ids: Sequence[int] | Ids) -> None:
-        """Remove entries; an unknown id is no error. Raises TypeError once the index was published."""
+        """Remove entries; unknown ids are ignored. Raises TypeError once the index was published."""
         self._require_unpublished()
         rows = np.unique(self.rows_of(np.asarray(ids, np.int64)))
         rows = rows[rows != HOLE]
         if not len(rows):
             return
         of_base = rows < self._base.height
+        # Copied before writing: other copies of the index share the array.
         self._marked = np.zeros(len(self._base.terms), np.bool_) if self._marked is None else self._marked.copy()
         self._marked[self._base.codes_of(rows[of_base])] = True
         for row in rows[~of_base].tolist():
@@ -311,12 +322,12 @@ class TermIndex:
         self._compact_if_due()
 
     def _unchanged(self) -> None:
-        """Nothing was added to the base or removed from it."""
+        """Reset the record of additions and removals: the base is complete."""
         self._late, self._marked = (), None
         self._added, self._lists = {}, {}
 
     def _changed(self, term: str) -> bool:
-        """Whether entries that hold the term may have been added or removed."""
+        """Whether entries that contain the term may have been added or removed."""
         if any(term in late.codes for late in self._late):
             return True
         if self._marked is None:
@@ -326,10 +337,10 @@ class TermIndex:
 
     def _require_unpublished(self) -> None:
         if self._published:
-            raise TypeError("an index that searches use does not change; take a copy")
+            raise TypeError("searches use this index: it cannot be changed; take a copy")
 
     def _brought_together(self, term: str) -> Postings:
-        """The postings of a term that changed; not to be handed out."""
+        """The merged postings of a changed term. Shared: do not hand them out."""
         found = self._lists.get(own(term))
         if found is None:
             found = self._lists[own(term)] = self._merged(own(term))
@@ -339,19 +350,21 @@ class TermIndex:
         found = [self._base.postings(term), *(late.postings(term) for late in self._late if term in late.codes)]
         rows = np.concatenate([each.rows for each in found])
         frequency = np.concatenate([each.frequency for each in found])
+        # Rows of removed entries are filtered out here, once per changed term.
         kept = self._ids[rows] != HOLE
         return Postings(rows[kept], frequency[kept])
 
     def _compact_if_due(self) -> None:
-        """Fold everything into a new base, without holes, when holes or additions have become many."""
+        """Merge everything into a new base without holes once holes or additions have become many."""
         height = len(self._ids)
         if 3 * (height - self._live) > height or len(self._added) > self._base.height + ADDITIONS:
             self._compact()
 
     def _compact(self) -> None:
+        # Merge the base and all late parts, renumber the rows without holes, and drop unused terms.
         before, order = self._base, self._order
         kept = self._ids != HOLE
-        # The number of kept rows before each row is its new number; rows keep their order, so postings stay sorted.
+        # A row's new number is the count of kept rows before it; rows keep their order, so postings stay sorted.
         new_row = np.cumsum(kept, dtype=np.int32) - 1
         numbering: defaultdict[str, int] = defaultdict(count(len(before.terms)).__next__, zip(before.terms, count()))
         of_late = [
@@ -362,7 +375,7 @@ class TermIndex:
         frequency = np.concatenate([before.every.frequency, *(late.every.frequency for late in self._late)])
         stayed = kept[rows]
         codes, rows, frequency = codes[stayed], rows[stayed], frequency[stayed]
-        # The rows of the base come first: sorted by term in a stable way, they stay before those that were added.
+        # Rows of the base come first, and the stable sort by term keeps them before the added ones.
         by_term = np.argsort(codes, kind="stable")
         held, codes = np.unique(codes[by_term], return_inverse=True)
         names = list(numbering)
@@ -376,6 +389,7 @@ class TermIndex:
         if order is not None:
             number = np.full(len(names), HOLE, np.int32)
             number[held] = np.arange(len(held))
+            # The token sequences of kept rows: from the base by its word order, from late rows by their texts.
             words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
             added, _ = flattened(self._added.values(), numbering)
             all_codes = number[np.concatenate([words, added])]
@@ -385,21 +399,21 @@ class TermIndex:
 
 
 def among(ascending: Rows, rows: Rows) -> NDArray[np.bool_]:
-    """Which of a few rows are among these, by a binary search for each."""
+    """Which of a few rows are in an ascending list, by binary search."""
     if not len(ascending):
         return np.zeros(len(rows), np.bool_)
-    # the last place for a row beyond them all
+    # a row beyond the end is compared with the last one
     at = np.minimum(ascending.searchsorted(rows), len(ascending) - 1)
     found: NDArray[np.bool_] = ascending[at] == rows
     return found
 
 
 def table_of_rows(ids: Ids) -> Rows:
-    """The row of every id from 0 to above the largest of these, `HOLE` for one that has none.
+    """The row of every id from 0 to just above the largest one; `HOLE` for an id without a row.
 
-    Such a table makes it one gather to find rows; ids are dense, for memories and chunks share one sequence.
+    With this table, looking up rows is one gather; it is dense, since memories and chunks share one id sequence.
     """
     table = np.full(int(ids.max(initial=0)) + 2, HOLE, np.int32)
     table[ids] = np.arange(len(ids))
-    table[-1] = HOLE  # holes among the ids have written here, and larger ids than any stored read it
+    table[-1] = HOLE  # undoes the writes of holes (ids of -1), and answers for all larger ids, which are clipped
     return table

@@ -1,4 +1,4 @@
-"""All terms of some indexes as one set, without making it before somebody goes through it."""
+"""All terms of some indexes as one set that is built only when it is iterated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from speckit_memory.memory.store.read_model.words.term_index import TermIndex
 
 
 class Vocabulary(Set[str]):
-    """The terms that the indexes hold; some that only removed entries held may be there."""
+    """The terms of some indexes, perhaps with some that only removed entries contained."""
 
     __slots__ = ("__weakref__", "_indexes", "_words")
 
@@ -17,15 +17,15 @@ class Vocabulary(Set[str]):
         self._words: frozenset[str] | None = None
 
     def __contains__(self, term: object) -> bool:
-        """Whether an index has the term; asked term by term, this costs less than the whole set."""
+        """Whether an index has the term; for a few terms this is cheaper than building the set."""
         return isinstance(term, str) and any(index.knows(term) for index in self._indexes)
 
     def __iter__(self) -> Iterator[str]:
-        """Each term once."""
+        """Each distinct term once."""
         return iter(self._all())
 
     def __len__(self) -> int:
-        """How many terms there are."""
+        """Number of distinct terms."""
         return len(self._all())
 
     def _all(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Where each term stands in the texts of an inverted index, so that words in a row can be found."""
+"""The position of each term in the texts of an inverted index, for finding phrases."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ Places = NDArray[np.int64]
 
 
 class WordOrder:
-    """The places of every term in all rows, immutable.
+    """The positions of every term in all rows, immutable.
 
-    All rows lie one after the other with a gap between them, so that the last word of a row and the first of the next
-    are no neighbours. Takes 4 bytes per token.
+    Rows are laid out one after the other with a gap of one position between them, so that the last word of a row and
+    the first of the next are not adjacent. Takes 4 bytes per token.
     """
 
     __slots__ = ("_first", "_places", "_starts", "sizes")
 
     def __init__(self, codes: Codes, sizes: NDArray[np.int64], terms: int) -> None:
-        """Take the terms of all rows in text order, the number of tokens of each row, and how many terms there are."""
+        """Take the terms of all rows in text order, the number of tokens of each row, and the number of terms."""
         self.sizes = sizes
         """The number of tokens of each row."""
         rows = np.arange(len(sizes))
+        # first[i]: position of the first token of row i, with one unused position between rows
         self._first: Places = np.cumsum(sizes) - sizes + rows
-        # Stable, so that the places of each term ascend and can be searched.
+        # Stable: the positions of each term ascend and can be searched by bisection.
         order = np.argsort(codes, kind="stable")
         gaps = np.repeat(rows, sizes)
         self._places: NDArray[np.int32] = (order + gaps[order]).astype(np.int32)
@@ -36,18 +37,25 @@ class WordOrder:
 
     @classmethod
     def of_places(cls, places: NDArray[np.int32], starts: Places, sizes: NDArray[np.int64], first: Places) -> WordOrder:
-        """Take the places of each term one term after the other, where each term's begin, and of each row how many
-        tokens it has and the place of its first."""
+        """The word order from its stored arrays.
+
+        Args:
+            places: Positions of all tokens, ascending within each term, term after term.
+            starts: Where each term's positions begin, then the total.
+            sizes: Number of tokens of each row.
+            first: Position of the first token of each row.
+        """
         order = cls.__new__(cls)
         order.sizes = sizes
         order._first, order._places, order._starts = first, places, starts
         return order
 
     def adjacent(self, first: int, second: int) -> Rows:
-        """The rows in which the second term stands right after the first, ascending."""
+        """Rows in which the second term directly follows the first, ascending."""
         before, after = self._of(first), self._of(second)
         # The shorter list is searched for in the longer one.
         places = before[_among(before + 1, after)] if len(before) < len(after) else after[_among(after - 1, before)]
+        # The row of a position is the last one that begins at or before it.
         rows = np.searchsorted(self._first, places, side="right") - 1
         return distinct(rows).astype(np.int32)
 
@@ -61,7 +69,7 @@ class WordOrder:
 
 
 def _among(wanted: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of the wanted places are among these, both ascending."""
+    """Which of the wanted positions are in `places`; both are ascending."""
     if not len(places):
         return np.zeros(len(wanted), np.bool_)
     there: NDArray[np.bool_] = places[np.minimum(np.searchsorted(places, wanted), len(places) - 1)] == wanted

@@ -281,7 +281,7 @@ def test_the_model_cannot_be_asked_inside_an_open_transaction(database: Database
     with database.write() as txn:
         writer.put_document(txn, document("a", "alpha"), None, NOW, None)
         for ask in (model.current, lambda: snapshot.lexicon.index("body"), lambda: snapshot.vectors.dimensions):
-            with pytest.raises(RuntimeError, match="inside a transaction"):
+            with pytest.raises(RuntimeError, match="inside a write transaction"):
                 ask()
     assert model.current().attributes.count == 1
 

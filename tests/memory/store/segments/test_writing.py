@@ -155,7 +155,7 @@ def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_
         found = findings(store).findings
 
         assert [finding.kind for finding in found] == ["failed", "failed"]
-        assert f"{folder} may not be written to" in found[0].detail
+        assert f"no permission to write to {folder}" in found[0].detail
         assert "Permission denied" in found[1].detail
         folder.chmod(0o700)
         assert writing.write(store, small_build, only_if_due=False) is not None
