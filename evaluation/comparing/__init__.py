@@ -1,1 +1,1 @@
-"""Pipelines side by side on judged queries: in depth, as a gate, and against a baseline."""
+"""Compares pipelines on judged queries: in depth, as a gate, and against a baseline."""

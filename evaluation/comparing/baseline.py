@@ -1,4 +1,4 @@
-"""What a pipeline adds to plain BM25, and what that says about the effort: `eval baseline` (feature E4)."""
+"""`eval baseline`: measures how much a pipeline adds to plain BM25, and what that means for the effort (feature E4)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PRESET = "bm25"
 METRIC = "MRR@5"
 RESAMPLES = 10_000
 PAUSE, PROCEED = 0.80, 0.50
-"""From this share of the pipeline's MRR@5 up, plain BM25 is enough to pause; below the lower one all effort is due."""
+"""Shares of the pipeline's MRR@5 that plain BM25 reaches: from `PAUSE` up pause, below `PROCEED` full effort is due."""
 
 Decision = Literal["pause", "proceed", "full"]
 _MEANS: Mapping[Decision, str] = {
     "pause": "words alone reach 80 % or more: pause before adding more to the pipeline",
     "proceed": "words alone reach 50 to 80 %: proceed, and give a reason for each step",
-    "full": "words alone reach less than 50 %: all effort on the pipeline is due",
+    "full": "words alone reach less than 50 %: full effort on the pipeline is due",
 }
 
 
@@ -40,7 +40,7 @@ _MEANS: Mapping[Decision, str] = {
 class Baseline:
     """BM25 against a pipeline: the ratio of their MRR@5 with its bootstrap interval over the same queries.
 
-    The ratio is None where the pipeline finds nothing: then there is nothing to decide by.
+    The ratio is None where the pipeline finds nothing; then there is no decision.
     """
 
     report: CompareReport
@@ -51,12 +51,12 @@ class Baseline:
 
     @property
     def decision(self) -> Decision | None:
-        """By the ratio alone."""
+        """The decision by the ratio alone."""
         return None if self.ratio is None else _decided(self.ratio)
 
     @property
     def possible(self) -> tuple[Decision, ...]:
-        """All decisions that the interval leaves open, the most cautious first."""
+        """All decisions within the interval, the most cautious first."""
         if self.ci95 is None:
             return ()
         low, high = map(_decided, self.ci95)
@@ -65,10 +65,10 @@ class Baseline:
 
     @property
     def sentence(self) -> str:
-        """The decision in words, with the doubt that there is."""
+        """The decision in words, including its uncertainty."""
         name = self.report.pipelines[1]["name"]
         if self.ratio is None or self.ci95 is None or self.decision is None:
-            return f"{name} finds nothing among its first five: there is nothing to decide by"
+            return f"{name} has no relevant document among its first five, so nothing can be decided"
         text = (
             f"BM25 alone reaches {self.ratio:.0%} of the {METRIC} of {name} ({self.bm25:.3f} of {self.pipeline:.3f}, "
         )
@@ -78,7 +78,7 @@ class Baseline:
         return f"{text}; {_MEANS[self.decision]}"
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval baseline --json`."""
+        """The JSON document of `eval baseline --json`."""
         return {"baseline": self.verdict(), **self.report.as_json()}
 
     def verdict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Baseline:
         return [self.sentence, *self.report.blocks()]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
 
@@ -118,9 +118,20 @@ def baseline(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> Baseline:
-    """Compares the preset bm25 with a pipeline, the one that a search would use when none is given.
+    """Compares the preset bm25 with a pipeline.
 
-    The report is kept beside `store`, None for nowhere. Raises SpeckitError.
+    Args:
+        source: Dataset or other source to measure on.
+        pipeline: Path, preset or value; None for the pipeline that a search would use.
+        store: Store next to which the report is kept; None keeps it nowhere.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter", applied to the pipeline.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: With every problem of the pipelines or the dataset.
     """
     environ = os.environ if environ is None else environ
     (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
@@ -147,14 +158,16 @@ def baseline(
 
 
 def ratio_of(first: Column, second: Column) -> tuple[float | None, tuple[float, float] | None]:
-    """The ratio of two means over the same queries, and its percentile bootstrap interval; None where nothing is found.
+    """The ratio of two means over the same queries and its percentile bootstrap interval; None where `second` is all 0.
 
-    Queries are drawn in pairs. A resample in which the second finds nothing tells no ratio and is left out.
+    Queries are resampled in pairs. A resample in which `second` is all 0 has no ratio and is left out.
     """
     if not second.any():
         return None, None
+    # rows: (RESAMPLES, n) indices drawn with replacement; the same rows for both sides keep the pairing.
     rows = np.random.default_rng(SEED).integers(0, len(first), (RESAMPLES, len(first)))
     tops, bottoms = first[rows].mean(axis=1), second[rows].mean(axis=1)
+    # ratio of means per resample: (resamples with a non-zero denominator,)
     drawn = tops[bottoms > 0] / bottoms[bottoms > 0]
     low, high = np.percentile(drawn, (2.5, 97.5))
     return float(first.mean() / second.mean()), (float(low), float(high))

@@ -1,4 +1,4 @@
-"""Compares pipelines with a control in depth: `eval compare`. Works on datasets, one's own memories and run files."""
+"""`eval compare`: compares pipelines with a control in depth, on datasets, the user's own memories or run files."""
 
 from __future__ import annotations
 
@@ -43,28 +43,46 @@ def compare_pipelines(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> CompareReport:
-    """Measures the first pipeline, the control, twice and each other one beside it; all answer in random turns.
+    """Measures the first pipeline, the control, twice and each other pipeline once; all answer in random order.
 
-    What differs between the two runs of the control is the noise floor. `overrides` change every pipeline but the
-    control: what they do is what is compared, and a single pipeline is compared with itself changed so. Of `flags` each
-    makes one more pipeline, the control with it open; without pipelines the one that a search would use is the control,
-    with all of them closed, so that the result is evidence for their promotion. The report is kept beside `store`, None
-    for nowhere. Other parameters as in `run.run`. Raises SpeckitError.
+    The difference between the two runs of the control is the noise floor. A comparison with all `flags` closed and
+    opened in turn is evidence for their promotion.
+
+    Args:
+        source: Dataset or other source to measure on.
+        pipelines: Paths, presets or values, the control first. With `flags` alone, the control is the pipeline that a
+            search would use. A single pipeline with `overrides` is compared with itself as overridden.
+        flags: Each adds one pipeline: the control with that flag open. All of them are closed in the control.
+        run_file: Receives the rankings as TREC run lines.
+        qrels_out: Receives the judgements as TREC qrels.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter", applied to every pipeline except the control.
+        store: Store next to which the report is kept; None keeps it nowhere.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: E030 for fewer than two pipelines, E120 for an unknown flag, or with every problem of the
+            pipelines or the dataset.
     """
     environ = os.environ if environ is None else environ
     named = pipelines or ([settings(environ=environ).pipeline] if flags else [])
+    # a single pipeline with overrides is its own control
     wanted = [*named, *named] if len(named) == 1 and overrides else named
     if len(wanted) + len(flags) < 2:
         hint = "The first is the control, the others are compared with it."
         message = f"a comparison takes two pipelines; found {len(wanted)}"
         actions = ("give --pipeline twice", "give --set with one", "give --flag")
         raise SpeckitError("E030", message, hint=hint, actions=actions)
+    # overrides apply to the variants alone
     [control] = loaded(wanted[:1], None, environ)
     others = loaded(wanted[1:], overrides, environ) if wanted[1:] else []
     control, opened = with_and_without(control, flags)
     others += loaded(opened, overrides, environ) if opened else []
     at = time.time()
     ground = source.ground(environ)
+    # check the output files before measuring, which may take an hour
     ids = ground.dataset.keys.union(query.id for query in ground.dataset.queries)
     if run_file is not None:
         check_run_file(run_file, ids)
@@ -86,12 +104,13 @@ def compare_pipelines(
     if qrels_out is not None:
         write_qrels(qrels_out, {query.id: ground.dataset.judgements[query.id] for query in measured.asked})
     report = reported(measured, ground, kind=KIND, at=at)
+    # warn, rather than refuse: a small sample may be intended
     few = _too_few(control, flags, len(report.queries))
     return kept(replace(report, warnings=(*report.warnings, *few)), store)
 
 
 def _too_few(control: Effective, flags: Sequence[str], queries: int) -> Iterator[str]:
-    """A warning for each flag whose criterion no comparison over so many queries can meet."""
+    """A warning for each flag whose criterion needs more than `queries` queries."""
     for name in flags:
         needed = max((condition.queries for condition in control.flags[name].criterion), default=0)
         if queries < needed:
@@ -99,7 +118,7 @@ def _too_few(control: Effective, flags: Sequence[str], queries: int) -> Iterator
 
 
 def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effective, list[Effective]]:
-    """A pipeline with all these flags closed, and with each of them open. Raises SpeckitError."""
+    """The pipeline with all these flags closed, and one pipeline with each of them open. Raises SpeckitError (E120)."""
     waiting = waiting_flags(control)
     problems = [
         Problem("E120", f"no step of '{control.name}' waits for the flag '{name}'; {nearest(name, waiting)}")
@@ -114,7 +133,14 @@ def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effectiv
 
 
 def reported(measured: Measured, ground: Ground, *, kind: str, at: float) -> CompareReport:
-    """The report on pipelines of which the first is the control and the last is the control once more."""
+    """The report on measured pipelines; the first is the control, the last is the control run a second time.
+
+    Args:
+        measured: The answers of all pipelines.
+        ground: The source of the queries.
+        kind: The command that is recorded with the report.
+        at: Time of the measurement in epoch seconds.
+    """
     names = list(measured.values)
     control, *variants, again = names
     asked = _asked(measured, control)
@@ -139,10 +165,10 @@ def reported(measured: Measured, ground: Ground, *, kind: str, at: float) -> Com
 
 
 def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None = None) -> CompareReport:
-    """Compares rankings from TREC run files, all tags of all of them, by judgements alone; the first is the control.
+    """Compares the rankings of all tags in TREC run files by judgements alone; the first tag is the control.
 
-    A query without a relevant document is left out and counted; one that a run does not answer counts as 0 there.
-    The report is kept beside `store`, None for nowhere. Raises SpeckitError.
+    Queries without a relevant document are left out and counted; a query that a run does not answer counts as 0 for
+    that run. The report is kept next to `store`; None keeps it nowhere. Raises SpeckitError.
     """
     judgements = read_qrels(qrels)
     runs = [run for file in run_files for run in read_runs(file).items()]
@@ -159,9 +185,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
         rows = [found.get(query, ()) for query in queries]
         sides.append(Side(name, rows, evaluate([[key for key, _ in row] for row in rows], grades)))
         if silent := sum(query not in found for query in queries):
-            warnings.append(
-                f"{name} answers {silent:,} of {len(queries):,} judged queries with nothing; they count as 0"
-            )
+            warnings.append(f"{name} has no answer to {silent:,} of {len(queries):,} judged queries; they count as 0")
         if foreign := sum(query not in judgements for query in found):
             warnings.append(f"{name} holds {foreign:,} queries that are not judged; they are left out")
     values = {side.name: side.values for side in sides}
@@ -187,7 +211,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
 
 
 def _asked(measured: Measured, control: str) -> list[Asked]:
-    """The queries, as the control's plan saw them."""
+    """The queries, with the intent and complexity of the control's plan."""
     return [
         Asked(query.id, query.text, answer.intent, answer.complexity, query.folder)
         for query, answer in zip(measured.asked, measured.answers[control], strict=True)

@@ -1,4 +1,4 @@
-"""What a comparison found, as JSON, as text, and as the record that is kept."""
+"""The report of a comparison, as JSON, as text, and as a stored record."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from speckit_memory.memory.store.evaluation.records import Snapshot, StoredEvalu
 
 @dataclass(frozen=True, slots=True)
 class CompareReport:
-    """Pipelines beside a control, over the same queries. The first of `pipelines`, as in `eval run`, is the control.
+    """Pipelines compared with a control over the same queries. The first of `pipelines`, as in `eval run`, is the
+    control.
 
-    `queries` are the ids of those that were scored. `noise` compares the control with itself, None for rankings from
-    files. `values` are kept with the report, so that a later evaluation can be paired with this one.
+    `queries` are the ids of the scored queries. `noise` compares the control with itself; None for rankings from files.
+    `values` are stored with the report, so that a later evaluation can be paired with this one.
     """
 
     kind: str
@@ -37,26 +38,26 @@ class CompareReport:
     values: Mapping[str, Values]
     warnings: tuple[str, ...] = ()
     times: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What each query took by pipeline (ms), kept with the report so that a flag can be held to it."""
+    """Latency of each query by pipeline (ms), stored with the report as evidence for flags."""
     keeping: str = ""
-    """Where the report is kept, or why it is not; "" before that is decided."""
+    """Where the report is kept, or why it is not kept; "" until that is decided."""
     is_kept: bool = True
-    """Whether its id can be cited: nothing is found under that of a report that is kept nowhere."""
+    """Whether the report is stored, so that its id can be cited."""
 
     @property
     def id(self) -> str:
-        """12 hex digits, the same for the same pipelines, queries and documents: to be cited as evidence."""
+        """12 hex digits that identify pipelines, queries and documents; cited as evidence."""
         names = [str(pipeline["hash"] or pipeline["name"]) for pipeline in self.pipelines]
         said = ":".join((self.kind, self.digest, ",".join(self.queries), *names))
         return sha256(said.encode()).hexdigest()[:12]
 
     @property
     def steady(self) -> bool:
-        """Whether the control answered alike both times, so that every difference is one of pipelines."""
+        """Whether the control answered alike both times, so that every difference is due to the pipelines."""
         return self.noise is None or not (self.noise.ordering_differences or self.noise.score_differences)
 
     def as_json(self, *, texts: bool = True) -> dict[str, Any]:
-        """The document of `eval compare --json`; without `texts` no query is quoted."""
+        """The JSON document of `eval compare --json`; without `texts` no query is quoted."""
         return {
             "id": self.id if self.is_kept else None,
             "kind": self.kind,
@@ -88,20 +89,20 @@ class CompareReport:
         return StoredEvaluation(self.id, self.kind, self.at, self.dataset, self.digest, document)
 
     def snapshots(self) -> Iterator[Snapshot]:
-        """The figures, for whoever follows a metric over time."""
+        """The metrics of each pipeline, as recorded for `eval history`."""
         for pipeline in self.pipelines:
             for metric, value in pipeline["metrics"].items():
                 yield Snapshot(pipeline["hash"] or pipeline["name"], metric, value, len(self.queries))
 
     def all_warnings(self) -> Iterator[str]:
-        """What the figures do not show."""
+        """Warnings about the limits of the figures."""
         yield from self.warnings
         if self.noise is not None and not self.steady:
             differing = self.noise.ordering_differences + self.noise.score_differences
-            yield f"the control answered {differing:,} of {self.noise.queries:,} queries otherwise the second time"
+            yield f"the control answered {differing:,} of {self.noise.queries:,} queries differently the second time"
 
     def blocks(self) -> list[Block]:
-        """The figures, a sentence for each comparison, and how each pipeline differs from the control."""
+        """The metrics, a sentence for each comparison, and how each pipeline differs from the control."""
         heading = f"{self.dataset}: {len(self.queries):,} queries"
         if self.documents is not None:
             heading += f" over {self.documents:,} documents"
@@ -118,7 +119,7 @@ class CompareReport:
         return [*blocks, "\n".join(warnings), self.keeping]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
 
@@ -137,7 +138,7 @@ def _figures(pipelines: Sequence[Mapping[str, Any]]) -> Table:
 def _noise(noise: Contrast) -> str:
     if noise.ordering_differences or noise.score_differences:
         text = f"noise floor: the control against itself orders {noise.ordering_differences:,} of {noise.queries:,} "
-        text += f"queries otherwise and scores {noise.score_differences:,} more otherwise"
+        text += f"queries differently and scores {noise.score_differences:,} more differently"
     else:
         text = f"noise floor: the control answered all {noise.queries:,} queries alike both times"
     if noise.overhead_ms is not None:
@@ -152,7 +153,7 @@ def _contrast(one: Contrast) -> Iterator[Block]:
         return
     tau = "-" if one.kendall_tau_b is None else f"{one.kendall_tau_b:.3f}"
     text = (
-        f"{one.variant} orders {one.ordering_differences:,} of {one.queries:,} queries otherwise than {one.control}: "
+        f"{one.variant} orders {one.ordering_differences:,} of {one.queries:,} queries differently from {one.control}: "
     )
     text += f"overlap@10 {one.overlap_10:.3f}, Kendall tau-b {tau}, rank-biased overlap {one.rbo:.3f}"
     if one.overhead_ms is not None:

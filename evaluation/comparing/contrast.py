@@ -1,4 +1,4 @@
-"""One pipeline beside the control, query by query: how far they agree, who wins where, and what differs most."""
+"""Compares one pipeline with the control query by query: agreement, wins and losses, and the largest differences."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from speckit_memory.pipeline.ports import Column
 
 MAIN = COMPARED_METRICS[0]
 SHOWN_QUERIES, SHOWN_ROWS = 10, 5
-"""So many of the queries that differ most are listed, with so many rows of both answers."""
+"""Number of listed queries that differ most, and of rows shown of each answer."""
 
 LEAST_IN_SEGMENT = 5
-"""A segment of fewer queries gets no interval: so few say nothing."""
+"""A smaller segment gets no interval: it would be too wide to be useful."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query as it was asked. `intent` and `complexity` are those of the control's plan, "" where there is none."""
+    """A query with the `intent` and `complexity` of the control's plan, "" where there is no plan."""
 
     id: str
     text: str
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one pipeline answered and reached, aligned with the queries. `answers` is empty for rankings from a file."""
+    """The answers and metric values of one pipeline, aligned with the queries. `answers` is empty for run files."""
 
     name: str
     rankings: Sequence[Ranking]
@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """In how many queries the variant is ahead, level and behind on one metric."""
+    """Counts of queries on which the variant wins, ties and loses on one metric."""
 
     wins: int
     ties: int
@@ -64,7 +64,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """nDCG@10 of the queries of one kind. Not tested: with many segments one looks good by chance."""
+    """nDCG@10 of the queries of one kind. Not tested: with many segments, one looks good by chance."""
 
     by: str
     name: str
@@ -76,7 +76,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A query whose answers differ: both lists, how much they overlap, what that meant, and the step where they part.
+    """A query whose answers differ: both lists, their overlap, the effect on nDCG@10, and the first step that differs.
 
     `first_difference` is a rank from 1, `delta` the difference of nDCG@10.
     """
@@ -91,7 +91,7 @@ class Differing:
     parted_at: str
 
     def as_json(self, *, texts: bool) -> dict[str, Any]:
-        """Plain data, with the query's text only where `texts` are wanted."""
+        """Plain data; the query's text is included only with `texts`."""
         document = {**asdict(self), "control": list(self.control), "variant": list(self.variant)}
         document |= rounded({"rbo": self.rbo, "delta": self.delta})
         if not texts:
@@ -101,9 +101,9 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A variant beside the control. Means are over all queries; tau over those where both answers order anything.
+    """A variant compared with the control. Means are over all queries; tau is over those where neither answer is empty.
 
-    `ordering_differences` 0 means that a change of the code or the file changed no order anywhere.
+    `ordering_differences` 0 means that a change of the code or the pipeline file changed no order anywhere.
     """
 
     control: str
@@ -146,6 +146,7 @@ def contrast(asked: Sequence[Asked], control: Side, variant: Side) -> Contrast:
     agreements = [agree(a, b) for a, b in zip(control.rankings, variant.rankings, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
+    # Every difference is variant minus control, aligned with the queries: (n,) float64.
     return Contrast(
         control=control.name,
         variant=variant.name,
@@ -164,7 +165,7 @@ def contrast(asked: Sequence[Asked], control: Side, variant: Side) -> Contrast:
 
 
 def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[float, float] | None:
-    """The percentiles 50 and 95 of what the variant takes more, query by query, in milliseconds."""
+    """Percentiles 50 and 95 of the variant's additional latency, query by query, in milliseconds."""
     if not control or not variant:
         return None
     more = [b.latency_ms - a.latency_ms for a, b in zip(control, variant, strict=True)]
@@ -176,6 +177,7 @@ def _segments(asked: Sequence[Asked], differences: Column) -> Iterator[Segment]:
     for by in ("intent", "complexity", "folder"):
         names = [getattr(query, by) for query in asked]
         kinds = sorted({name for name in names if name})
+        # a single kind would repeat the overall figures
         for name in kinds if len(kinds) > 1 else ():
             chosen = differences[[place for place, other in enumerate(names) if other == name]]
             enough = len(chosen) >= LEAST_IN_SEGMENT
@@ -186,8 +188,9 @@ def _segments(asked: Sequence[Asked], differences: Column) -> Iterator[Segment]:
 def _differ_most(
     asked: Sequence[Asked], control: Side, variant: Side, agreements: Sequence[Agreement[str]], differences: Column
 ) -> Iterator[Differing]:
-    """The queries whose answers agree least, those with the larger difference of nDCG@10 first among equals."""
+    """The queries whose answers agree least; ties are sorted by the larger difference of nDCG@10."""
     places = [place for place, one in enumerate(agreements) if one.ordering_difference]
+    # least overlap first, then the larger effect; the id makes the order deterministic
     places.sort(key=lambda place: (agreements[place].rbo, -abs(differences[place]), asked[place].id))
     for place in places[:SHOWN_QUERIES]:
         one = agreements[place]

@@ -1,4 +1,4 @@
-"""Does a pipeline lose anything against another one? `eval gate`, made for continuous integration (feature E8)."""
+"""`eval gate`: tests whether a pipeline loses against another one, for continuous integration (feature E8)."""
 
 from __future__ import annotations
 
@@ -47,12 +47,27 @@ def gate(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> Gated:
-    """Compares a pipeline with `against`: a file or preset, the id of a stored evaluation, or a revision.
+    """Compares a pipeline with a preset, a file, a stored evaluation or a revision.
 
-    A stored evaluation is paired query by query with what it keeps, its control unless `ID:NAME` picks another of its
-    pipelines, and the digest of what is asked must be the same. A revision is `REV` or `REV:PATH` of the repository of
-    the workspace. `overrides` change the gated pipeline alone. Stored evaluations are those beside `store`, where the
-    result joins them if it is to `keep`. Raises SpeckitError.
+    A stored evaluation is paired query by query with the present measurement; the digests of both datasets must be
+    equal.
+
+    Args:
+        source: Dataset or other source to measure on.
+        pipeline: The gated pipeline; None for the pipeline that a search would use.
+        against: A file, a preset, the `ID` of a stored evaluation (its control) or `ID:NAME` (another of its
+            pipelines), or a revision `REV` or `REV:PATH` of the repository of the workspace.
+        store: Store next to which stored evaluations are found.
+        keep: Whether the result is stored there too.
+        max_loss: Non-inferiority margin; None for a test of regression.
+        queries: Size of the fixed random sample of queries; None for all, or as many as the stored evaluation has.
+        overrides: YAML values by "step.parameter", applied to the gated pipeline alone.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: E030 where `against` cannot be found or paired, or with every problem of the pipelines or dataset.
     """
     environ = os.environ if environ is None else environ
     config = settings(environ=environ)
@@ -60,9 +75,11 @@ def gate(
     (chosen,) = loaded([gated], overrides, environ)
     at = time.time()
     named = _STORED.fullmatch(against)
+    # a file named like an id takes precedence
     stored = find(store, named[1]) if named and not is_file(Path(against)) else None
     if stored is not None and (stored.kind == REPLAY or "per_query" not in stored.document):
         raise _not_to_be_paired(stored)
+    # only the gated pipeline runs; the other side is the stored values
     if named and stored is not None:
         ground = source.ground(environ)
         measured = evaluate_pipelines(
@@ -103,7 +120,7 @@ def _hidden(metric: str, differences: Column, max_loss: float | None) -> Hidden:
 
 
 def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:
-    """The pipeline that is named: a preset or a file, else a revision."""
+    """The pipeline named by `against`: a preset or a file, else a revision."""
     if against in presets() or is_file(Path(against)):
         return loaded([against], None, environ)[0]
     try:
@@ -118,11 +135,9 @@ def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) 
 
 def _not_to_be_paired(stored: StoredEvaluation) -> SpeckitError:
     actions = ["name an evaluation that `eval compare` or `eval gate` kept", "gate against a pipeline or a revision"]
-    why = "has no values of single queries to pair with"
+    why = "has no per-query values to pair with"
     if stored.kind == REPLAY:
-        why = (
-            "is of queries that were asked in its store, which no dataset holds, so that nothing can be paired with it"
-        )
+        why = "replays queries recorded in its store, which no dataset holds, so nothing can be paired with it"
         actions.append(f"a flag can cite it: `flags promote NAME --evidence {stored.id}`")
     message = f"evaluation {stored.id} was kept by `{stored.kind}` and {why}"
     return SpeckitError("E030", message, actions=tuple(actions))

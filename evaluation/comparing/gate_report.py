@@ -1,4 +1,4 @@
-"""What a gate found: the verdict, what can hide, and the words for a terminal and for a pull request."""
+"""The report of a gate: the verdict, the largest hidden loss, and texts for a terminal and a pull request."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
 
 CONFIDENCE = 0.95
-"""One-sided: the chance that a regression larger than what is said to be the largest is missed is 5 %."""
+"""One-sided confidence: a regression larger than the reported maximum is missed with a probability of 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The largest loss that these queries leave possible on one metric, one-sided with 95 % confidence; 0 for none.
+    """The largest loss on one metric that these queries do not rule out, one-sided with 95 % confidence; 0 for none.
 
-    `queries_needed`: how many would rule out a loss of the margin, None without a margin, or when none would.
+    `queries_needed`: how many queries would rule out a loss of the margin; None without a margin or when none would.
     """
 
     metric: str
@@ -26,9 +26,9 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What a gate found. `report` has the other pipeline as its control.
+    """The result of a gate. The control of `report` is the other pipeline.
 
-    `against` says what it was compared with; `max_loss` is the non-inferiority margin, None for the usual test.
+    `against` names the other pipeline; `max_loss` is the non-inferiority margin, None for a test of regression.
     """
 
     report: CompareReport
@@ -38,14 +38,14 @@ class Gated:
 
     @property
     def losses(self) -> list[str]:
-        """The metrics on which the gate is closed."""
+        """The metrics on which the gate fails."""
         if self.max_loss is not None:
             return [one.metric for one in self.hidden if one.loss > self.max_loss]
         return [comparison.metric for comparison in self.report.comparisons if comparison.verdict == "worse"]
 
     @property
     def verdict(self) -> Literal["pass", "fail"]:
-        """Closed by a significant regression; with a margin, unless a loss as large as that is ruled out."""
+        """Fails on a significant regression; with a margin, fails unless a loss of that size is ruled out."""
         return "fail" if self.losses else "pass"
 
     @property
@@ -77,7 +77,7 @@ class Gated:
         return f"{beginning}no regression larger than {worst:.4f} can hide here (one-sided, 95 % confidence)"
 
     def as_json(self, *, texts: bool = True) -> dict[str, Any]:
-        """The document of `eval gate --json`."""
+        """The JSON document of `eval gate --json`."""
         return {"gate": self.gate(), **self.report.as_json(texts=texts)}
 
     def gate(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Gated:
         return [f"{self.verdict.upper()}: {self.sentence}", *self.report.blocks()]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
     def as_markdown(self) -> str:
@@ -113,7 +113,7 @@ class Gated:
             interval = f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}"
             rows.append([c.metric, *figures, interval, f"{c.p_adjusted:.4f}", c.verdict, f"{hidden[c.metric]:.4f}"])
         said = "passed" if self.verdict == "pass" else "failed"
-        lines = [f"### Retrieval gate {said}", f"{self.sentence}."]  # it may begin with the name of a file
+        lines = [f"### Retrieval gate {said}", f"{self.sentence}."]  # may begin with a file name: no capital
         lines.append(str(Table(rows, markdown=True)))
         asked = f"{len(self.report.queries):,} queries of {self.report.dataset} (digest {self.report.digest})"
         told = f"evaluation `{self.report.id}`" if self.report.is_kept else self.report.keeping

@@ -1,7 +1,6 @@
-"""Is a pipeline good enough to be served? Absolute criteria, each with a go, a no-go, or nothing that tells (E8).
+"""Tests whether a pipeline is good enough to serve, by absolute criteria: go, no-go, not applicable or not yet (E8).
 
-Where every memory is new, a cold start is no special case, and its criterion says nothing of a pipeline: it would be
-recall at ten under another name.
+Where every memory is new, the criterion on cold start would equal recall at ten and is not evaluated.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90
 Word = Literal["go", "no-go", "n/a", "not yet"]
 Verdict = Literal["go", "no-go", "unknown"]
 UNKNOWN = 3
-"""The exit status of a gate that cannot tell yet: neither passed nor failed, and nothing is wrong with the files."""
+"""Exit status of a gate that cannot be decided yet: it neither passed nor failed, and the files are valid."""
 STATUS: Mapping[Verdict, int] = {"go": 0, "no-go": 1, "unknown": UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One criterion: what is measured, at least how much is wanted, what was reached over how many queries.
+    """One criterion: the metric, its minimum, the value reached and the number of queries behind it.
 
-    `reached` is None where no query tells; `missing` says what it takes where one will.
+    `reached` is None where no query can be measured; `missing` says what is needed to measure it later.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Criterion:
 
     @property
     def word(self) -> Word:
-        """The verdict on it."""
+        """The verdict on this criterion."""
         if self.reached is None:
             return "not yet" if self.missing else "n/a"
         return "go" if self.reached >= self.least else "no-go"
@@ -61,7 +60,7 @@ class GoodEnough:
 
     @property
     def verdict(self) -> Verdict:
-        """No-go where a criterion that can be measured says no, unknown where one cannot be told yet."""
+        """No-go where a measured criterion fails; unknown where one cannot be measured yet; else go."""
         words = {one.word for one in self.criteria}
         return "no-go" if "no-go" in words else "unknown" if "not yet" in words else "go"
 
@@ -75,14 +74,16 @@ class GoodEnough:
         """The verdict in words."""
         missed = [one.name for one in self.criteria if one.word == "no-go"]
         unknown = [one.name for one in self.criteria if one.word == "n/a"]
-        waiting = [f"{one.name} cannot be told yet: {one.missing}" for one in self.criteria if one.word == "not yet"]
+        waiting = [
+            f"{one.name} cannot be measured yet: {one.missing}" for one in self.criteria if one.word == "not yet"
+        ]
         text = f"{self.pipeline} misses {', '.join(missed)}" if missed else f"{self.pipeline} is good enough"
         if waiting:
-            text = "; ".join([*([text] if missed else [f"whether {text} cannot be told yet"]), *waiting])
-        return f"{text}; nothing here tells {', '.join(unknown)}" if unknown else text
+            text = "; ".join([*([text] if missed else [f"whether {text} cannot be decided yet"]), *waiting])
+        return f"{text}; these queries cannot measure {', '.join(unknown)}" if unknown else text
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval gate --good-enough --json`."""
+        """The JSON document of `eval gate --good-enough --json`."""
         return {
             "verdict": self.verdict,
             "sentence": self.sentence,
@@ -110,12 +111,12 @@ class GoodEnough:
         return [f"{self.verdict.upper()}: {self.sentence}", self._table(), warnings]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
     def as_markdown(self) -> str:
         """A short summary for a comment on a pull request."""
-        said = {"go": "passed", "no-go": "failed", "unknown": "cannot tell yet"}[self.verdict]
+        said = {"go": "passed", "no-go": "failed", "unknown": "cannot be decided yet"}[self.verdict]
         return "\n\n".join((f"### Retrieval gate {said}", f"{self.sentence}.", str(self._table()))) + "\n"
 
     def _table(self) -> Table:
@@ -136,10 +137,22 @@ def good_enough(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> GoodEnough:
-    """Measures a pipeline by absolute criteria; parameters as in `gate.gate`. Raises SpeckitError.
+    """Measures a pipeline by absolute criteria: MRR@5, constitutional@5 and cold start@10.
 
-    MRR@5; constitutional@5, whether a constitutional document that a query may find is among the first five; and cold
-    start@10, how many of the relevant documents of the last 48 hours are among the first ten (`further_metrics`).
+    constitutional@5 is whether a constitutional document in the query's folder is among the first five; cold start@10
+    is the share of the relevant documents of the last 48 hours that are among the first ten (`further_metrics`).
+
+    Args:
+        source: Dataset or other source to measure on.
+        pipeline: Path, preset or value; None for the pipeline that a search would use.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter".
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: With every problem of the pipeline or the dataset.
     """
     environ = os.environ if environ is None else environ
     (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
@@ -165,17 +178,18 @@ def good_enough(
 
 def _cold_start(figures: PipelineFigures, queries: int) -> Criterion:
     found = _further("cold start", LEAST_COLD_START, figures, "cold start@10")
+    # some queries have older relevant memories: the criterion is meaningful
     if found.queries < queries:
         return found
     missing = (
-        f"all {queries:,} queries ask for memories of the last two days; some must be older, so that new ones stand "
-        "among others"
+        f"all {queries:,} queries ask for memories of the last two days; older memories must be there too, so that new "
+        "ones compete with them"
     )
     return replace(found, reached=None, missing=missing)
 
 
 def _further(name: str, least: float, figures: PipelineFigures, metric: str) -> Criterion:
     """A criterion on one of the further metrics."""
-    assert figures.further is not None  # every pipeline that is measured has them
+    assert figures.further is not None  # every measured pipeline has them
     figure = figures.further.metrics[metric]
     return Criterion(name, least, figure.mean, figure.n)

@@ -1,4 +1,4 @@
-"""Keeps evaluations in the database beside a store, and finds them again by their ids."""
+"""Stores evaluations in the database next to a store, and finds them by id."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ NOT_WANTED = "not kept: --no-keep"
 
 
 def kept(report: CompareReport, store: Path | None, further: Mapping[str, Any] | None = None) -> CompareReport:
-    """Keeps a report beside a store, None for nowhere; the report then says where it is, or why it is not kept.
+    """Stores a report next to a store and returns it with a sentence on where it is, or why it is not stored.
 
-    Nothing is made where there is no folder for it: an evaluation is not what makes a folder a workspace. `further`
-    joins what is kept. A file that cannot be written loses no report: measuring may have taken an hour.
+    No folder is created: an evaluation does not make a folder a workspace. A file that cannot be written does not lose
+    the report, since measuring may have taken an hour.
+
+    Args:
+        report: The report to store.
+        store: The store; None stores nothing.
+        further: More entries of the stored document.
     """
     if store is None:
         return replace(report, keeping=NOT_WANTED, is_kept=False)
@@ -39,16 +44,16 @@ def kept(report: CompareReport, store: Path | None, further: Mapping[str, Any] |
 
 
 def not_kept(error: SpeckitError) -> str:
-    """That a result is kept nowhere, why, and what to do about it."""
+    """A sentence on why a result was not stored, and what to do about it."""
     problem = error.problems[0]
     advice = f"; {'; '.join(problem.actions)}" if problem.actions else ""
     return f"not kept: {problem.message} ({problem.code}){advice}"
 
 
 def find(store: Path, name: str) -> StoredEvaluation | None:
-    """The latest evaluation with this id beside a store; None where there is none, or no database.
+    """The latest evaluation with this id next to a store; None where there is none, or no database.
 
-    What was kept of a live experiment is none, nor are preferences: those queries cannot be measured again.
+    Evidence kept from live experiments and preferences is not returned: those queries cannot be measured again.
     """
     stored = read_if_there(store, lambda database: database.evaluation(name))
     return None if stored is not None and stored.kind in (PROMOTION, PREFERENCES) else stored

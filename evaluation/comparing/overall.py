@@ -1,4 +1,4 @@
-"""One verdict on each variant over several datasets: the tests of all sets and metrics are one family."""
+"""One verdict on each variant over several datasets; the tests on all datasets and metrics form one family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speckit_memory.evaluation.statistics.comparison import Verdict, compare
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """A variant against the control: the verdict on each dataset, by name, after correction over all of them."""
+    """A variant against the control: the verdict on each dataset, corrected for the tests on all of them."""
 
     control: str
     variant: str
@@ -20,12 +20,13 @@ class Overall:
 
     @property
     def verdict(self) -> Verdict:
-        """Better where it is on some set and worse on none, and the other way round; the same where it is on all."""
+        """Better if better on some dataset and worse on none, and vice versa; the same if the same on all; else
+        undecided."""
         return _together([verdict for _, verdict in self.sets])
 
     @property
     def sentence(self) -> str:
-        """The verdict in words, with those of the sets."""
+        """The verdict in words, followed by the verdicts on each dataset."""
         each = ", ".join(f"{verdict} on {name}" for name, verdict in self.sets)
         if self.verdict == "undecided":
             return f"over {len(self.sets)} datasets it is undecided whether {self.variant} beats {self.control}: {each}"
@@ -45,7 +46,8 @@ class Overall:
 
 
 def overall(reports: Sequence[CompareReport]) -> list[Overall]:
-    """Of each variant of reports on the same pipelines, each on a dataset of its own."""
+    """The overall verdict on each variant; each report compares the same pipelines on a different dataset."""
+    # Bonferroni over the comparisons of all datasets
     family = sum(len(report.comparisons) for report in reports)
     told: dict[tuple[str, str], dict[int, list[Verdict]]] = {}
     for place, report in enumerate(reports):
@@ -59,7 +61,7 @@ def overall(reports: Sequence[CompareReport]) -> list[Overall]:
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One word for several: what some say and none contradicts; the same only where all say so."""
+    """One verdict for several: the only direction found, as long as none contradicts it; the same only if all are."""
     decided = {one for one in verdicts if one in ("better", "worse")}
     if len(decided) == 1:
         return decided.pop()

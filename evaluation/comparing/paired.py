@@ -1,4 +1,4 @@
-"""A pipeline measured now beside one that was measured earlier, query by query."""
+"""Pairs a pipeline measured now with one that was measured earlier, query by query."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 def paired(
     measured: Measured, ground: Ground, kept: StoredEvaluation, name: str, *, kind: str, at: float
 ) -> CompareReport:
-    """The report on the one pipeline measured, with a stored one as its control: `name`, or the control of then.
+    """The report on the one measured pipeline, with a stored pipeline as its control.
 
-    Raises SpeckitError (E030) unless documents, queries and judgements are those of then, by their digest.
+    Args:
+        measured: The answers of one pipeline.
+        ground: The source of the queries.
+        kept: The stored evaluation.
+        name: The stored pipeline; "" for the control of the stored evaluation.
+        kind: The command that is recorded with the report.
+        at: Time of the measurement in epoch seconds.
+
+    Raises:
+        SpeckitError: E030 unless the documents, queries and judgements are the stored ones, by their digest.
     """
     if kept.digest != ground.digest:
         message = (
-            f"evaluation {kept.id} is of '{kept.dataset}' with the digest {kept.digest}, and what is asked here has "
-            f"{ground.digest}: the documents, queries or judgements are others, so that nothing can be paired"
+            f"evaluation {kept.id} is of '{kept.dataset}' with the digest {kept.digest}, and this dataset has "
+            f"{ground.digest}: the documents, queries or judgements differ, so nothing can be paired"
         )
         actions = ("gate against a pipeline or a revision", "measure again with `eval compare`")
         raise SpeckitError("E030", message, actions=actions)
@@ -32,7 +41,9 @@ def paired(
         raise SpeckitError("E030", f"evaluation {kept.id} has no pipeline '{name}'; {nearest(name, names)}")
     asked = tuple(query.id for query in measured.asked)
     if list(asked) != list(stored["queries"]):
-        message = f"evaluation {kept.id} is of {len(stored['queries']):,} queries; {len(asked):,} others are asked here"
+        message = (
+            f"evaluation {kept.id} is of {len(stored['queries']):,} queries; here {len(asked):,} other ones are asked"
+        )
         raise SpeckitError("E030", message, actions=("leave out --queries",))
     chosen = name or names[0]
     ((now, values),) = measured.values.items()

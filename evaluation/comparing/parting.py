@@ -1,4 +1,4 @@
-"""Where two finished answers to one query part, by what an answer still tells of its steps: see `pipeline.comparing.divergence`."""
+"""Finds the step at which two finished answers to one query first differ; see `pipeline.comparing.divergence`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _Values = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What an answer tells of the rows at one place: how many, what the step's state was, and the scores of those that
-    were served, None where there are none."""
+    """An answer at one place: the number of rows, the step's states, and the scores of the served rows, if any."""
 
     rows: int
     states: tuple[str, ...]
@@ -25,8 +24,8 @@ class _Told:
 
 
 def parted_at(control: Outcome, variant: Outcome) -> str:
-    """The id of the first step whose outcome differs, "" where no step shows any; where it is a step that only one
-    pipeline has, "vector (only in the control)"."""
+    """The id of the first step whose output differs, "" if none; "vector (only in the control)" for a step of one
+    pipeline."""
     step = divergence.parted_at(old := list(_course(control)), new := list(_course(variant)), _alike)
     for name, course, other in (("control", old, new), ("variant", new, old)):
         if step in {one for one, *_ in course} - {one for one, *_ in other}:
@@ -35,7 +34,7 @@ def parted_at(control: Outcome, variant: Outcome) -> str:
 
 
 def _alike(one: object, other: object) -> bool:
-    """Whether two places are the same, judged by the rows that both answers hold."""
+    """Whether two places are equal, judged by the rows that both answers hold."""
     assert isinstance(one, _Told) and isinstance(other, _Told)
     if (one.rows, one.states, one.values is None) != (other.rows, other.states, other.values is None):
         return False
@@ -44,8 +43,7 @@ def _alike(one: object, other: object) -> bool:
 
 
 def _course(outcome: Outcome) -> Iterator[Reached]:
-    """Each step once, in running order, with the place before and after it. What a channel found in several wordings is
-    put together."""
+    """Each step once, in running order, with the rows before and after it. Several runs of a channel are merged."""
     values = _scores(outcome)
     counted: dict[str, tuple[int, int, tuple[str, ...]]] = {}
     for record in outcome.trace.steps:
@@ -61,13 +59,14 @@ def _course(outcome: Outcome) -> Iterator[Reached]:
 
 
 def _scores(outcome: Outcome) -> dict[str, _Values]:
-    """What each channel and each step that moves scores gave the rows that were served."""
+    """The scores that each channel and each scoring step gave to the served rows."""
     candidates, ids = outcome.pool.candidates, outcome.pool.ids.tolist()
     values: dict[str, _Values] = {}
     for column, channel in enumerate(candidates.channels):
         held: dict[int, float] = dict(values.get(channel, {}))
         for row, raw in zip(ids, candidates.raw[:, column].tolist(), strict=True):
             if not np.isnan(raw):
+                # the best score over all wordings of the query
                 held[row] = max(raw, held.get(row, raw))
         values[channel] = held
     for score in outcome.pool.steps:

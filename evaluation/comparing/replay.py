@@ -1,4 +1,4 @@
-"""Logged queries asked again of two pipelines, one right after the other: what a change would have done to them."""
+"""Asks logged queries again through two pipelines: the effect that a change would have had on them."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ KIND = "eval replay"
 SEED = 20
 _ADVICE = re.compile(r" \(`eval judge [^`]*` asks for them\)")
 WARM_UPS = 3
-"""So many queries are asked before anything is timed: the first ones read what later ones have in memory."""
+"""Number of queries asked before timing starts, to fill the caches."""
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What asking again has shown. `without_text` further queries of that time cannot be asked again, and
-    `served_by_others` of those asked were once answered by another pipeline than the control.
+    """The result of a replay.
 
-    `keeping` tells where it is kept, or why it is not, and `is_kept` whether its id can be cited.
+    `without_text` further queries of the period have no stored text, so they cannot be replayed; `served_by_others` of
+    the replayed ones were originally answered by a pipeline other than the control. `keeping` says where the result is
+    stored, or why it is not; `is_kept` says whether its id can be cited.
     """
 
     judged: Judged
@@ -69,7 +70,7 @@ class Replayed:
     is_kept: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval replay --json`."""
+        """The JSON document of `eval replay --json`."""
         return {
             "kind": KIND,
             "store": str(self.store),
@@ -94,13 +95,26 @@ def replay(
     progress: OnProgress | None = None,
     keep: bool = True,
 ) -> Replayed:
-    """Asks the queries noted in `log` again in `store`, through a pipeline and through `against` ("" for the one in
-    force), in a shuffled order that is always the same, and keeps what came of it in `log`.
+    """Asks the queries recorded in `log` again in `store`, through a pipeline and a control, in a fixed random order.
 
-    The control is asked twice, which shows the noise. Every question is asked as of the moment when it was asked first,
-    and nothing is written to the store. `overrides` change single values of the pipeline. With a `flag` in its place
-    the control is asked with that closed, and beside it with it open: evidence for the flag's promotion. Raises E030
-    when no question is kept, E120 for a flag that no step waits for, and as opening the two files does.
+    The control is asked twice, which measures the noise. Every question is asked as of the time when it was first
+    asked, and nothing is written to the store.
+
+    Args:
+        log: The evaluation database with the queries; it also receives the result.
+        store: The store to search, possibly a copy.
+        pipeline: The variant: a path or preset.
+        against: The control; "" for the pipeline in use.
+        flag: Instead of `pipeline`: the control is asked with this flag closed, the variant is the control with it
+            open.
+        since: Only queries since this time (epoch seconds); None for all.
+        overrides: YAML values by "step.parameter", applied to the variant.
+        progress: Called with the number of queries done and the total.
+        keep: Whether the result is stored.
+
+    Raises:
+        SpeckitError: E030 when no question is stored, E120 for a flag that no step waits for, or with the problems of
+            the pipelines, the store or the log.
     """
     if not log.exists():
         raise _nothing_to_ask(f"{log} does not exist")
@@ -108,7 +122,7 @@ def replay(
         logged, uses, judgements = database.served(since), database.uses(since), known_judgements(database)
     asked = [seen for seen in logged if seen.query.question]
     if not asked:
-        held = f"{len(logged):,} queries, all without their texts" if logged else "no query of that time"
+        held = f"{len(logged):,} queries, all without texts" if logged else "no query of that period"
         raise _nothing_to_ask(f"{log} holds {held}")
     config = settings(store)
     control, variant = _pipelines(config, pipeline, against, flag, overrides)
@@ -129,7 +143,7 @@ def replay(
         pairs, noise = _asked_again(asked, asking, again, progress)
         pipelines = asking.pipelines
     if not pairs:
-        raise _nothing_to_ask("the folders of all that was asked are not in the store any more")
+        raise _nothing_to_ask("the folders of all these queries are no longer in the store")
     ids = {pair.query.id for pair in pairs}
     known = {query: grades for query, grades in judgements.items() if query in ids}
     found = _judged(pairs, noise, known, uses, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
@@ -141,7 +155,7 @@ def replay(
 def _pipelines(
     config: Settings, pipeline: str, against: str, flag: str, overrides: Mapping[str, str] | None
 ) -> tuple[Effective, Effective]:
-    """The control and the variant. Raises SpeckitError with all that is wrong with them."""
+    """The control and the variant. Raises SpeckitError with every problem."""
     environ = config.environ_of_root
     [control] = loaded([against or config.pipeline], None, environ)
     variant: PipelineSource = pipeline
@@ -153,12 +167,13 @@ def _pipelines(
 def _asked_again(
     asked: Sequence[Observation], asking: Replayer, again: Replayer, progress: OnProgress | None
 ) -> tuple[list[Pair], list[Pair]]:
-    """Pairs of control and variant, and of the control with itself. Which of the two comes first is drawn by lot."""
+    """Pairs of control and variant, and of the control with itself. Their order is drawn at random for each query."""
     chance = random.Random(SEED)
     for seen in asked[:WARM_UPS]:
         asking.replay(seen)
     pairs: dict[Replayer, list[Pair]] = {asking: [], again: []}
     for done, seen in enumerate(chance.sample(asked, len(asked)), 1):
+        # random order within a query, so that caches favour neither
         for replayer in chance.sample([asking, again], 2):
             found = replayer.replay(seen)
             if found.basis != "gone":
@@ -186,15 +201,15 @@ def _judged(
     report = judge_experiment(
         pairs, experiment=experiment, judgements=judgements, uses=seen, noise=noise, feedback=feedback
     )
-    # what was asked live and what was asked again are two experiments, and only the live one can be judged by hand
-    # and later queries are another comparison, which may confirm an earlier one
+    # A replay is a separate experiment from the live one (only the latter can be judged by hand), and its id covers the
+    # queries: a replay of later queries is another comparison, which may confirm an earlier one.
     name = sha256(f"replay:{control.hash}:{variant.hash}:{' '.join(sorted(ids))}".encode()).hexdigest()[:12]
     told = _ADVICE.sub("", report.sentence)
     return Judged(replace(report, id=name, sentence=told), tuple(pairs), judgements, seen)
 
 
 def _kept(result: Replayed) -> Replayed:
-    """The same, kept beside the queries, or with the reason why that could not be done."""
+    """The result, stored next to the queries, or with the reason why that failed."""
     report, asked = result.judged.report, sorted(pair.query.id for pair in result.judged.pairs)
     digest = sha256("\n".join(asked).encode()).hexdigest()[:12]
     name = f"{len(asked)} logged queries"
@@ -217,8 +232,8 @@ def _kept(result: Replayed) -> Replayed:
 
 
 def _per_query(judged: Judged) -> dict[str, Any]:
-    """The queries that both answered, with each one's time and metrics by pipeline; None where nothing relevant is
-    known of a query."""
+    """The queries that both answered, with time and metrics of each by pipeline; None for a query without a relevant
+    memory."""
     pairs, report = judged.answered(), judged.report
     known = [{str(memory): grade for memory, grade in judged.judgements.get(one.query.id, {}).items()} for one in pairs]
     told = [place for place, grades in enumerate(known) if relevant(grades)]
@@ -233,6 +248,7 @@ def _per_query(judged: Judged) -> dict[str, Any]:
         times[name] = [answer.total_ms for answer in answers]
         rankings = [[str(memory) for memory in answers[place].memories] for place in told]
         measured = evaluate(rankings, [known[place] for place in told]) if told else {}
+        # aligned with all queries; None where no relevant memory is known
         values[name] = {
             metric: [by_place.get(place) for place in range(len(pairs))]
             for metric, column in measured.items()
@@ -245,7 +261,7 @@ def _nothing_to_ask(why: str) -> SpeckitError:
     return SpeckitError(
         "E030",
         f"there is nothing to ask again: {why}",
-        hint="The words of queries are kept for seven days unless the workspace says otherwise.",
+        hint="The texts of queries are kept for seven days unless the workspace configures otherwise.",
         actions=(
             "write `evaluation: {keep_texts: 30}` into .speckit/config.yaml and go on asking",
             "leave out --since",

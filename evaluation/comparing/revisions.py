@@ -1,4 +1,4 @@
-"""The pipeline of another revision: its file, what that extends, and the workspace's flags, through `git show`."""
+"""Reads the pipeline of another revision with `git show`: its file, the files it extends, and the workspace's flags."""
 
 from __future__ import annotations
 
@@ -21,22 +21,30 @@ _MOST_FILES = 20
 
 
 def pipeline_of(revision: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:
-    """The pipeline as of `REV` or `REV:PATH`; nothing is checked out.
+    """The pipeline as of `REV` or `REV:PATH`, read without a checkout.
 
-    `pipeline` names the one that is gated: its file is read as of that revision, a preset is the shipped one under that
-    revision's flags. A `PATH` is relative to the top of the repository. Raises SpeckitError (E030) when there is no
-    such revision or file in the repository of the workspace `root`.
+    Args:
+        revision: `REV`, or `REV:PATH` with a path relative to the top of the repository.
+        pipeline: The gated pipeline. Its file is read as of that revision; a preset is the shipped one with the flags
+            of that revision.
+        root: The workspace.
+        environ: Environment variables.
+
+    Raises:
+        SpeckitError: E030 when the repository has no such revision or file, or git cannot be run.
     """
     name, _, path = revision.partition(":")
+    # a leading "-" would be read as an option of git
     if not name or name.startswith("-"):
-        raise SpeckitError("E030", f"'{revision}' names no revision", actions=("give a branch, tag or commit",))
-    top = Path(_git(root, "rev-parse", "--show-toplevel", failing=f"'{root}' is in no git repository").strip())
-    said = f"'{name}' is no revision of the repository '{top}'"
+        raise SpeckitError("E030", f"'{revision}' does not name a revision", actions=("give a branch, tag or commit",))
+    top = Path(_git(root, "rev-parse", "--show-toplevel", failing=f"'{root}' is not in a git repository").strip())
+    said = f"'{name}' is not a revision of the repository '{top}'"
     commit = _git(
         top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", failing=said
     ).strip()
     wanted = path or _file_of(pipeline, top, root)
     with TemporaryDirectory(prefix="speckit-revision-") as folder:
+        # copy the files to a temporary workspace, so that `extends` and flags resolve as usual
         for file in _needed(top, commit, wanted):
             (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / file).write_text(_shown(top, commit, file), encoding="utf-8")
@@ -60,14 +68,12 @@ def _file_of(pipeline: str, top: Path, root: Path) -> str:
         file = Path(pipeline)
     absolute = file.resolve()
     if not absolute.is_relative_to(top.resolve()):
-        raise SpeckitError(
-            "E030", f"'{pipeline}' lies outside the repository '{top}': it has no earlier revision there"
-        )
+        raise SpeckitError("E030", f"'{pipeline}' is outside the repository '{top}': it has no earlier revision there")
     return absolute.relative_to(top.resolve()).as_posix()
 
 
 def _needed(top: Path, commit: str, wanted: str) -> Iterator[str]:
-    """The file and those that it extends, as far as they are files of the repository."""
+    """The pipeline file and the files it extends, if they are in the repository."""
     seen: list[str] = []
     while wanted and wanted not in seen and len(seen) < _MOST_FILES:
         if not _has(top, commit, wanted):
@@ -77,6 +83,7 @@ def _needed(top: Path, commit: str, wanted: str) -> Iterator[str]:
         extends = read_text(_shown(top, commit, wanted), wanted).said.extends
         if extends == NOTHING or extends in presets() or Path(extends).is_absolute():
             return
+        # `extends` is relative to the file that contains it
         place = (top / wanted).parent / extends
         wanted = Path(*place.resolve().relative_to(top.resolve()).parts).as_posix()
 

@@ -1,4 +1,4 @@
-"""How much one number of a pipeline matters: `eval sensitivity` (feature E5)."""
+"""`eval sensitivity`: measures how much one number of a pipeline matters (feature E5)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from speckit_memory.pipeline.configuration.variants import with_values
 
 RANK_FUSION = "rrf"
 VALUES = (20.0, 40.0, 60.0, 80.0, 100.0)
-"""The k of reciprocal rank fusion that are looked at; 60 is that of its inventors (Cormack et al., SIGIR 2009)."""
+"""The values of k of reciprocal rank fusion that are measured; 60 is the original one (Cormack et al., SIGIR 2009)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One value: the mean Kendall tau-b of its rankings with those of the present value, and its figures.
+    """One value: the mean Kendall tau-b of its rankings with those of the present value, and its metrics.
 
-    `metrics` maps to the mean and its 95 % interval over the queries; `comparisons` are with the present
-    value, in one family over all values. `changed` counts the queries that are ordered otherwise.
+    `metrics` maps to the mean and its 95 % interval over the queries; `comparisons` are with the present value, in one
+    family over all values. `changed` counts the queries whose order differs.
     """
 
     value: float
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What a parameter does to the answers of one pipeline."""
+    """The effect of a parameter on the answers of one pipeline."""
 
     pipeline: str
     parameter: str
@@ -78,7 +78,7 @@ class Sensitivity:
         return f"{self.parameter}: {'; '.join(told)}"
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval sensitivity --json`."""
+        """The JSON document of `eval sensitivity --json`."""
         return {
             "pipeline": self.pipeline,
             "parameter": self.parameter,
@@ -104,7 +104,7 @@ class Sensitivity:
         }
 
     def blocks(self) -> list[Block]:
-        """The verdict, and a line for each value."""
+        """The verdict and a row for each value."""
         rows = [[self.parameter, "tau-b", "reordered", *(f"{m} (95 %)" for m in COMPARED_METRICS), "verdict"]]
         for point in self.points:
             tau = "-" if point.kendall_tau_b is None else f"{point.kendall_tau_b:.3f}"
@@ -116,7 +116,7 @@ class Sensitivity:
         return [heading, Table(rows), warnings]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
 
@@ -137,10 +137,22 @@ def sensitivity(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Sensitivity:
-    """Measures a pipeline with each value of one parameter, all beside its present value.
+    """Measures a pipeline with each value of one parameter, and with its present value.
 
-    `parameter` is "step.name", or "step.name.key" for a value of a mapping; none means the k of the rank fusion, that
-    of the `step` when one is named. Raises SpeckitError (E033) when the pipeline has no such number, with those it has.
+    Args:
+        source: Dataset or other source to measure on.
+        pipeline: Path, preset or value; None for the pipeline that a search would use.
+        parameter: "step.name", or "step.name.key" for a value of a mapping; "" for the k of the rank fusion.
+        step: The rank fusion whose k is measured when `parameter` is ""; "" for the first one.
+        values: The values to measure.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter".
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+
+    Raises:
+        SpeckitError: E033 when the pipeline has no such number (the error lists those it has), or with every problem of
+            the pipeline or the dataset.
     """
     environ = os.environ if environ is None else environ
     (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
@@ -150,12 +162,13 @@ def sensitivity(
         raise _unknown(name, whole.name, numbers)
     present = numbers[name]
     others = [value for value in dict.fromkeys(values) if value != present]
+    # an integer parameter must get integers
     whole_numbers = isinstance(present, int)
     variants = [
         replace(with_values(whole, {name: json.dumps(_written(value, whole_numbers))}), name=f"{name}={value:g}")
         for value in others
     ]
-    loaded(variants, None, environ)  # all that is wrong with any value, before the work
+    loaded(variants, None, environ)  # report the problems of all values before any work is done
     ground = source.ground(environ)
     measured = evaluate_pipelines(
         ground.dataset, [whole, *variants], queries=queries, progress=progress, environ=environ, opened=ground.opened
@@ -195,6 +208,7 @@ def _point(
     agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}
+    # mean over the queries where both rankings have a row
     tau = round(float(np.mean(taus)), 6) if taus else None
     return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)
 
@@ -204,7 +218,7 @@ def _written(value: float, whole: bool) -> float | int:
 
 
 def _k_of(whole: Effective, step: str, numbers: Mapping[str, float]) -> str:
-    """The k of the rank fusion."""
+    """The name of the k of the rank fusion. Raises SpeckitError (E033) when there is none."""
     fusers = [one.id for one in whole.slots["fusion"] if one.use == RANK_FUSION and step in ("", one.id)]
     if not fusers:
         asked = f"rank fusion called '{step}'" if step else "rank fusion"
@@ -219,11 +233,11 @@ _ACTIONS = (
     "measure the preset rrf",
 )
 _NEAR = 3
-"""So many names are suggested."""
+"""Number of suggested names."""
 
 
 def _unknown(name: str, pipeline: str, numbers: Mapping[str, float]) -> SpeckitError:
-    """The error of a name that is no number: near ones, else those of the step that it names, else the steps."""
+    """The error for an unknown number: suggests near names, else the numbers of the named step, else the steps."""
     from difflib import get_close_matches
 
     step = name.partition(".")[0]
@@ -239,11 +253,11 @@ def _unknown(name: str, pipeline: str, numbers: Mapping[str, float]) -> SpeckitE
         hint = f"The step '{step}' has {names}."
     else:
         hint = _steps(numbers)
-    return SpeckitError("E033", f"--parameter: '{name}' is no number of '{pipeline}'", hint=hint, actions=_ACTIONS)
+    return SpeckitError("E033", f"--parameter: '{name}' is not a number of '{pipeline}'", hint=hint, actions=_ACTIONS)
 
 
 def _steps(numbers: Mapping[str, float]) -> str:
-    """Whose numbers these are, or which, where they are those of one step."""
+    """Lists the steps that have numbers, or the numbers when they all belong to one step."""
     steps = list(dict.fromkeys(name.partition(".")[0] for name in numbers))
     if len(steps) == 1:
         return f"Its step '{steps[0]}' has {', '.join(name.partition('.')[2] for name in numbers)}."

@@ -2,12 +2,11 @@
 
 `corpus.jsonl` and `queries.jsonl` (`_id`, `title`, `text`, `metadata`), `qrels/test.tsv` (`query-id corpus-id score`)
 and, beyond BEIR, an optional `edges.tsv` (`source relation target strength`) with the causal links between documents.
-Markdown files below a folder `docs` may stand in place of `corpus.jsonl`; their paths (`docs/…`) are their ids, and
-lines of a file `memories.jsonl` are further documents. Metadata keys understood: on a document `folder`, `tier`,
-`triggers`, `created_at`; on a query `folder` (the folder to search in), `mode`, `intent` and `category`. All others are
-passed over.
+Markdown files below a folder `docs` may replace `corpus.jsonl`; their paths (`docs/…`) are their ids, and the lines of
+a file `memories.jsonl` are further documents. Metadata keys understood: on a document `folder`, `tier`, `triggers`,
+`created_at`; on a query `folder` (the folder to search in), `mode`, `intent` and `category`. Other keys are ignored.
 
-Documents and queries are named by their `_id` throughout; row ids of a store never enter a dataset.
+Documents and queries are identified by their `_id` throughout; row ids of a store never enter a dataset.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from speckit_memory.pipeline.model.columns import Mode
 
 QUERIES, QRELS, EDGES = "queries.jsonl", "qrels/test.tsv", "edges.tsv"
 HARD_NEGATIVE = "hard_negative"
-"""The category of a query that sounds as if the documents answered it, and that none of them does."""
+"""The category of a query that sounds answerable but has no answer among the documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuery:
-    """One query. `folder` is the folder to search in, "" for all; `mode` how the search is made; `intent` the intent a
-    person gave it, "" for none.
+    """One query. `folder` is the folder to search in, "" for all; `mode` the search mode; `intent` the intent assigned
+    by a person, "" for none.
 
-    Of the categories one means something here: what is `HARD_NEGATIVE` has no answer among the documents.
+    Only the category `HARD_NEGATIVE` has a meaning: such a query has no answer among the documents.
     """
 
     id: str
@@ -52,10 +51,10 @@ class DatasetQuery:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset without problems. The documents stay in their file: `corpus` reads them one by one.
+    """A valid dataset. The documents stay in their file: `corpus` reads them one by one.
 
-    `keys` names all documents; `judgements` maps query id to document key to grade; above 0 is relevant. `edges` are
-    (source, relation, target, strength) with the strength in [0, 1].
+    `keys` holds the keys of all documents; `judgements` maps query id to document key to grade, above 0 for relevant.
+    `edges` are (source, relation, target, strength) with the strength in [0, 1].
     """
 
     folder: Path
@@ -70,7 +69,8 @@ class Dataset:
         return resolved(self.folder).name
 
     def corpus(self) -> Iterator[DatasetDocument]:
-        """All documents, in the order of the file. Raises SpeckitError when the file has gone wrong since."""
+        """All documents, in the order of the file. Raises SpeckitError when the file has become invalid since
+        `read`."""
         problems = Problems()
         for _, document in documents(self.folder, problems):
             yield document
@@ -81,7 +81,7 @@ class Dataset:
         return tuple(query for query in self.queries if relevant(self.judgements.get(query.id, {})))
 
     def hard_negatives(self) -> tuple[DatasetQuery, ...]:
-        """The queries that no document answers, on purpose: an answer to them should warn."""
+        """The queries that have deliberately no answer; an answer to them should carry a warning."""
         answered = {query.id for query in self.judged()}
         return tuple(query for query in self.queries if query.category == HARD_NEGATIVE and query.id not in answered)
 
@@ -89,7 +89,7 @@ class Dataset:
 def read(folder: Path, *, judged: bool = True) -> Dataset:
     """Reads a dataset. Raises SpeckitError (E123) with every malformed line of every file, by file and line.
 
-    Without `judged` the documents are enough: queries and judgements may be absent.
+    Without `judged` only the documents are required: queries and judgements may be absent.
     """
     problems = Problems()
     missing = [] if has_documents(folder) else [f"{CORPUS} and no folder {MARKDOWN} of Markdown files"]
@@ -111,7 +111,7 @@ def read(folder: Path, *, judged: bool = True) -> Dataset:
 
 
 def _keys(folder: Path, problems: Problems) -> dict[str, int]:
-    """The line of each document key, every document checked on the way."""
+    """The line of each document key; checks every document."""
     keys: dict[str, int] = {}
     for where, document in documents(folder, problems):
         _claim(document.key, where, keys, problems)
@@ -143,9 +143,9 @@ def _queries(folder: Path, problems: Problems) -> dict[str, DatasetQuery]:
 
 
 def _claim(name: str, where: Where, taken: dict[str, int], problems: Problems) -> bool:
-    """Whether an id belongs to what stands here; one that is taken is reported."""
+    """Registers an id; a duplicate is reported. False for a duplicate or an empty id."""
     if name in taken:
-        problems.add(where, f"the id '{name}' stands in line {taken[name]} already")
+        problems.add(where, f"the id '{name}' is already used in line {taken[name]}")
         return False
     if name:
         taken[name] = where.line
@@ -158,6 +158,7 @@ def _judgements(
     judgements: dict[str, dict[str, float]] = {}
     path = folder / QRELS
     for where, (query, key, score) in table_rows(path, ("query-id", "corpus-id", "score"), problems):
+        # `&` instead of `and`: report both unknown ids
         known = _known(query, queries, QUERIES, where, problems) & _known(key, keys, CORPUS, where, problems)
         grade = finite(score, "score", where, problems)
         if not known or grade is None:
@@ -177,14 +178,15 @@ def _edges(folder: Path, keys: Container[str], problems: Problems) -> Iterator[t
         _known(target, keys, CORPUS, where, problems)
         strength = finite(text, "strength", where, problems)
         if relation not in tuple(Relation):
-            problems.add(where, f"'{relation}' is no relation; {nearest(relation, Relation)}")
+            problems.add(where, f"'{relation}' is not a relation; {nearest(relation, Relation)}")
         if strength is not None and not 0 <= strength <= 1:
             problems.add(where, f"the strength is {text}; accepted: 0 to 1")
         if source == target:
             problems.add(where, f"'{source}' is linked to itself")
+        # the line of the first edge with these ends and relation
         first = taken.setdefault((source, relation, target), where.line)
         if first != where.line:
-            problems.add(where, f"this edge stands in line {first} already")
+            problems.add(where, f"this edge is already in line {first}")
         if strength is not None and problems.count == before:
             yield source, relation, target, strength
 

@@ -1,6 +1,5 @@
-"""The documents of a dataset: lines of `corpus.jsonl`, or, where there is none, Markdown files below `docs/`, and with
-them lines of `memories.jsonl`.
-"""
+"""The documents of a dataset: lines of `corpus.jsonl`, or else Markdown files below `docs/` and lines of
+`memories.jsonl`."""
 
 from __future__ import annotations
 
@@ -38,20 +37,21 @@ class DatasetDocument:
 
 
 def has_documents(folder: Path) -> bool:
-    """Whether a dataset has documents in one of the two forms."""
+    """Whether a dataset has documents in either form."""
     return is_file(folder / CORPUS) or is_folder(folder / MARKDOWN)
 
 
 def document_files(folder: Path) -> list[Path]:
-    """The files that the documents of a dataset are read from, in the order of their keys."""
+    """The files that hold the documents of a dataset, in the order of their keys."""
     if is_file(folder / CORPUS):
         return [folder / CORPUS]
+    # Markdown is only read without a corpus file
     lines = [folder / MEMORIES] if is_file(folder / MEMORIES) else []
     return lines + sorted((folder / MARKDOWN).rglob("*.md"), key=lambda path: path.relative_to(folder).as_posix())
 
 
 def documents(folder: Path, problems: Problems) -> Iterator[tuple[Where, DatasetDocument]]:
-    """Every document with its place: those of lines in their order, then the Markdown files in that of their keys."""
+    """Every document with its location: lines of files in file order, then the Markdown files by key."""
     for path in document_files(folder):
         if path in (folder / CORPUS, folder / MEMORIES):
             for record in json_records(path, problems):
@@ -67,7 +67,7 @@ def documents(folder: Path, problems: Problems) -> Iterator[tuple[Where, Dataset
 
 
 def copy_documents(source: Path, target: Path) -> None:
-    """Writes the documents of one dataset as the `corpus.jsonl` of another. Raises OSError when they cannot be."""
+    """Writes the documents of one dataset as the `corpus.jsonl` of another. Raises OSError if that fails."""
     if document_files(source) == [source / CORPUS]:
         shutil.copyfile(source / CORPUS, target / CORPUS)
         return
@@ -77,7 +77,7 @@ def copy_documents(source: Path, target: Path) -> None:
 
 
 def of_markdown(key: str, text: str) -> DatasetDocument:
-    """A Markdown file as a document: its front matter says what it would say if the file were indexed.
+    """A Markdown file as a document, with the metadata it would have if the file were indexed.
 
     The text keeps its front matter, so that the links in it become edges.
     """

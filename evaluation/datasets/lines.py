@@ -1,4 +1,4 @@
-"""Reads the lines of a dataset's files: positioned records, and every problem found on the way (code E123)."""
+"""Reads the lines of a dataset's files as records with positions, and collects every problem (code E123)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from speckit_memory.config.files.regular_file import reading
 from speckit_memory.errors import Problem, SpeckitError, Where
 
 SHOWN = 50
-"""So many problems are listed; of the rest only the number is given."""
+"""Maximum number of problems listed; of the rest only the number is given."""
 
 LONGEST_LINE = 10_000_000
-"""Bytes; as long as a file may be that becomes one memory. One without an end would fill the memory."""
+"""Bytes; the same limit as for a file that becomes one memory. Longer lines could exhaust the memory."""
 
 _KINDS = {
     dict: "an object",
@@ -32,17 +32,17 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Problems:
-    """Collects what is wrong with a dataset, so that all of it is reported at once."""
+    """Collects the problems of a dataset, so that all are reported at once."""
 
     def __init__(self, hint: str = "", most: int = SHOWN) -> None:
-        """`hint` is that of each, "" for the one on datasets; `most` problems are listed."""
+        """`hint` is attached to each problem, "" for the general one on datasets; `most` problems are listed."""
         self._hint = hint
         self._most = most
         self.listed: list[Problem] = []
         self.count = 0
 
     def add(self, where: Where | None, message: str) -> None:
-        """One more problem."""
+        """Adds a problem."""
         self.count += 1
         if self.count <= self._most:
             self.listed.append(Problem("E123", message, self._hint, where=where))
@@ -57,9 +57,10 @@ class Problems:
 
 
 def lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
-    """The lines of a UTF-8 file that are not blank, with their places. The file is not held in memory."""
+    """The non-blank lines of a UTF-8 file with their positions. The file is not held in memory."""
     try:
         with reading(path) as file:
+            # one byte more than the limit tells a longer line from one at the limit
             for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
                 where = Where(str(path), number, 1)
                 if len(raw) > LONGEST_LINE:
@@ -86,7 +87,7 @@ def json_records(path: Path, problems: Problems) -> Iterator[Record]:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             problems.add(Where(where.file, where.line, column), f"the line is not JSON: {reason}")
         except RecursionError:
-            problems.add(where, "the line is not JSON that can be read: it is nested too deeply")
+            problems.add(where, "the line cannot be read as JSON: it is nested too deeply")
         else:
             if isinstance(fields, dict):
                 yield Record(fields, where, problems)
@@ -113,7 +114,14 @@ def table_rows(path: Path, header: tuple[str, ...], problems: Problems) -> Itera
 
 
 def finite(text: str, name: str, where: Where, problems: Problems) -> float | None:
-    """The number that a cell of a table holds; None, and one more problem, where it holds none."""
+    """The number in a cell of a table; None, with a problem, if it is not a finite number.
+
+    Args:
+        text: The content of the cell.
+        name: The name of the column, for the problem.
+        where: The position of the line.
+        problems: Receives the problem.
+    """
     try:
         number = float(text)
     except ValueError:
@@ -153,7 +161,7 @@ class Record:
         elif required and not value.strip():
             self.report(f"'{self._owner}{name}' is empty")
         elif _SURROGATE.search(value):
-            self.report(f"'{self._owner}{name}' holds half a surrogate pair, which is no character")
+            self.report(f"'{self._owner}{name}' holds half a surrogate pair, which is not a character")
         else:
             return value
         return ""
@@ -169,7 +177,7 @@ class Record:
         return ()
 
     def moment(self, name: str) -> float | None:
-        """A moment in epoch seconds, written as a number of them or as an ISO 8601 date; without a zone it is UTC."""
+        """A time in epoch seconds, given as a number or as an ISO 8601 date; without a time zone it is UTC."""
         value = self._fields.get(name)
         if value is None:
             return None

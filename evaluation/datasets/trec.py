@@ -1,4 +1,4 @@
-"""Writes rankings as TREC run lines and judgements as qrels, so that anyone can recompute the figures elsewhere."""
+"""Writes rankings as TREC run lines and judgements as qrels, so that the figures can be recomputed with other tools."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Ranking = Sequence[tuple[str, float]]
 
 
 def check_run_file(path: Path, ids: Iterable[str]) -> None:
-    """Raises SpeckitError when a run file cannot be written here or not with these query and document ids.
+    """Raises SpeckitError when a run file cannot be written, or an id holds a blank.
 
-    A run line is split at blanks, so an id may not hold one. To be called before the work whose result is written.
+    A run line is split at blanks. Call this before the rankings are made.
     """
     _check(path, _is_run, "the run file", ids)
 
@@ -39,12 +39,13 @@ def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
 
 
 def check_qrels_file(path: Path, ids: Iterable[str]) -> None:
-    """Raises SpeckitError when judgements cannot be written here or not with these ids; as for run files."""
+    """Raises SpeckitError when judgements cannot be written, or an id holds a blank; as for run files."""
     _check(path, _is_qrels, "the file of judgements", ids)
 
 
 def write_qrels(path: Path, judgements: Mapping[str, Mapping[str, float]]) -> None:
-    """Writes judgements as TREC lines: `query 0 document grade`. Raises SpeckitError when that cannot be."""
+    """Writes judgements as TREC lines: `query 0 document grade`. Raises SpeckitError when the file cannot be
+    written."""
     try:
         with written(path) as file:
             for query, judged in judgements.items():
@@ -80,10 +81,10 @@ def _is_run(beginning: str) -> bool:
 
 
 def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:
-    """The lines of one ranking, with scores that fall strictly.
+    """The lines of one ranking, with strictly falling scores.
 
-    trec_eval takes no notice of the rank column: it sorts by score in single precision and breaks ties by document id,
-    descending. A score that would tie with the one above is therefore written as the next lower number of that kind.
+    trec_eval ignores the rank column: it sorts by score in single precision and breaks ties by document id, descending.
+    A score that would tie with the one above is therefore written as the next lower single-precision number.
     """
     previous = np.float32(np.inf)
     for rank, (key, score) in enumerate(ranking, start=1):

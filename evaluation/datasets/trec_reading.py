@@ -1,4 +1,4 @@
-"""Reads TREC run files and judgements, whoever wrote them; everything wrong is told with its line (code E123)."""
+"""Reads TREC run files and judgements from any source; every problem is reported with its line (code E123)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from speckit_memory.evaluation.statistics.metrics import relevant
 Judgements = Mapping[str, Mapping[str, float]]
 """The grade of each judged document, by query; above 0 is relevant."""
 
-_RUN = "A run file holds lines `query Q0 document rank score tag`."
+_RUN = "A run file has lines `query Q0 document rank score tag`."
 _NO_QRELS = (
-    "This is not a qrels file: that holds lines `query iteration document grade`, or the table of a dataset's "
+    "This is not a qrels file: that has lines `query iteration document grade`, or the table of a dataset's "
     "qrels/test.tsv."
 )
 _SHOWN = 5
-"""Problems with judgements that are listed: who names a wrong file has as many as it has lines."""
+"""Maximum number of listed problems: a wrong file has a problem in every line."""
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 
 def read_runs(path: Path) -> dict[str, dict[str, Ranking]]:
-    """The rankings of a run file by tag and query, in the order that trec_eval gives them.
+    """The rankings of a run file by tag and query, in the order of trec_eval.
 
-    A line is `query Q0 document rank score tag`. trec_eval takes no notice of the rank: it sorts by score in single
-    precision, ties by document, descending. Raises SpeckitError (E123) with every malformed line.
+    A line is `query Q0 document rank score tag`. trec_eval ignores the rank: it sorts by score in single precision,
+    ties by document, descending. Raises SpeckitError (E123) with every malformed line.
     """
     problems = Problems(_RUN)
     runs: dict[str, dict[str, dict[str, float]]] = {}
@@ -39,7 +39,7 @@ def read_runs(path: Path) -> dict[str, dict[str, Ranking]]:
         score = finite(text, "score", where, problems)
         rows = runs.setdefault(tag, {}).setdefault(query, {})
         if document in rows:
-            problems.add(where, f"'{document}' stands twice in the ranking of '{query}' by {tag}")
+            problems.add(where, f"'{document}' occurs twice in the ranking of '{query}' by {tag}")
         elif score is not None:
             rows[document] = score
     if not runs and not problems.count:

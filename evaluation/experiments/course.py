@@ -1,4 +1,4 @@
-"""How what is known of an experiment narrowed down while its queries came in."""
+"""How the estimate of an experiment narrowed while its queries came in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _LOOKS = 40
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was known after so many queries: variant minus control on `METRIC`, with the interval that holds at every
-    look at once. `judged` of the queries differ and have judgements."""
+    """The estimate after the first `queries` queries: variant minus control on `METRIC`, with an anytime-valid
+    interval.
+
+    `judged` of the queries differ and have judgements.
+    """
 
     queries: int
     judged: int
@@ -26,8 +29,10 @@ class Look:
 
 
 def course(contrasts: Sequence[Contrast], judgements: Judgements) -> list[Look]:
-    """Up to forty looks at queries in the order in which they came; none before ten that differ are
-    judged. The last look is at all of them."""
+    """Up to forty estimates, in the order in which the queries came; none before ten differing queries are judged.
+
+    The last estimate is over all queries.
+    """
     if not judgements:
         return []
     ends = sorted({round(len(contrasts) * look / _LOOKS) for look in range(1, _LOOKS + 1)} - {0})

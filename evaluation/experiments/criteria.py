@@ -1,4 +1,4 @@
-"""Whether a comparison meets the criterion of a flag, and what it lacks in words (feature P11). Reads nothing."""
+"""Tests whether a comparison meets the criterion of a flag, and says what is missing (feature P11). Reads no files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ TESTED = ("nDCG@10", "MRR@5")
 """The metrics on which every comparison has a verdict."""
 ALPHA = 0.05
 MOST = 256.0
-"""So many times as many queries are thought of at most."""
+"""Upper bound on the factor by which more queries are extrapolated."""
 _STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure over so many queries, with its 95 % interval, and the p of a difference after all corrections.
+    """One figure over a number of queries, with its 95 % interval, and the p of a difference after all corrections.
 
-    `verdict` is the word of the report on a difference, "" where the report has none on it. `with_more` says what the
-    interval would be over so many times as many queries, were they like these.
+    `verdict` is the report's verdict on a difference, "" where it has none. `with_more` maps a factor to the interval
+    expected from that many times as many similar queries.
     """
 
     value: float
@@ -35,20 +35,23 @@ class Figure:
 
 
 class Figures(Protocol):
-    """What a comparison of a variant with its control has shown, whoever made it."""
+    """The figures of a comparison of a variant with its control, from any source."""
 
     def difference(self, metric: str) -> Figure | None:
-        """The variant minus the control, None where that was not measured."""
+        """The variant minus the control, None where it was not measured."""
         ...
 
     def own(self, metric: str) -> Figure | None:
-        """The figure of the variant itself, or of how far both agree; None where that was not measured."""
+        """The variant's own figure, or the agreement of both; None where it was not measured."""
         ...
 
 
 def unmet(criterion: Iterable[Condition], figures: Figures) -> list[str]:
-    """What the comparison lacks, condition by condition, and where it shows the variant to be worse, which no margin
-    excuses; empty when it meets the criterion."""
+    """Lists what the comparison lacks per condition, and every metric on which the variant is worse; empty when it
+    passes.
+
+    A loss fails the criterion regardless of its margin.
+    """
     conditions = list(criterion)
     lacks = [f"{one}: {', '.join(found)}" for one in conditions if (found := list(_lacks(one, figures)))]
     preferences = (*QUALITY, "interleaving")
@@ -57,7 +60,8 @@ def unmet(criterion: Iterable[Condition], figures: Figures) -> list[str]:
 
 
 def promotion_lacks(flag: Flag, figures: Figures) -> list[str]:
-    """What a comparison lacks to bear that a flag is on: its criterion, and a gain where that only rules out a loss."""
+    """Lists what a comparison lacks to justify an enabled flag: its criterion, and a gain if that only rules out a
+    loss."""
     return [*unmet(flag.criterion, figures), *_no_gain(flag, figures)]
 
 
@@ -69,7 +73,8 @@ def _losses(metrics: Iterable[str], figures: Figures) -> Iterator[str]:
 
 
 def _is_worse(figure: Figure) -> bool:
-    """Whether a difference in quality is a loss beyond chance. Uses of answers have no lower end, and show no loss."""
+    """Whether a difference in quality is a loss beyond chance. Intervals from uses have no lower end and show no
+    loss."""
     if figure.verdict or figure.interval is None:
         return figure.verdict == "worse"
     low, high = figure.interval
@@ -77,7 +82,7 @@ def _is_worse(figure: Figure) -> bool:
 
 
 def _no_gain(flag: Flag, figures: Figures) -> Iterator[str]:
-    """That nothing speaks for a flag whose criterion asks for no gain, and nobody has said what it is for."""
+    """Reports a flag whose criterion asks for no gain when neither a gain nor a stated reason speaks for it."""
     directions = {condition.direction for condition in flag.criterion}
     if "not_worse" not in directions or "better" in directions or flag.reason:
         return
@@ -91,7 +96,7 @@ def _no_gain(flag: Flag, figures: Figures) -> Iterator[str]:
 
 
 def figure_of(condition: Condition, figures: Figures) -> Figure | None:
-    """What a condition is held against, None where that was not measured."""
+    """The figure that a condition tests, None where it was not measured."""
     of_both = condition.direction in ("better", "not_worse")
     return figures.difference(condition.metric) if of_both else figures.own(condition.metric)
 
@@ -99,7 +104,7 @@ def figure_of(condition: Condition, figures: Figures) -> Figure | None:
 def _lacks(condition: Condition, figures: Figures) -> Iterator[str]:
     figure = figure_of(condition, figures)
     if figure is None:
-        yield f"it has no figure of {condition.metric}"
+        yield f"it has no figure for {condition.metric}"
         return
     lacks = list(_shown(condition, figure))
     if figure.queries < condition.queries:
@@ -108,18 +113,19 @@ def _lacks(condition: Condition, figures: Figures) -> Iterator[str]:
     if lacks and figure.with_more is not None:
         more = _further(condition, figure, figure.with_more)
         if more is None:
-            yield "more queries like these would not do"
-        elif more:  # else the interval would do, and chance is what is not ruled out
-            yield f"about {more:,} more queries like these would do"
+            yield "more queries like these would not be enough"
+        elif more:  # else the interval suffices, and only chance is not ruled out
+            yield f"about {more:,} more queries like these would be enough"
 
 
 def _further(condition: Condition, figure: Figure, with_more: Callable[[float], tuple[float, float]]) -> int | None:
-    """About how many further queries like these would narrow the interval enough; None where not even `MOST` times as
-    many would."""
+    """About how many further similar queries would narrow the interval enough; None if `MOST` times as many would
+    not."""
 
     def enough(times: float) -> bool:
         return not list(_shown(condition, replace(figure, interval=with_more(times), p=0.0)))
 
+    # double the factor until it suffices, then bisect
     high = 1.0
     while not enough(high):
         high *= 2
@@ -129,17 +135,19 @@ def _further(condition: Condition, figure: Figure, with_more: Callable[[float], 
     for _ in range(_STEPS):
         between = (low + high) / 2
         low, high = (low, between) if enough(between) else (between, high)
+    # further queries: the total needed minus those there are
     return max(ceil(high * figure.queries), condition.queries) - figure.queries
 
 
 def _shown(condition: Condition, figure: Figure) -> Iterator[str]:
-    """What a figure lacks beside queries."""
+    """The shortcomings of a figure, apart from the number of queries."""
     of_both = condition.direction in ("better", "not_worse")
     return _difference(condition, figure) if of_both else _own(condition, figure)
 
 
 def _own(condition: Condition, figure: Figure) -> Iterator[str]:
-    """What a figure lacks. The far end of its interval decides; a count has none, and is what it is."""
+    """The shortcomings of a figure. The worse end of its interval decides; a count has no interval and decides by
+    itself."""
     low, high = figure.interval or (figure.value, figure.value)
     what = f"{condition.metric} {'interval reaches' if figure.interval else 'is'}"
     if condition.direction == "at_least" and not low >= condition.margin:
@@ -149,8 +157,10 @@ def _own(condition: Condition, figure: Figure) -> Iterator[str]:
 
 
 def _difference(condition: Condition, figure: Figure) -> Iterator[str]:
-    """What a difference lacks. Its end that lies nearest to "worse" decides; without an interval, the value does."""
+    """The shortcomings of a difference. The end of its interval nearest to "worse" decides, or the value without
+    one."""
     low, high = figure.interval or (figure.value, figure.value)
+    # `worst` is the end of the interval that is less favourable to the variant
     sign, worst = (-1, high) if condition.metric in SMALLER_IS_BETTER else (1, low)
     what = f"{condition.metric} interval reaches" if figure.interval else f"{condition.metric} differs by"
     bound = condition.margin if condition.direction == "better" else -condition.margin
@@ -159,8 +169,8 @@ def _difference(condition: Condition, figure: Figure) -> Iterator[str]:
     elif condition.direction == "not_worse" and not sign * worst >= bound:
         yield f"{what} {worst:+.4g}, margin is {condition.margin:g}"
     if condition.direction != "better" or condition.metric in SMALLER_IS_BETTER:
-        return  # of times there is no test beside the interval
+        return  # times have no test apart from the interval
     if figure.p is None:
-        yield f"it has no p of {condition.metric}"
+        yield f"it has no p for {condition.metric}"
     elif figure.p >= ALPHA:
         yield f"p after correction is {figure.p:.3g}, below {ALPHA:g} is needed"

@@ -21,9 +21,9 @@ from speckit_memory.evaluation.statistics.label_free import LabelFree, label_fre
 from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
 
 FEWEST_FAILURES = 3
-"""A variant that has failed on all of so many queries, or more, has the verdict "failed"."""
+"""A variant that failed on all queries, at least this many, has the verdict "failed"."""
 BUDGET_MS = 500.0
-"""What a variant may take beside a control of which nobody noted it (feature P10): the shipped value."""
+"""The default budget of a variant where the control's record has none (feature P10)."""
 
 
 def judge_experiment(
@@ -38,28 +38,38 @@ def judge_experiment(
     variants: int = 1,
     feedback: ImplicitFeedback = NO_FEEDBACK,
 ) -> ExperimentReport:
-    """Everything that the pairs of one experiment show, with a verdict.
+    """Judges one experiment by its pairs of answers.
 
-    `experiment` names the pipelines, the control with its budget, and says what was dropped. `judgements` and `uses`
-    are what is known of the answers, `keys` the memories' names for people, `teams` which pipeline put what into
-    interleaved answers, `feedback` what readers showed without judging. `noise` are pairs in which the same control
-    answered twice. Pairs go on coming in, and a log that is replayed grows: all verdicts hold at every look at once,
-    and together with those on all `variants`.
+    More pairs keep coming in, and a replayed log grows, so all verdicts are anytime-valid, simultaneously over all
+    `variants`.
+
+    Args:
+        pairs: The pairs of answers.
+        experiment: The pipelines, the control's budget, and the dropped queries.
+        judgements: Grades by query and memory.
+        uses: Uses of served memories.
+        keys: Readable names of the memories.
+        teams: The pipeline that contributed each memory of interleaved answers.
+        noise: Pairs in which the same control answered twice.
+        variants: Number of variants that the verdicts are corrected for.
+        feedback: What readers showed without judging: rephrased questions, memories opened and not cited.
     """
     both = answered(pairs)
-    ranked = experiment.mode == "shadow"  # a dark run keeps no results, and a mixed answer is not the control's
+    ranked = experiment.mode == "shadow"  # a dark run keeps no results, and interleaved answers are not the control's
     contrasts = [contrast(pair) for pair in both] if ranked else []
     differing = [one for one in contrasts if one.agreement.ordering_difference]
     evidence = known_of(contrasts, judgements or {}, uses)
     quality = qualities(evidence, variants=variants)
     duels = judge_duels(teams or {}, uses, variants=variants, feedback=feedback)
     apart, alike = questions_of(contrasts)
+    # Bonferroni over the variants and metrics of the report
     alpha = ALPHA / (variants * len(COMPARED_METRICS))
     bounds = label_free(apart, alike, alpha=alpha) if contrasts else ()
     verdict: ExperimentVerdict
     verdict, needed = _verdict(bounds, quality)
     if bounds and not quality and verdict == "undecided":
         needed = bounds[0].queries_needed
+    # interleaved answers have no ranking of the control, so duels decide
     if duels:
         verdict, needed = duels.verdict, duels.queries_needed
     failures = Counter(failure for pair in pairs if (failure := pair.variant.answer.failure))
@@ -104,10 +114,12 @@ def judge_experiment(
 
 
 def _verdict(bounds: Sequence[LabelFree], quality: Sequence[Quality]) -> tuple[Verdict, int | None]:
-    """The verdict on the whole; undecided, also how many queries it would take by what is judged."""
+    """The verdict on quality; when undecided, also the number of queries needed by the judged metrics."""
+    # even the least favourable judgements could not make a difference of interest
     if bounds and all(one.bound <= MARGIN for one in bounds):
         return "same", None
     verdicts = {one.verdict for one in quality}
+    # metrics that contradict each other leave the verdict undecided
     decided = verdicts & {"better", "worse"}
     if len(decided) == 1:
         return decided.pop(), None

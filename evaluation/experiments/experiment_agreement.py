@@ -1,4 +1,4 @@
-"""How far the answers of two pipelines to many queries agree, and on which they differ most."""
+"""Measures how far the answers of two pipelines to many queries agree, and finds those that differ most."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair
 from speckit_memory.pipeline.ports import Column
 
 _DIFFERING = 10
-"""How many of the queries that differ most a report shows."""
+"""Number of most different queries in a report."""
 _SHOWN_DIGITS = 3
-"""Decimals of the figure that is shown beside each of them: what reads alike there is equal."""
+"""Displayed decimals of their overlap; values that look equal count as equal."""
 _RESAMPLED = 2_000
-"""Up to so many queries an interval of a mean is resampled; beyond, the normal one is the same to three digits."""
+"""Above this number of queries, values are rounded before their interval is computed."""
 _STEP = 0.001
-"""To which the values of that many live queries are rounded; the interval is widened by it."""
+"""The rounding step for many live queries; the interval is widened by half of it at each end."""
 
 
 def contrast(pair: Pair) -> Contrast:
@@ -28,7 +28,7 @@ def contrast(pair: Pair) -> Contrast:
 
 
 def most_different(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """The ten that agree least by rank-biased overlap as reports show it, among equals in the order of their ids."""
+    """The ten queries that agree least by displayed rank-biased overlap; ties are sorted by id."""
     order = sorted(contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
     return tuple(order[:_DIFFERING])
 
@@ -38,7 +38,7 @@ def _ranking(answer: AnswerRecord) -> list[tuple[int, float]]:
 
 
 def agreements(found: Sequence[Agreement[int]]) -> Agreements:
-    """The means over many queries; those that are `live` have intervals that hold at every look at once."""
+    """Mean agreements over many queries, with anytime-valid intervals."""
     common = sum(one.common_rows for one in found)
     return Agreements(
         queries=len(found),
@@ -53,7 +53,7 @@ def agreements(found: Sequence[Agreement[int]]) -> Agreements:
 
 
 def _estimate(values: Iterable[float | None], least: float) -> Estimate | None:
-    """The mean of values in [`least`, 1]."""
+    """The mean of values in [`least`, 1] with its interval; None without a value."""
     column = np.array([value for value in values if value is not None], np.float64)
     if not len(column):
         return None
@@ -61,9 +61,10 @@ def _estimate(values: Iterable[float | None], least: float) -> Estimate | None:
 
 
 def _anytime(column: Column, least: float) -> tuple[float, float]:
-    """The interval of the mean at every look; the values are stretched to [-1, 1], where the bets lose nothing."""
+    """The anytime-valid interval of the mean; values are scaled to [-1, 1], where the bets lose no power."""
+    # maps [least, 1] to [-1, 1] and back
     half = (1 - least) / 2
     slack = _STEP / 2 if len(column) > _RESAMPLED else 0.0
-    column = np.round(column / _STEP) * _STEP if slack else column  # few different values are betted on at once
+    column = np.round(column / _STEP) * _STEP if slack else column  # fewer distinct values: each is one bet
     low, high = anytime_interval(np.clip((column - least) / half - 1, -1.0, 1.0))
     return max(least, least + (low + 1) * half - slack), min(1.0, least + (high + 1) * half + slack)

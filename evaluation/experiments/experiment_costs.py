@@ -1,4 +1,4 @@
-"""What a variant costs beside its control, in milliseconds, from the answers of both to the same queries."""
+"""The cost of a variant compared with its control, in milliseconds, from the answers of both to the same queries."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ def answered(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def overhead(pairs: Sequence[Pair]) -> Latency | None:
-    """How much longer the variant takes than the control, query by query; None for no queries."""
+    """How much longer the variant takes than the control, query by query; None without queries."""
     return _latency([_longer(pair) for pair in pairs])
 
 
 def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
-    """What the variant takes on all queries it was given, the ones it failed on included where only it is timed.
+    """The cost of the variant over all its queries; `spent` also includes the queries on which it failed.
 
-    It is slower or faster when the interval of the median overhead, valid at every look, leaves out 0.
+    It is slower or faster when the anytime-valid interval of the median overhead excludes 0.
     """
     both = answered(pairs)
+    # paired: variant minus control of the same query
     interval = median_interval(np.array([_longer(pair) for pair in both]))
     return Cost(
         overhead=overhead(both),
@@ -43,7 +44,8 @@ def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
 
 
 def step_figures(pairs: Sequence[Pair]) -> tuple[StepFigures, ...]:
-    """Every step of either pipeline, by stage, those of the control before those that only the variant has."""
+    """The times of every step of either pipeline, by stage; steps of the control come first, then those of the
+    variant alone."""
     control, _ = _by_step(pair.control for pair in pairs)
     variant, shared = _by_step(pair.variant.answer for pair in pairs)
     steps = sorted(dict.fromkeys([*control, *variant]), key=lambda step: _STAGES.index(step[0]))
@@ -54,7 +56,7 @@ def step_figures(pairs: Sequence[Pair]) -> tuple[StepFigures, ...]:
 
 
 def noise_floor(pairs: Sequence[Pair]) -> NoiseFloor | None:
-    """The control against itself, from pairs of that kind; None where there are none."""
+    """The control compared with itself, from pairs in which it answered twice; None without such pairs."""
     both = answered(pairs)
     if not both:
         return None

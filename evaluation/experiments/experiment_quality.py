@@ -1,4 +1,4 @@
-"""Which of two pipelines answered better, as far as judgements and uses of their answers tell."""
+"""Which of two pipelines answered better, by judgements and uses of their answers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from speckit_memory.memory.store.evaluation.records import USE_GRADES, Pair, Use
 from speckit_memory.pipeline.ports import Column
 
 OF_MEAN = 0.8
-"""Of the chance that an interval misses, so much is that of the mean where the share that differs is estimated too."""
+"""Share of alpha given to the interval of the mean when the share of differing questions is estimated too."""
 
 
 def used(uses: Sequence[UseRecord]) -> Judgements:
-    """What uses say of the memories of each query: the weightiest use of each."""
+    """Grades of the memories of each query by their uses: the highest grade of each memory."""
     found: dict[str, dict[int, float]] = {}
     for use in uses:
         grades = found.setdefault(use.query, {})
@@ -39,7 +39,14 @@ def known_of(
     uses: Sequence[UseRecord],
     metrics: Sequence[str] = COMPARED_METRICS,
 ) -> list[Evidenced]:
-    """What judgements and uses say of all queries that both pipelines answered, metric by metric."""
+    """The evidence from judgements and uses on all queries that both pipelines answered, metric by metric.
+
+    Args:
+        contrasts: The compared answers.
+        judgements: Grades by query and memory.
+        uses: Uses of served memories.
+        metrics: The metrics to measure.
+    """
     differing, alike = questions_of(contrasts)
     judged = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
     if not uses:
@@ -48,7 +55,7 @@ def known_of(
 
 
 def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
-    """The questions that the first time got different answers, each with all its pairs, and the number of others."""
+    """The questions whose first answers differ, each with all its pairs, and the number of other questions."""
     differ = {one.pair.query.id for one in contrasts if one.agreement.ordering_difference}
     questions = distinct(one.pair for one in contrasts)
     differing = [pairs for pairs in questions if pairs[0].query.id in differ]
@@ -56,14 +63,15 @@ def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
 
 
 def qualities(family: Sequence[Evidenced], *, variants: int) -> tuple[Quality, ...]:
-    """A comparison for each metric with evidence, as one family with those of all `variants` of the report."""
+    """A comparison for each metric with evidence, as one family with the comparisons of all `variants` of the
+    report."""
     return tuple(_quality(entry, variants * max(len(COMPARED_METRICS), len(family))) for entry in family)
 
 
 def p_value(entry: Evidenced) -> float:
-    """That of the metric by itself, valid at every look while queries come in. Whatever was skipped may show, it shows
-    the same direction: 1 where it might turn it round."""
+    """The anytime-valid p of the metric by itself; 1 where the skipped questions might reverse the direction."""
     worst, best = entry.bounds()
+    # skipped questions could reverse the direction
     if not worst.size or worst.mean() * best.mean() <= 0:
         return 1.0
     return min(1.0, max(anytime_p(worst), anytime_p(best)) / (OF_MEAN if _sampled(entry) else 1.0))
@@ -75,7 +83,7 @@ def _quality(entry: Evidenced, family: int) -> Quality:
     verdict = _verdict(entry, interval)
     needed = queries_needed(likely := _likely(entry), alpha=alpha, margin=MARGIN, made=likely)
     if verdict != "undecided" or (entry.evidence == "uses" and delta <= 0):
-        needed = None  # no number of uses shows it worse
+        needed = None  # uses cannot show that the variant is worse
     return Quality(
         metric=entry.metric,
         evidence=entry.evidence,
@@ -93,8 +101,8 @@ def _quality(entry: Evidenced, family: int) -> Quality:
 
 
 def _likely(entry: Evidenced) -> Column:
-    """The differences of all questions of which as much is known: of a sample of those that differ, with its share of
-    the others."""
+    """The expected differences of all questions: those with evidence, and a proportional number of zeros for equal
+    answers."""
     alike = entry.alike
     if _sampled(entry):
         alike = round(alike * len(entry.column) / (len(entry.column) + entry.unknown))
@@ -104,14 +112,14 @@ def _likely(entry: Evidenced) -> Column:
 
 
 def live_verdict(entry: Evidenced, *, variants: int) -> Verdict:
-    """The verdict on this metric that a report on so many variants gives, whatever its other metrics show."""
+    """The verdict on this metric in a report on `variants` variants, regardless of its other metrics."""
     return _verdict(entry, over_all(entry, alpha=ALPHA / (variants * len(COMPARED_METRICS)))[1])
 
 
 def _verdict(entry: Evidenced, interval: tuple[float, float]) -> Verdict:
     verdict = verdict_of(interval)
     if entry.evidence == "uses" and (verdict == "worse" or (verdict == "same" and entry.unknown)):
-        return "undecided"  # what only the variant finds was never served, so it could not be used
+        return "undecided"  # memories that only the variant finds were never served, so they could not be used
     return verdict
 
 
@@ -120,21 +128,23 @@ def _sampled(entry: Evidenced) -> bool:
 
 
 def over_all(entry: Evidenced, *, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
-    """The mean difference over all questions, and its interval, which misses it with a chance of at most `alpha`.
+    """The mean difference over all questions, and an interval that misses it with a probability of at most `alpha`.
 
-    Where every question that differs has evidence it is that of one column, with 0 for those alike; and so it is of
-    uses, where nothing was gained by what nobody used. Else those with judgements, which were drawn by lot, stand for
-    all that differ, and how many of all questions differ is known as well as these questions tell: the interval is the
-    widest product of two, of which the mean may be wrong in four fifths of the cases and the share in one.
+    If every differing question has evidence, or the evidence is uses (unused memories gain nothing), this is the mean
+    of one column with 0 for equal answers. Otherwise the judged questions, drawn by lot, represent all differing ones,
+    and the share of differing questions is estimated too. The interval is then the widest product of the interval of
+    the mean, with `OF_MEAN` of alpha, and the interval of the share, with the rest.
     """
     column, alike, unknown = entry.column, entry.alike, entry.unknown
     if not _sampled(entry):
         whole = np.concatenate([column, np.zeros(alike + unknown)])
         return float(whole.mean()), anytime_interval(whole, level=1 - alpha)
     differing = len(column) + unknown
+    # the interval of the share of differing questions, (low, high) in [0, 1]
     shares = share_interval(differing, differing + alike, level=1 - (1 - OF_MEAN) * alpha)
     worst, best = entry.bounds()
     level = 1 - OF_MEAN * alpha
     low, high = anytime_interval(worst, level=level)[0], anytime_interval(best, level=level)[1]
     share = differing / (differing + alike)
+    # all four products of the ends, since `low` and `high` may be negative
     return share * float(column.mean()), (min(low * end for end in shares), max(high * end for end in shares))

@@ -1,4 +1,4 @@
-"""What two pipelines that answered the same live queries have shown: the figures of a shadow report, as values.
+"""The figures of a shadow report as values: two pipelines that answered the same live queries.
 
 `speckit_memory.evaluation.experiments.experiment.judge_experiment` makes them. Times are milliseconds.
 """
@@ -28,7 +28,7 @@ Evidence = Literal["judgements", "uses"]
 class Estimate:
     """A mean over `n` queries with its 95 % interval.
 
-    That of live queries holds at every look at once; else it is that of the bootstrap, None for one query.
+    The interval of live queries is anytime-valid; otherwise it is a bootstrap interval, None for one query.
     """
 
     mean: float
@@ -36,16 +36,16 @@ class Estimate:
     n: int
 
     def as_json(self) -> dict[str, Any]:
-        """The estimate as it stands in a report."""
+        """The estimate as an entry of a report."""
         return dict(rounded(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """How far the rankings of many queries agree. Without queries that have a value, an estimate is None.
+    """How far the rankings of many queries agree. An estimate over no query is None.
 
-    `only_scores` counts queries with the same order and other scores, `mean_shift` is by how many ranks a row that both
-    return stands elsewhere, up or down.
+    `only_scores` counts queries with the same order and different scores; `mean_shift` is the mean absolute rank shift
+    of common rows.
     """
 
     queries: int
@@ -76,10 +76,13 @@ class Agreements:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the variant takes. `overhead` is the whole of the variant minus the whole of the control, query by query,
-    each as if it ran alone; `spent` what running it beside the control took, without shared steps; `served_overhead`
-    what of that the caller waited for. `median_ci95` holds the median overhead at every look at once. `over_budget`
-    counts queries on which it took longer than `budget_ms`."""
+    """The cost of the variant.
+
+    `overhead` is the total time of the variant minus that of the control, query by query, each as if it ran alone.
+    `spent` is the additional time of running it with the control, without shared steps; `served_overhead` is the part
+    of that time that the caller waited for. `median_ci95` is the anytime-valid interval of the median overhead.
+    `over_budget` counts the queries that took longer than `budget_ms`.
+    """
 
     overhead: Latency | None
     median_ci95: tuple[float, float] | None
@@ -91,13 +94,13 @@ class Cost:
 
     @property
     def budget_broken(self) -> bool:
-        """Whether its p95 beside the control is above the budget."""
+        """Whether the p95 of `spent` is above the budget."""
         return self.spent is not None and self.spent.p95 > self.budget_ms
 
 
 @dataclass(frozen=True, slots=True)
 class StepFigures:
-    """What one step takes in either pipeline, None where a pipeline lacks it; `shared`: queries on which it ran once
+    """The time of one step in either pipeline, None where a pipeline lacks it; `shared`: queries on which it ran once
     for both."""
 
     stage: str
@@ -111,13 +114,13 @@ class StepFigures:
 class Quality:
     """Variant against control on one metric, over the queries that have evidence.
 
-    Judgements weigh every memory of both answers. Uses can only speak for memories that the control served, so that
-    they may show the variant better and never worse. `delta` is the mean of the variant minus that of the control over
-    all queries that both answered: `queries` differ and have evidence, `alike` differ in nothing that counts for the
-    metric and stand for 0, and those that are `waiting`, as they differ without evidence, are thought to be like the
-    others. `ci95` and `p` hold at every look at once (`sequential`); `p_adjusted` is that times the number of
-    comparisons of all variants of the report, and `ci95` holds together with the intervals of these.
-    `queries_needed` counts all queries that both answer, those alike included.
+    Judgements grade every memory of both answers. Uses exist only for memories that the control served, so they may
+    show the variant to be better and never worse. `delta` is the mean of the variant minus that of the control over all
+    queries that both answered: `queries` differ and have evidence; `alike` do not differ on the metric and count as 0;
+    those `waiting` differ without evidence and are taken to resemble the others. `ci95` and `p` are anytime-valid
+    (`sequential`); `p_adjusted` is p times the number of comparisons of all variants of the report, and `ci95` holds
+    simultaneously with the intervals of these. `queries_needed` counts all queries that both answer, including those
+    alike.
     """
 
     metric: str
@@ -134,13 +137,13 @@ class Quality:
     minimum_detectable_effect: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """The comparison as it stands in a report."""
+        """The comparison as an entry of a report."""
         return dict(rounded(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The queries of one intent, complexity or folder. Below `ENOUGH` queries it has counts and no figures."""
+    """The queries of one intent, complexity or folder. Small segments have counts and no figures."""
 
     by: SegmentKind
     value: str
@@ -151,13 +154,13 @@ class Segment:
 
     @property
     def too_few(self) -> bool:
-        """Whether there are too few queries to say anything about it."""
+        """Whether there are too few queries for any figure."""
         return self.agreement is None and self.overhead is None
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """The control against itself: what differs here is noise. `overhead` is the second run minus the first."""
+    """The control compared with itself: every difference is noise. `overhead` is the second run minus the first."""
 
     queries: int
     ordering_differences: int
@@ -166,7 +169,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A query on which both pipelines differ: their answers, and how."""
+    """A query with the answers of both pipelines and their agreement."""
 
     pair: Pair
     agreement: Agreement[int]
@@ -176,16 +179,15 @@ class Contrast:
 class ExperimentReport:
     """A control and a variant over all queries that both were asked.
 
-    `queries` were given to the variant, and both answered `compared` of them, which are `questions` different ones:
-    verdicts rest on these, for asking again what was asked before shows nothing new. It failed on `failed`, by
-    `failures` ("kind in step": queries). `dropped` more it did not see, by reason, and `pruned` further ones are no
-    longer kept.
-    `agreement` is None for a dark run, whose results are not kept, and for mixed answers, which are not the control's.
-    The verdict is about the quality of the variant, and undecided without evidence of it, unless nothing differs at
-    all; a variant that has answered nothing has failed. `queries_needed` says how many queries, those alike included,
-    would probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran
-    against itself. `differing`: the queries that differ most, the lowest rank-biased overlap first; `parted_at`: at
-    which step how many queries part. `keys` are the names of memories for people.
+    `queries` were given to the variant. Both answered `compared` of them, which are `questions` distinct questions;
+    verdicts rest on these, because a repeated question adds no evidence. The variant failed on `failed`, by `failures`
+    ("kind in step": queries). `dropped` counts queries that it did not see, by reason; `pruned` more are no longer
+    stored. `agreement` is None for a dark run, whose results are not stored, and for interleaved answers. The verdict
+    is about the quality of the variant. It is undecided without evidence, unless nothing differs at all, and failed for
+    a variant that answered nothing. `queries_needed` is the number of queries, including those alike, that would
+    probably settle it. `duels` is None where no answers were interleaved, `noise` where the control never ran against
+    itself. `differing`: the queries that differ most, the lowest rank-biased overlap first. `parted_at`: number of
+    queries by the first step that differs. `keys` are readable names of memories.
     """
 
     id: str
@@ -216,17 +218,17 @@ class ExperimentReport:
     queries_needed: int | None
     keys: Mapping[int, str] = field(default_factory=dict)
     judged: int | None = None
-    """On how many queries there are judgements of all that can make a difference, None where nothing was judged."""
+    """Number of queries with judgements of every document that matters, None where nothing was judged."""
     label_free: tuple[LabelFree, ...] = ()
-    """What judgements can change at most, by metric; empty where no rankings were compared."""
+    """The largest difference that judgements can make, by metric; empty where no rankings were compared."""
     variants: int = 1
-    """Among how many variants this one was judged: the verdicts on all of them are one family."""
+    """Number of variants judged together: the verdicts on all of them are one family."""
     texts: bool = True
-    """Whether the words of any query were kept, so that a judge can read them."""
+    """Whether the text of any query was kept, so that a judge can read it."""
     feedback: FeedbackCounts = NO_COUNTS
     """What readers of the served answers showed without judging them."""
     basis: Mapping[str, int] = field(default_factory=dict)
-    """How many pairs rest on which state of the store, see `records.Basis`."""
+    """Number of pairs by the state of the store they rest on, see `records.Basis`."""
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `comparisons`."""
@@ -326,7 +328,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
 
 
 def _agreed(agreement: Agreements | None) -> dict[str, float | None]:
-    """The four figures that stand first in a report."""
+    """The four headline figures of a report."""
     if agreement is None:
         return dict.fromkeys(("ordering_differences", "overlap@10", "kendall_tau_b", "rbo"))
     means = {

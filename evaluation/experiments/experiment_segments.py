@@ -1,4 +1,4 @@
-"""The queries of an experiment by intent, complexity and folder."""
+"""Groups the queries of an experiment by intent, complexity and folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.memory.store.evaluation.records import Pair
 
 _KINDS: tuple[SegmentKind, ...] = ("intent", "complexity", "folder")
 _ENOUGH = 10
-"""Below so many queries a segment has no figures: they would say more about the queries than about the pipelines."""
+"""Below this number of queries a segment has no figures: they would describe the queries rather than the pipelines."""
 
 _Row = tuple[Pair, Contrast | None]
 
@@ -25,9 +25,13 @@ def segments(
 ) -> tuple[Segment, ...]:
     """The answered `pairs` in groups, the largest of each kind first.
 
-    `contrasts` are the same pairs compared, none where no rankings are compared. Where ten queries of a
-    segment that differ are judged,
-    its quality is compared on the first metric; all segments of all `variants` are one family.
+    Where ten differing queries of a segment are judged, its quality is compared on the first metric.
+
+    Args:
+        pairs: The pairs of answers.
+        contrasts: The same pairs compared; empty where no rankings are compared.
+        judgements: Grades by query and memory.
+        variants: Number of variants; the segments of all variants are one family.
     """
     rows = list(zip_longest(pairs, contrasts))
     groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
@@ -48,7 +52,7 @@ def _groups(rows: Sequence[_Row], kind: SegmentKind) -> list[tuple[str, list[_Ro
 
 
 def _judged(group: Sequence[_Row], judgements: Judgements) -> list[Evidenced]:
-    """The differences on the first metric; nothing where too few queries are judged."""
+    """The differences on the first metric; empty where too few queries are judged."""
     differing, alike = questions_of([found for _, found in group if found])
     evidence = evidenced(answered_with(differing, judgements), "judgements", alike=alike)
     return [one for one in evidence if one.metric == COMPARED_METRICS[0]]

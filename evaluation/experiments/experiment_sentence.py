@@ -1,4 +1,4 @@
-"""One plain sentence that says what an experiment has shown, true in every case."""
+"""Summarises the result of an experiment in one plain sentence that is true in every case."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _SOURCES = {"judgements": "judged", "uses": "used"}
 
 
 def names(control: PipelineRecord, variant: PipelineRecord, flag: str) -> tuple[str, str]:
-    """What control and variant are called in a sentence: never the same, and files without their folders. One that only
-    lost queries is known by its hash alone."""
+    """The names of control and variant in a sentence: always different, and files without their folders.
+
+    A pipeline that only lost queries is named by its hash.
+    """
     control, variant = (one if one.name else replace(one, name=one.hash[:7]) for one in (control, variant))
     if control.hash == variant.hash:
         return control.name, f"{control.name} again"
@@ -43,7 +45,7 @@ def sentence(report: ExperimentReport) -> str:
     if report.agreement is None:
         return (
             f"{variant} {_takes(report.cost)} over {_count(report.compared, 'query')}"
-            f"{_budget(report.cost)}; a dark run keeps no results, so it says nothing of their quality.{failed}"
+            f"{_budget(report.cost)}; a dark run keeps no results, so it says nothing about their quality.{failed}"
         )
     if not report.agreement.ordering_differences:
         return _same_order(report, report.agreement, control, variant) + failed
@@ -65,7 +67,7 @@ def _nothing(report: ExperimentReport, control: str, variant: str) -> str:
             f"{variant} has seen none of {_count(dropped, 'query')} ({_reasons(report.dropped)}), so there is nothing "
             f"to compare with {control}."
         )
-    return f"{variant} has not run beside {control} yet, so there is nothing to compare."
+    return f"{variant} has not run with {control} yet, so there is nothing to compare."
 
 
 def _same_order(report: ExperimentReport, agreement: Agreements, control: str, variant: str) -> str:
@@ -82,7 +84,7 @@ def _same_order(report: ExperimentReport, agreement: Agreements, control: str, v
 
 
 def _most(report: ExperimentReport) -> str:
-    """What judgements can change at most."""
+    """The largest difference that judgements can make."""
     one = next((one for one in report.label_free if one.bound > MARGIN), report.label_free[0])
     if not one.differing:
         return f"with 95 % confidence {one.metric} differs by at most {one.bound:.3f} on queries like these"
@@ -102,7 +104,7 @@ def _quality(report: ExperimentReport, control: str, variant: str) -> str:
     if decided:
         both = " but ".join(f"{quality.verdict} on {_figures(quality)}" for quality in decided)
         return f"Undecided: {variant} is {both}"
-    asks = f" (`eval judge --experiment {report.id}` asks for them)" if report.texts else ""  # else nobody could judge
+    asks = f" (`eval judge --experiment {report.id}` asks for them)" if report.texts else ""  # a judge needs texts
     if not report.quality:
         judged = ""
         if report.judged is not None:
@@ -114,13 +116,14 @@ def _quality(report: ExperimentReport, control: str, variant: str) -> str:
 
 
 def _unjudged(report: ExperimentReport) -> str:
-    """What it would take where nothing is judged."""
+    """The amount of judging or of queries that would be needed while nothing is judged."""
     one = report.label_free[0]
     if one.queries_needed is None:
         return ""
     more = one.queries_needed - one.questions
     if one.mean <= MARGIN:
         return f"; about {_count(max(1, more), 'more query')} would show without judging that it is within {MARGIN:g}"
+    # the share of differing questions among those needed
     to_judge = ceil(one.queries_needed * one.differing / one.questions)
     shown = f"would show a difference of {one.planned:.3f}"
     if more <= 0:
@@ -130,7 +133,7 @@ def _unjudged(report: ExperimentReport) -> str:
 
 
 def _missing(quality: Quality) -> str:
-    """What would settle one metric: judgements where some wait, else queries."""
+    """What would settle one metric: judgements where some are waiting, else queries."""
     judged, waiting, needed = quality.queries, quality.waiting, quality.queries_needed
     to_judge = waiting if quality.evidence == "judgements" else 0
     if needed is None:
@@ -152,7 +155,7 @@ def _mixed(report: ExperimentReport, control: str, variant: str) -> str:
     asked = _count(report.compared, "query")
     return (
         f"Undecided: answers of {variant} were served mixed with those of {control} on {asked}, and it is not known "
-        "whose were chosen"
+        "whose memories were chosen"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the evaluation database knows of pipelines side by side, read and judged (features P4, P5)."""
+"""Reads and judges the experiments of the evaluation database (features P4, P5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from speckit_memory.memory.store.evaluation.records import Experiment, Pair, Use
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An experiment: what it has shown, and the pairs that show it, by time, with what is known of their answers."""
+    """An experiment: its report, the pairs it rests on, by time, and the known grades and uses of their answers."""
 
     report: ExperimentReport
     pairs: tuple[Pair, ...]
@@ -31,13 +31,13 @@ class Judged:
         return answered(self.pairs)
 
     def contrasts(self) -> list[Contrast]:
-        """These, compared one by one; none where the report compares no rankings."""
+        """The answered queries, compared one by one; empty where the report compares no rankings."""
         return [] if self.report.agreement is None else [contrast(pair) for pair in self.answered()]
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a pipeline is called where no answer of it was recorded, and the flag that makes it, "" for none."""
+    """The name of a pipeline without a recorded answer, and the flag that makes it, "" for none."""
 
     name: str
     flag: str = ""
@@ -50,17 +50,23 @@ def judged(
     experiment: str = "",
     known: Callable[[], Mapping[str, Called]] = dict,
 ) -> list[Judged]:
-    """All experiments since `since` (epoch seconds), or the one of this id; the one seen last comes first.
+    """Judges all experiments, or the one with this id; the one seen last comes first.
 
-    What a control does when it answers twice, beside itself and with both answers kept, is the noise floor of all its
-    experiments. Judgements of people and commands count, and what readers did with what was served. `known` is asked,
-    by hash, for pipelines of which no answer was recorded.
+    An experiment in which the control answered twice, with both answers stored, is the noise floor of all experiments
+    of that control. Evidence is the judgements of people and commands, and the uses of served memories.
+
+    Args:
+        database: The evaluation database.
+        since: Only pairs since this time (epoch seconds); None for all.
+        experiment: The id of one experiment; "" for all.
+        known: Called for the names, by hash, of pipelines without a recorded answer.
     """
     asked = database.experiments(since, experiment=experiment)
     if not all(one.pairs for one in asked):
         called = known()
         asked = [one if one.pairs else _called(one, called) for one in asked]
     again = [one for one in asked if one.control.hash == one.variant.hash and one.mode == "shadow"]
+    # the selection left out the experiment that measures noise: read it separately
     if experiment and asked and not again:
         control = asked[0].control.hash
         again = database.experiments(since, experiment=experiment_id(control, control, "shadow", asked[0].epoch))
@@ -68,7 +74,7 @@ def judged(
     uses, now = database.uses(since), time.time()
     judgements = known_judgements(database)
     noise = {(one.control.hash, one.epoch): by_id[one.id] for one in again}
-    variants = max(1, database.variants())  # also of those that are not asked for, so that each has one verdict
+    variants = max(1, database.variants())  # all of them, so that no verdict depends on the selection
 
     def judge(one: Experiment) -> Judged:
         pairs = by_id[one.id]
@@ -91,7 +97,7 @@ def judged(
 
 
 def _called(one: Experiment, known: Mapping[str, Called]) -> Experiment:
-    """An experiment that only lost queries, with what its pipelines are called."""
+    """An experiment that only lost queries, with the names of its pipelines."""
     control, variant = (
         record if record.name or record.hash not in known else replace(record, name=known[record.hash].name)
         for record in (one.control, one.variant)
@@ -101,7 +107,7 @@ def _called(one: Experiment, known: Mapping[str, Called]) -> Experiment:
 
 
 def teams_of(pairs: Iterable[Pair]) -> Teams:
-    """Which pipeline put what into answers that were mixed; nothing for those that were served as they were."""
+    """The pipeline that contributed each memory of interleaved answers; answers of one pipeline are left out."""
     names: dict[int, Team] = {1: "variant", -1: "control", 0: "both"}
     return {
         pair.query.id: {
@@ -113,12 +119,12 @@ def teams_of(pairs: Iterable[Pair]) -> Teams:
 
 
 def evidence(database: EvaluationDatabase, experiment: str) -> ExperimentReport | None:
-    """What the experiment of this id has shown, over all that is kept; None where there is none."""
+    """The report on the experiment with this id, over all stored pairs; None where there is none."""
     return next((one.report for one in judged(database, experiment=experiment)), None) if experiment else None
 
 
 def known_judgements(database: EvaluationDatabase) -> Judgements:
-    """What people and commands said of memories, by query; the latest word on each holds."""
+    """Grades by people and commands, by query and memory; the latest grade of each counts."""
     known: dict[str, dict[int, float]] = {}
     for judgement in database.judgements("judged"):
         known.setdefault(judgement.query, {})[judgement.memory] = float(judgement.grade)

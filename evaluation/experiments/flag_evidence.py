@@ -1,4 +1,4 @@
-"""The comparisons that a flag can cite: live experiments and kept evaluations, read as one form (feature P11)."""
+"""The comparisons that a flag can cite: live experiments and stored evaluations in one form (feature P11)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ from speckit_memory.pipeline.ports import Column
 
 SEED = 20
 LIVE = "live queries"
-"""Where queries that users asked are from, in every store."""
+"""The origin of queries that users asked, in every store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A comparison that evidence names: the hash of its control, and its figures by the hash of each variant.
+    """A comparison cited as evidence: the hash of its control, and its figures by the hash of each variant.
 
-    It was made `at` (epoch seconds). `asked` names its queries, each with where it is from; empty where they are not
-    kept.
+    It was made `at` (epoch seconds). `asked` holds each query as (origin, id); empty where they are not stored.
     """
 
     id: str
@@ -47,10 +46,15 @@ class Cited:
 
 
 def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> Cited | None:
-    """The comparison of this id, None where the database has none.
+    """The comparison with this id, None where the database has none.
 
-    Of a live experiment by which a flag was promoted, what it had shown then is kept. That is what comes back where it
-    rests on more queries than are left, and in any case when it is asked what a flag was `promoted` by.
+    The figures of a live experiment are stored when it promotes a flag. The stored figures are returned if they rest on
+    more queries than are left.
+
+    Args:
+        database: The evaluation database.
+        name: The id of the comparison.
+        promoted: Returns the figures stored at the promotion of a flag, if there are any.
     """
     stored = database.evaluation(name)
     kept = stored is not None and "differences" in stored.document
@@ -73,7 +77,11 @@ def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) ->
 
 
 def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
-    """Keeps what a live experiment of this id shows now, unless more of it is kept already; others are kept anyway."""
+    """Stores the present figures of the live experiment with this id, unless figures over more queries are stored
+    already.
+
+    Other comparisons are stored anyway.
+    """
     live, stored = _live(database, name), database.evaluation(name)
     if live is None or (stored is not None and stored.document.get("compared", 0) > live.report.compared):
         return
@@ -81,7 +89,7 @@ def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
 
 
 def missing(one: Judged, flag: Flag) -> list[str]:
-    """What an experiment lacks to bear that a flag is on."""
+    """Lists what an experiment lacks to justify an enabled flag."""
     return promotion_lacks(flag, OfExperiment(one))
 
 
@@ -91,15 +99,15 @@ def _live(database: EvaluationDatabase, name: str) -> Judged | None:
 
 @dataclass(frozen=True, slots=True)
 class OfExperiment:
-    """The figures of an experiment: of a live one or of a replay, at any look.
+    """The figures of an experiment, live or replayed, valid at any time.
 
-    That a variant is not worse rests on judgements alone: uses speak only for what the control served.
+    Only judgements can show that a variant is not worse: uses exist only for memories that the control served.
     """
 
     judged: Judged
 
     def difference(self, metric: str) -> Figure | None:
-        """From judgements, else uses; from interleaved answers; from the times of queries that both answered."""
+        """A difference by interleaved answers, by times, or by judgements, else uses."""
         if metric == "interleaving":
             duels = self.judged.report.duels
             return Figure(duels.lead, duels.queries, duels.ci95, duels.p) if duels else None
@@ -108,11 +116,12 @@ class OfExperiment:
         return self._quality(metric) if metric in QUALITY else None
 
     def _quality(self, metric: str) -> Figure | None:
-        """The p is adjusted for what the report tests of all its variants, and for this metric."""
+        """The p is adjusted for the tests of all variants in the report and for this metric."""
         contrasts = self.judged.contrasts()
         metrics = tuple(dict.fromkeys((*COMPARED_METRICS, metric)))
         family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
         if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
+            # equal rankings everywhere: every metric is known to differ by 0
             family = [Evidenced("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
         tests = self.judged.report.variants * max(len(metrics), len(family))
         found = {one.evidence: one for one in family if one.metric == metric}
@@ -122,14 +131,15 @@ class OfExperiment:
 
         def over(times: float) -> tuple[float, float]:
             low, high = over_all(best.times(times))[1]
+            # uses have no lower end, unless they show a gain
             return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
 
         delta = over_all(best)[0]
-        known = len(best.column) + best.alike  # what is alike is known to be 0
+        known = len(best.column) + best.alike  # queries alike have a known difference of 0
         return Figure(delta, known, over(1), min(1.0, tests * p_value(best)), over)
 
     def own(self, metric: str) -> Figure | None:
-        """How far both agree, and the time of the variant."""
+        """The agreement of both pipelines, or the time of the variant."""
         if metric == "p95_ms":
             return _p95(self._times(variant=True))
         agreement = self.judged.report.agreement
@@ -148,19 +158,20 @@ class OfExperiment:
 
 @dataclass(frozen=True, slots=True)
 class OfStored:
-    """The figures of a kept evaluation for its variant in this place among the pipelines, the control being 0."""
+    """The figures of a stored evaluation for the variant at index `place` of its pipelines; the control has index 0."""
 
     stored: StoredEvaluation
     place: int
 
     def difference(self, metric: str) -> Figure | None:
-        """On judged queries, by the values that are kept of each; times by their percentiles.
+        """A difference over judged queries, by their stored values; times by their percentiles.
 
-        Whoever measures again until a criterion is met looks often: the bets of a live experiment judge these, too,
-        and allow for losses that no query has shown yet, which a bootstrap cannot draw.
+        An evaluation may be repeated until a criterion is met, so its interval is anytime-valid like that of a live
+        experiment. It also allows for losses that no query has shown yet, which a bootstrap cannot draw.
         """
         if metric == "p95_ms":
             return _apart(self._times(self.place), self._times(0))
+        # (n,) float64, variant minus control per query
         differences = self._differences(self.place, metric)
         if metric not in (*QUALITY, "interleaving") or differences is None:
             return None
@@ -176,7 +187,8 @@ class OfStored:
         )
 
     def _p(self, metric: str, differences: Column) -> float:
-        """Adjusted for this metric and all that the report tests, of all its variants; preferences are one test."""
+        """The p adjusted for this metric and all tests of the report, over all its variants; preferences are one
+        test."""
         tested = {metric} if metric == "interleaving" else {metric, *COMPARED_METRICS}
         tests = (len(self._pipelines) - 1) * len(tested)
         return min(1.0, tests * anytime_p(differences))
@@ -190,7 +202,7 @@ class OfStored:
         return np.array(columns[0], np.float64) - np.array(columns[1], np.float64)
 
     def own(self, metric: str) -> Figure | None:
-        """The mean of the variant, how far it agrees with the control, and its time."""
+        """The mean of the variant, its agreement with the control, or its time."""
         if metric == "p95_ms":
             return _p95(self._times(self.place))
         pipeline = self._pipelines[self.place]
@@ -225,7 +237,7 @@ class OfStored:
 
 
 def _p95(times: Sequence[float], level: float = 0.95) -> Figure | None:
-    """What 95 of 100 queries take at most (ms); None for no queries."""
+    """The 95th percentile of times (ms) with its interval; None without queries."""
     if not times:
         return None
     column = np.array(times, np.float64)
@@ -233,9 +245,11 @@ def _p95(times: Sequence[float], level: float = 0.95) -> Figure | None:
 
 
 def _apart(variant: Sequence[float], control: Sequence[float]) -> Figure | None:
-    """The variant minus the control. Each may miss half as often, so that both ends hold together at 95 %."""
+    """The difference of two 95th percentiles. Each interval has half the error rate, so that both hold together at
+    95 %."""
     one, other = _p95(variant, 0.975), _p95(control, 0.975)
     if one is None or other is None or one.interval is None or other.interval is None:
         return None
+    # the difference of two intervals: low - high, high - low
     ends = (one.interval[0] - other.interval[1], one.interval[1] - other.interval[0])
     return Figure(one.value - other.value, one.queries, ends)

@@ -1,4 +1,5 @@
-"""Whether a flag may go to the next state, and whether what it cites bears the one it has (feature P11)."""
+"""Tests whether a flag may move to the next state, and whether its evidence justifies its present state (feature
+P11)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from speckit_memory.pipeline.configuration.variants import either_way, waiting_f
 from speckit_memory.pipeline.roles.registry import Registry
 
 Find = Callable[[str], Cited | None]
-"""The comparison of an id, None where there is none."""
+"""Finds the comparison with an id, None where there is none."""
 
 
 def next_state(state: str) -> str | None:
@@ -32,13 +33,21 @@ def state_before(state: str) -> str | None:
 
 
 def hashes(whole: Effective, name: str, registry: Registry) -> tuple[str, str]:
-    """The pipeline without and with a flag."""
+    """The hashes of the pipeline without and with a flag."""
     closed, opened = either_way(whole, name)
     return examined(closed, registry).hash, examined(opened, registry).hash
 
 
 def lacking(whole: Effective, flag: Flag, registry: Registry, name: str, find: Find) -> list[str]:
-    """What keeps the comparison `name` from bearing that a flag is on in this pipeline, everything at once."""
+    """Lists everything that prevents a comparison from justifying an enabled flag in this pipeline.
+
+    Args:
+        whole: The pipeline in use.
+        flag: The flag.
+        registry: The components.
+        name: The id of the comparison.
+        find: Looks up comparisons.
+    """
     if flag.name not in waiting_flags(whole):
         return [f"no step of the pipeline '{whole.name}' waits for {flag.name}"]
     if not name:
@@ -49,19 +58,27 @@ def lacking(whole: Effective, flag: Flag, registry: Registry, name: str, find: F
     closed, opened = hashes(whole, flag.name, registry)
     lacks = []
     if found.control != closed:
-        lacks.append(f"it is of the control {found.control or 'of nothing'}; the pipeline without the flag is {closed}")
+        lacks.append(f"its control is {found.control or 'unknown'}; the pipeline without the flag is {closed}")
     if opened not in found.variants:
         others = ", ".join(found.variants) or "none"
-        lacks.append(f"it is of the variant {others}; the pipeline with the flag is {opened}")
+        lacks.append(f"its variant is {others}; the pipeline with the flag is {opened}")
     if not flag.criterion:
-        lacks.append(f"{flag.name} has no criterion, so that nothing can meet it")
+        lacks.append(f"{flag.name} has no criterion, so nothing can meet it")
     figures = found.variants.get(opened) or (next(iter(found.variants.values())) if len(found.variants) == 1 else None)
     return [*lacks, *(promotion_lacks(flag, figures) if figures else ())]
 
 
 def second_window(flag: Flag, name: str, enabled_at: float, find: Find) -> list[str]:
-    """Why the comparison `name` is no second window for a flag that is enabled: other queries than those by which it
-    was enabled, compared after that."""
+    """Lists why a comparison does not confirm the one by which a flag was enabled.
+
+    A second comparison must be over other queries and made after the flag was enabled.
+
+    Args:
+        flag: The enabled flag.
+        name: The id of the second comparison.
+        enabled_at: When the flag was enabled, in epoch seconds.
+        find: Looks up comparisons.
+    """
     cited = str(flag.decision.get("evidence") or flag.facts.get("evidence") or "")
     first, second = find(cited), find(name)
     if second is None:
@@ -70,7 +87,7 @@ def second_window(flag: Flag, name: str, enabled_at: float, find: Find) -> list[
         why = f"cites '{cited}', which is not in the evaluation database" if cited else "cites no comparison"
         return [f"a second comparison must confirm a first one, and the flag {why}; demote it and promote it by one"]
     if name == cited:
-        return [f"{name} is what it was enabled by; a second comparison on other queries must confirm it"]
+        return [f"it was enabled by {name} itself; a second comparison on other queries must confirm it"]
     lacks = []
     if shared := len(first.asked & second.asked):
         lacks.append(
@@ -83,7 +100,14 @@ def second_window(flag: Flag, name: str, enabled_at: float, find: Find) -> list[
 
 
 def too_dear(whole: Effective, name: str, registry: Registry, database: EvaluationDatabase) -> list[str]:
-    """Why the dark run of a flag speaks against comparing its answers; nothing when there was no dark run."""
+    """Lists why the dark run of a flag forbids comparing its answers; empty when there was no dark run.
+
+    Args:
+        whole: The pipeline in use.
+        name: The flag.
+        registry: The components.
+        database: The evaluation database.
+    """
     closed, opened = hashes(whole, name, registry)
     report = evidence(database, experiment_id(closed, opened, "dark_run"))
     if report is None or report.cost.spent is None or not report.cost.budget_broken:
@@ -93,10 +117,16 @@ def too_dear(whole: Effective, name: str, registry: Registry, database: Evaluati
 
 
 def unborne(whole: Effective, flag: Flag, registry: Registry, find: Find) -> Iterator[str]:
-    """Why what a flag cites does not bear that it is on.
+    """Yields why the comparison that a flag cites does not justify its being on.
 
-    The comparison must be of the present pipeline without and with the flag, and meet the flag's criterion; flags that
-    have been opened since may be closed for that, as they were then.
+    The comparison must be between the present pipeline without and with the flag, and meet the flag's criterion. Flags
+    enabled since then may be closed in it, as they were at that time.
+
+    Args:
+        whole: The pipeline in use.
+        flag: The flag.
+        registry: The components.
+        find: Looks up comparisons.
     """
     name = str(flag.decision.get("evidence") or flag.facts.get("evidence") or "")
     found = find(name)
@@ -106,6 +136,7 @@ def unborne(whole: Effective, flag: Flag, registry: Registry, find: Find) -> Ite
     if flag.name not in waiting_flags(whole):
         return
     pairs = [hashes(one, flag.name, registry) for one in _as_it_was(whole, flag.name)]
+    # the comparison may have been made before other flags were enabled
     borne = [opened for closed, opened in pairs if found.control == closed and opened in found.variants]
     if not borne:
         closed, opened = pairs[0]
@@ -119,7 +150,7 @@ def unborne(whole: Effective, flag: Flag, registry: Registry, find: Find) -> Ite
 
 
 def _as_it_was(whole: Effective, name: str) -> Iterator[Effective]:
-    """The pipeline as it is, then with each choice of the other flags that are enabled closed."""
+    """The present pipeline, then every combination of the other enabled flags closed."""
     others = [
         other
         for other in waiting_flags(whole)

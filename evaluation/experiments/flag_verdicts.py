@@ -1,4 +1,4 @@
-"""Go or no-go for each active flag, by what is stored of the pipeline in use without and with it (feature E8)."""
+"""Go or no-go for each active flag, by stored comparisons of the pipeline in use without and with it (feature E8)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Word = Literal["go", "no-go", "not yet"]
 
 @dataclass(frozen=True, slots=True)
 class FlagVerdict:
-    """One flag. `evidence` is the id of the comparison that comes nearest to its criterion, "" for none; `lacks` what
-    that leaves unmet."""
+    """The verdict on one flag. `evidence` is the id of the comparison nearest to meeting its criterion, "" for none;
+    `lacks` lists the unmet conditions."""
 
     flag: str
     state: str
@@ -45,7 +45,14 @@ class FlagVerdict:
 def flag_verdicts(
     whole: Effective, registry: Registry, flags: Iterable[Flag], database: EvaluationDatabase
 ) -> list[FlagVerdict]:
-    """The active ones of these flags for which a step of the pipeline waits."""
+    """The verdict on each of these flags that is active and for which a step of the pipeline waits.
+
+    Args:
+        whole: The pipeline in use.
+        registry: The components.
+        flags: The flags to judge.
+        database: The evaluation database.
+    """
     waiting = set(waiting_flags(whole))
     return [
         _verdict(flag, *hashes(whole, flag.name, registry), database)
@@ -55,17 +62,18 @@ def flag_verdicts(
 
 
 def _verdict(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) -> FlagVerdict:
-    """Go where one comparison meets the criterion, no-go where there are some and none does."""
+    """Go if a comparison meets the criterion, no-go if there are comparisons and none does, else not yet."""
+    # fewest unmet conditions first, then the most queries
     held = sorted(_held(flag, closed, opened, database), key=lambda one: (len(one[1]), -one[2]))
     if not flag.criterion or not held:
-        why = "nothing is measured of the pipeline in use without and with it" if flag.criterion else "no criterion"
+        why = "no comparison of the pipeline in use without and with it is stored" if flag.criterion else "no criterion"
         return FlagVerdict(flag.name, flag.state, "not yet", "", (why,))
     name, lacks, _ = held[0]
     return FlagVerdict(flag.name, flag.state, "no-go" if lacks else "go", name, tuple(lacks))
 
 
 def _held(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) -> Iterator[tuple[str, list[str], int]]:
-    """Every comparison of the two pipelines, what it lacks, and on how many queries its figures rest."""
+    """Every comparison of the two pipelines, with what it lacks and the number of queries behind its figures."""
     kept = [stored.id for stored in reversed(database.evaluations()) if "pipelines" in stored.document]
     pair = (closed, opened, "shadow")
     shadows = [one.id for one in database.experiments() if (one.control.hash, one.variant.hash, one.mode) == pair]

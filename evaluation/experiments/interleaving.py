@@ -1,9 +1,9 @@
-"""Which of two pipelines do readers choose from, when one answer mixes both?
+"""Interleaving: which of two pipelines do readers choose from, when one answer mixes both?
 
-In team-draft interleaving both pipelines take turns to put their best memory that is not there yet into one answer
-(Radlinski, Kurup and Joachims, CIKM 2008). Each query is a duel: the team whose memories are used more wins it, where
-openings in vain do not count (`implicit_feedback`). What both rank alike from the top on belongs to neither. Unlike
-uses of an answer of one pipeline, which can only speak for what that pipeline served, these tell better from worse.
+In team-draft interleaving both pipelines take turns to add their best memory that is not in the answer yet (Radlinski,
+Kurup and Joachims, CIKM 2008). Each query is a duel: the team with more used memories wins, where openings that led to
+nothing do not count (`implicit_feedback`). A common prefix of both rankings belongs to neither. Uses of an answer of one
+pipeline can only support that pipeline; duels can also show a variant to be worse.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from speckit_memory.evaluation.statistics.tables import rounded
 from speckit_memory.memory.store.evaluation.records import UseRecord
 
 Team = Literal["control", "variant", "both"]
-"""Whose memory it is: that of the pipeline that put it there, or of both where they rank alike down to it."""
+"""The pipeline that contributed a memory; "both" in the common prefix of the rankings."""
 
 Teams = Mapping[str, Mapping[int, Team]]
-"""By query and by memory, both by id, of everything that interleaved answers brought."""
+"""The team of every memory in interleaved answers, by query id and memory id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duels:
-    """How the duels of `queries` interleaved answers went.
+    """The outcome of the duels over `queries` interleaved answers.
 
-    `used` of them had a memory that was used; both teams earned the same, or nothing, on `ties` of these. `lead` is
-    the share of all queries that the variant won minus the share that the control won, `ci95` and `p` hold at every
-    look at once, and so does the verdict, which is about the variant. `queries_needed`: only when undecided, about how
-    many interleaved queries in all would settle a lead of this size; `minimum_detectable_effect`: the lead that so many
-    queries would probably show.
+    `used` of them had a used memory; both teams earned the same on `ties` of these. `lead` is the share of all queries
+    that the variant won minus the share that the control won. `ci95`, `p` and the verdict on the variant are
+    anytime-valid. `queries_needed`: only when undecided, about how many interleaved queries in total would settle a
+    lead of this size. `minimum_detectable_effect`: the lead that `queries` queries would probably show.
     """
 
     queries: int
@@ -56,25 +55,37 @@ class Duels:
 
     @property
     def ties(self) -> int:
-        """The queries with a use that neither won."""
+        """The number of queries with a use that neither team won."""
         return self.used - self.variant_wins - self.control_wins
 
     def as_json(self) -> dict[str, Any]:
-        """The duels as they stand in a report."""
+        """The duels as an entry of a report."""
         return {**rounded(asdict(self)), "ties": self.ties}
 
 
 def judge_duels(
     teams: Teams, uses: Iterable[UseRecord], *, variants: int, feedback: ImplicitFeedback = NO_FEEDBACK
 ) -> Duels | None:
-    """The outcome of all interleaved queries, judged as one of so many variants; None where there are none. A memory
-    earns once, however often used, and not by being opened in vain, as `feedback` says."""
+    """Judges all interleaved queries, as one of `variants` variants; None without interleaved queries.
+
+    A memory earns one point, however often it is used, and none for an opening that `feedback` discredits.
+
+    Args:
+        teams: The pipeline that contributed each memory.
+        uses: Uses of the served memories.
+        variants: Number of variants that the verdict is corrected for.
+        feedback: Which uses earn a point.
+
+    Returns:
+        The duels with their verdict.
+    """
     if not teams:
         return None
     chosen = [use for use in uses if use.memory in teams.get(use.query, {})]
     credit = {query: {"control": 0, "variant": 0, "both": 0} for query in teams}
     for query, memory in {(use.query, use.memory) for use in chosen if feedback.earns(use)}:
         credit[query][teams[query][memory]] += 1
+    # outcome: (queries,) float64, 1 where the variant won, -1 where the control won, 0 for a tie
     outcome = np.array([np.sign(earned["variant"] - earned["control"]) for earned in credit.values()], np.float64)
     lead, p, alpha = float(outcome.mean()), anytime_p(outcome), ALPHA / variants
     verdict: Verdict = "undecided" if p >= alpha else "better" if lead > 0 else "worse"

@@ -1,4 +1,4 @@
-"""What a live experiment had shown when a flag was promoted by it, kept: its queries are given up in time.
+"""Stores the figures of a live experiment when a flag is promoted by it, because its queries are pruned in time.
 
 Feature P11.
 """
@@ -19,13 +19,13 @@ KIND = "promotion"
 
 
 def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> StoredEvaluation:
-    """The report and every figure that a criterion can ask for, under the id of the experiment; no query is quoted."""
+    """The report and every figure that a criterion can use, under the id of the experiment; no query is quoted."""
     document = {**written(report, figures), "report": report.as_json()}
     return StoredEvaluation(report.id, KIND, at, "live", "", document)
 
 
 def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
-    """The two pipelines and every figure that a criterion can ask for, as a document from which `OfKept` reads them."""
+    """The two pipelines and every figure that a criterion can use, as a document for `OfKept`."""
     return {
         "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],
         "compared": report.compared,
@@ -36,16 +36,16 @@ def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OfKept:
-    """The figures of an experiment as they were when a flag was promoted by it."""
+    """The figures of an experiment at the time when it promoted a flag."""
 
     document: Mapping[str, Any]
 
     def difference(self, metric: str) -> Figure | None:
-        """The variant minus the control, as it was."""
+        """The variant minus the control at that time."""
         return _read(self.document["differences"].get(metric))
 
     def own(self, metric: str) -> Figure | None:
-        """The variant's own figure, or how far both agreed, as it was."""
+        """The variant's own figure, or the agreement of both, at that time."""
         return _read(self.document["own"].get(metric))
 
 

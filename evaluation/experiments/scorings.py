@@ -1,4 +1,4 @@
-"""What the steps of a pipeline do to scores and ranks, over the sample of answers kept in detail (feature E7)."""
+"""How the steps of a pipeline change scores and ranks, over the sample of answers stored in detail (feature E7)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from speckit_memory.memory.store.evaluation.records import PipelineRecord, Scori
 
 @dataclass(frozen=True, slots=True)
 class StepMoves:
-    """What one step did to the memories that were served, over the answers it took part in.
+    """The effect of one step on the served memories, over the answers in which it ran.
 
-    `moved_scores` and `moved_ranks`: in what share of them it changed a score, and the order of these memories among
-    themselves. `score_change` and `rank_change`: by how much on average, per memory. All four are None of the step
-    that comes first, before which there are no scores.
+    `moved_scores` and `moved_ranks`: share of the answers in which it changed a score, or the order of these memories.
+    `score_change` and `rank_change`: mean absolute change per memory. All four are None for the first step, before
+    which there are no scores.
     """
 
     step: str
@@ -40,18 +40,20 @@ class PipelineMoves:
 
 @dataclass(frozen=True, slots=True)
 class ScoringReport:
-    """What the sample says, one pipeline after the other, the most sampled first."""
+    """The effects of the steps in the sample, one pipeline after the other, the most sampled first."""
 
     pipelines: tuple[PipelineMoves, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval scorings --json`."""
+        """The JSON document of `eval scorings --json`."""
         return {"kind": "eval scorings", "pipelines": [asdict(one) for one in self.pipelines]}
 
     def blocks(self) -> list[Block]:
         """A sentence and a table for each pipeline."""
         if not self.pipelines:
-            return ["no answer of that time is kept in detail; `evaluation: {observe: 0.05}` says of how many it is"]
+            return [
+                "no answer of that period is kept in detail; `evaluation: {observe: 0.05}` sets the share that is kept"
+            ]
         blocks: list[Block] = []
         for one in self.pipelines:
             answers = "1 answer" if one.queries == 1 else f"{one.queries:,} answers"
@@ -71,12 +73,12 @@ class ScoringReport:
         return blocks
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
 
 def observed(scorings: Iterable[Scoring], known: Mapping[str, PipelineRecord]) -> ScoringReport:
-    """What the steps did in these answers; `known` names pipelines by hash. An empty answer tells nothing."""
+    """The effects of the steps in these answers; `known` names pipelines by hash. Empty answers are ignored."""
     by_pipeline: dict[str, list[Scoring]] = {}
     for one in scorings:
         if one.memories:
@@ -89,10 +91,10 @@ def observed(scorings: Iterable[Scoring], known: Mapping[str, PipelineRecord]) -
 
 
 def _moves(scorings: Sequence[Scoring]) -> tuple[StepMoves, ...]:
-    """The steps of one pipeline. A step that did not run in an answer is no part of that answer."""
+    """The steps of one pipeline. A step that did not run in an answer does not count there."""
     counted: dict[str, int] = {}
     moved: dict[str, list[tuple[float, float]]] = {}
-    for scoring in max(scorings, key=lambda one: len(one.steps)), *scorings:  # the longest gives the order
+    for scoring in max(scorings, key=lambda one: len(one.steps)), *scorings:  # the longest one defines the order
         for step in scoring.steps:
             counted.setdefault(step.step, 0)
     for scoring in scorings:
@@ -106,14 +108,14 @@ def _moves(scorings: Sequence[Scoring]) -> tuple[StepMoves, ...]:
 
 
 def _moved(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-    """The mean change of a score and of a rank, both without sign."""
+    """The mean absolute changes of a score and of a rank."""
     ranks = zip(_ranks(before), _ranks(after), strict=True)
     scores = fmean(abs(new - old) for old, new in zip(before, after, strict=True))
     return scores, fmean(abs(new - old) for old, new in ranks)
 
 
 def _ranks(scores: Sequence[float]) -> list[int]:
-    """The place of each, best first; equal ones keep the order in which they were served."""
+    """The rank of each score, from 0, best first; ties keep the order in which they were served."""
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     ranks = [0] * len(scores)
     for rank, place in enumerate(order):

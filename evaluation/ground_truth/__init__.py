@@ -1,1 +1,1 @@
-"""What pipelines are measured on: datasets, and what somebody has remembered."""
+"""The sources that pipelines are measured on: datasets, and the user's own memories."""

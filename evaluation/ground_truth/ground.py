@@ -1,4 +1,4 @@
-"""What is asked, how it is judged, and the store that answers: a dataset, or the user's own."""
+"""A source of queries, judgements and a store: a dataset, or the user's own memories."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Queries with their judgements, and how to open the store that holds what they ask for.
+    """Queries with their judgements, and how to open the store that holds the documents.
 
-    `digest` (16 hex digits) is that of the documents, queries and judgements together: figures of two evaluations may
-    be paired query by query only where it is the same. `documents` may be read once. `unanswerable` are queries that
-    nothing in the store answers;
-    `warnings` say in sentences what figures from here do not show. `by_use`: what readers did with earlier answers
-    judges, so that no pipeline can be shown to be worse than the one that was served.
+    `digest` (16 hex digits) covers documents, queries and judgements; two evaluations may be paired query by query only
+    if their digests are equal. `documents` may be read once. `unanswerable` are queries without an answer in the store.
+    `warnings` are sentences on the limits of figures from this source. `by_use`: the judgements are uses of earlier
+    answers, so no pipeline can be shown to be worse than the one that was served.
     """
 
     dataset: Dataset
@@ -38,14 +37,14 @@ class Ground:
 
 
 class GroundSource(Protocol):
-    """Names what to measure on, before anything is read."""
+    """Names a source to measure on, before anything is read."""
 
     @property
     def name(self) -> str:
-        """For progress bars."""
+        """The name shown in progress bars."""
 
     def ground(self, environ: Mapping[str, str]) -> Ground:
-        """Reads it. Raises SpeckitError with all that is wrong."""
+        """Reads the source. Raises SpeckitError with every problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class DatasetSource:
         """The name of the folder."""
         return self.folder.name
 
-    def ground(self, environ: Mapping[str, str]) -> Ground:  # noqa: ARG002 -- a dataset knows no environment
+    def ground(self, environ: Mapping[str, str]) -> Ground:  # noqa: ARG002 -- a dataset does not depend on it
         """Reads the dataset. Raises SpeckitError (E123), see `dataset.read`."""
         dataset = read(self.folder)
         content = digest(dataset, _files(self.folder))
@@ -67,7 +66,7 @@ class DatasetSource:
 
 
 def digest(dataset: Dataset, content: Iterator[bytes]) -> str:
-    """Of the documents, given as bytes in any pieces, and of all that is asked and judged."""
+    """The digest of the documents, given as bytes in pieces of any size, and of the queries and judgements."""
     total = sha256()
     for piece in content:
         total.update(piece)

@@ -1,4 +1,4 @@
-"""The queries of one dataset, asked through many pipelines that differ in the parameters of scoring."""
+"""Asks the queries of one dataset through many pipelines that differ in scoring parameters."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ JudgedQuery = tuple[DatasetQuery, Mapping[str, float]]
 class JudgedQueries:
     """Judged queries and the store that answers them.
 
-    What no score depends on is left out: the rows, texts and times of an answer, and the annotators, which see the
-    final order. An annotator that hides rows of the pipeline in use takes part all the same.
+    Work that affects no score is left out: the rows, texts and times of an answer, and the annotators, which see the
+    final order. An annotator that hides rows in the pipeline in use is kept.
     """
 
     def __init__(self, memory: Memory, queries: Sequence[JudgedQuery], now: float) -> None:
@@ -40,7 +40,7 @@ class JudgedQueries:
         self._hiding = self._hidden_by(memory.pipeline)
 
     def values(self, pipeline: Pipeline, rows: Rows) -> dict[str, Column]:
-        """What a pipeline reaches for the queries at these rows, by metric."""
+        """The metrics of a pipeline on the queries at these rows: float64[len(rows)] by metric."""
         annotate = tuple(step for step in pipeline.annotate if step.id in self._hiding)
         found = [outcome.pool.candidates for outcome in self._outcomes(replace(pipeline, annotate=annotate), rows)]
         judgements = [self._judgements[row] for row in rows.tolist()]
@@ -53,7 +53,8 @@ class JudgedQueries:
         return without_pinned(keys.tolist(), frozenset(pinned.tolist()), judgements)
 
     def _hidden_by(self, pipeline: Pipeline) -> frozenset[str]:
-        """The annotators that take a row out of any answer."""
+        """The annotators that remove a row from any answer."""
+        # run once over all queries, which also fills the cache
         every = self._outcomes(pipeline, np.arange(len(self._queries)))
         notes = [note for outcome in every for note in outcome.notes.items()]
         return frozenset(step for step, said in notes if said.keep is not None and not said.keep.all())

@@ -1,4 +1,4 @@
-"""One's own memories as what pipelines are measured on, from the first day; nothing is written to the store."""
+"""The user's own memories as a source to measure on, from the first day; nothing is written to the store."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 SEED = 20
 KNOWN_ITEM = (
-    "these queries are made of the words of the memories that answer them, which favours what finds words: a gain of "
+    "these queries are made of the words of the memories that answer them, which favours lexical search: a gain of "
     "vectors is worth more than it looks here, a loss less"
 )
-BY_USE = "only what an answer had brought could be used: what no pipeline found so far is not judged"
+BY_USE = "only memories in served answers could be used: a memory that no pipeline found so far is not judged"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSource:
-    """The memories of a store, asked by made queries, or `from_use` by those that were asked and used.
+    """The memories of a store, with made queries, or with `from_use` recorded queries judged by the use of their
+    answers.
 
-    `window` chooses among the made queries: the second window has none of the first.
+    `window` selects among the made queries: the second window shares none with the first.
     """
 
     db: Path | None = None
@@ -40,13 +41,13 @@ class OwnSource:
 
     @property
     def name(self) -> str:
-        """For progress bars."""
+        """The name shown in progress bars."""
         return "own memories"
 
     def ground(self, environ: Mapping[str, str]) -> Ground:
         """Reads the store and makes the queries.
 
-        Raises SpeckitError: E010 without a store, E125 when too few queries can be made, with what is missing.
+        Raises SpeckitError: E010 without a store, E125 with the reasons when too few queries can be made.
         """
         config = settings(self.db, environ=environ)
         with Memory.open(config.db, "bm25", root=config.root, environ=environ, create=False, shadows=False) as memory:
@@ -73,13 +74,14 @@ class OwnSource:
 @contextmanager
 def _opened(
     config: Settings,
-    dataset: Dataset,  # noqa: ARG001 -- it is in the store already
+    dataset: Dataset,  # noqa: ARG001 -- the store holds it already
     pipelines: Sequence[PipelineSource],
     *,
     environ: Mapping[str, str] | None,
     progress: Report,  # noqa: ARG001 -- nothing is indexed
 ) -> Iterator[ThrowawayStore]:
-    """The store itself: searches alone change nothing in it, and nothing is noted beside it."""
+    """Opens the store itself: searches alone change nothing in it, and nothing is recorded."""
+    # searches for measurement must not enter the log of live queries
     silent = {**(config.environ if environ is None else environ), EVALUATION_VARIABLE: "off"}
     with ExitStack() as stack:
         first = stack.enter_context(

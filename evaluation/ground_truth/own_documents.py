@@ -1,4 +1,4 @@
-"""What somebody has remembered, as the documents of a dataset, with the headings of their sections."""
+"""The user's own memories as documents of a dataset, with the headings of their sections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class OwnDocument:
-    """A memory with what its queries are made of. `memory` is its id, `content` the digest of its text."""
+    """A memory as the material for queries. `memory` is its id, `content` the digest of its text."""
 
     memory: int
     content: str
@@ -26,7 +26,7 @@ class OwnDocument:
 
 
 def own_documents(memory: Memory) -> list[OwnDocument]:
-    """All memories that a search may answer with, by key: what is deprecated is not asked for."""
+    """All memories that a search may return, by key; deprecated ones are left out."""
     return list(_documents(memory))
 
 
@@ -51,7 +51,7 @@ def _documents(memory: Memory) -> Iterator[OwnDocument]:
 
 
 def _headings(document: DatasetDocument) -> dict[str, None]:
-    """The headings of a Markdown text below its title, each once; nothing in fenced code is one."""
+    """The distinct headings of a Markdown text below its title; fenced code is ignored."""
     text = _FENCED.sub("", document.text)
     found = (match[1].strip() for match in _HEADING.finditer(text))
     return dict.fromkeys(heading for heading in found if heading.casefold() != document.title.casefold())

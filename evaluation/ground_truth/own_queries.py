@@ -1,8 +1,7 @@
-"""Queries made of somebody's own memories, judged by how they are made (feature E3, phase A).
+"""Makes queries from the user's own memories, judged by how they are made (feature E3, phase A).
 
-In addition to the kinds of `made_queries` there are trigger phrases, headings, sentences in other words, and questions
-that take two memories; hard negatives are memories whose titles are near to the one that is asked for, and questions
-that nothing in the store answers.
+In addition to the kinds of `made_queries` there are trigger phrases, headings, reworded sentences, and questions that
+need two memories. Hard negatives are memories with similar titles, and questions that nothing in the store answers.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""
 
 ENOUGH_QUERIES = 400
-"""So many queries in all, as many of each kind as far as they go: criteria of flags ask for 200 to 300."""
+"""Total number of queries, spread evenly over the kinds; criteria of flags ask for 200 to 300."""
 _LONGEST_KIND = 100
-"""At most so many of one kind, so that no kind stands for all."""
+"""Maximum number of queries of one kind, so that no kind dominates."""
 
 LEAST_MEMORIES = 5
 LEAST_QUERIES = 10
-"""Below these nothing is measured: any figure would be chance."""
+"""Below these minima nothing is measured: any figure would be chance."""
 
 _WORDS = 3
 _TRIES = 20
-"""Words of a rewording, and how many choices of them are tried in each run of words."""
+"""Number of words in a rewording, and of word combinations tried in each run of words."""
 
 _NEAR = 0.5
-"""A title that shares this part of the content words of another is near to it."""
+"""Minimum share of a title's content words that a similar title contains."""
 
 FOREIGN = (
     "how long does sourdough bread have to rise before baking",
@@ -58,12 +57,13 @@ FOREIGN = (
     "how many strings does a medieval lute have",
     "which grape varieties grow in the Burgundy vineyards",
 )
-"""Questions about other things than software. Those are asked of which no memory holds two content words."""
+"""Questions on topics other than software. Asked only if no memory holds two of their content words."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnQueries:
-    """Queries with their judgements by key; a grade of 0 marks a hard negative. `missing` says what lacks."""
+    """Queries with their judgements by key; a grade of 0 marks a hard negative. `missing` lists the kinds without a
+    query."""
 
     queries: tuple[DatasetQuery, ...]
     judgements: Mapping[str, Mapping[str, float]]
@@ -72,13 +72,13 @@ class OwnQueries:
 
 
 def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1) -> OwnQueries:
-    """Makes queries of every kind, `ENOUGH_QUERIES` or as many as there are. The second window begins after those of
-    the first.
+    """Makes `ENOUGH_QUERIES` queries of every kind in turn, or as many as there are.
 
-    Raises SpeckitError (E125) when there are too few memories, or of too few words.
+    The second window begins after the queries of the first. Raises SpeckitError (E125) when there are too few memories
+    or too few queries.
     """
     if len(documents) < LEAST_MEMORIES:
-        message = f"the store holds {len(documents)} memories; queries of one's own take {LEAST_MEMORIES} at least"
+        message = f"the store holds {len(documents)} memories; making queries takes at least {LEAST_MEMORIES}"
         raise SpeckitError("E125", message, actions=("index more documents", "measure on a dataset with --dataset"))
     collection = Collection([one.document for one in documents])
     maker = Maker(collection.documents, scoped=False, seed=seed)
@@ -89,16 +89,18 @@ def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1)
     }
     for kind in KINDS:
         made[kind] = [(query.query.text, query.relevant) for query in maker.make(kind, _LONGEST_KIND)]
+    # made of the surplus rewordings, so that no query repeats another
     made["two_memories"] = _two_memories(made["rewordings"][_LONGEST_KIND:])
     made["rewordings"] = made["rewordings"][:_LONGEST_KIND]
     start = (window - 1) * ENOUGH_QUERIES
     whole = in_turn([_labelled(kind, found) for kind, found in made.items()])
     taken = list(islice(whole, start, start + ENOUGH_QUERIES))
+    # grouped by kind again, after taking kinds in turn
     queries = sorted(taken, key=lambda one: list(made).index(one[0].id.rpartition("-")[0]))
     asks = {
-        "triggers": "no memory has a trigger phrase of its own",
-        "headings": "no memory has a heading of two words of its own",
-        "rewordings": "no line has three words that one memory alone holds together, in other forms elsewhere",
+        "triggers": "no trigger phrase belongs to one memory alone",
+        "headings": "no heading of two words belongs to one memory alone",
+        "rewordings": "no line has three words that only one memory holds together and others hold in other forms",
         "two_memories": "there are too few rewordings to join any two",
         **{kind: f"there is no {entry.asks_for}" for kind, entry in KINDS.items()},
     }
@@ -120,8 +122,11 @@ def _labelled(kind: str, found: Iterable[Asked]) -> Iterator[tuple[DatasetQuery,
 
 
 def _rewordings(collection: Collection, random: Random) -> list[Asked]:
-    """What somebody types who remembers a line vaguely: its most common content words, in another order, and in the
-    forms that other memories have of them. One memory holds them all."""
+    """Queries of a user who remembers a line vaguely: its most common content words, reordered and in other
+    inflections.
+
+    One memory alone holds all their stems.
+    """
     forms: dict[tuple[str, ...], list[str]] = {}
     for word in sorted(collection.by_word):
         if word.isalpha() and is_content(word):
@@ -148,6 +153,7 @@ def _reworded(
             others = [
                 [form for form in forms.get(stem, ()) if form != word] for word, stem in zip(chosen, stems, strict=True)
             ]
+            # at least one word changes, and the stems still identify the memory
             if any(others) and collection.with_tokens(chain.from_iterable(stems)) == (row,):
                 changed = [random.choice(other or [word]) for word, other in zip(chosen, others, strict=True)]
                 yield MadeQuery(" ".join(shuffled(changed, random)), (row,))
@@ -155,14 +161,14 @@ def _reworded(
 
 
 def _two_memories(single: Sequence[Asked]) -> list[Asked]:
-    """Questions that take two memories: what is asked of one and what is asked of another, in one query."""
+    """Questions that need two memories: a query for one and a query for the other, joined by "and"."""
     half = len(single) // 2
     both = zip(single[:half], single[half:], strict=False)
     return [(f"{text} and {further}", (*one, *other)) for (text, one), (further, other) in both if one != other]
 
 
 def _unique(phrases: Sequence[tuple[str, OwnDocument]], seed: int) -> list[Asked]:
-    """Phrases of two content words that one memory has and no other, by seed."""
+    """Phrases with at least two content words that belong to one memory alone, in seeded order."""
     owners: dict[str, set[str]] = {}
     for text, one in phrases:
         owners.setdefault(text.casefold(), set()).add(one.document.key)
@@ -176,7 +182,7 @@ def _unique(phrases: Sequence[tuple[str, OwnDocument]], seed: int) -> list[Asked
 
 
 def _near(collection: Collection, relevant: Sequence[str]) -> dict[str, float]:
-    """Memories whose titles are near to those of the relevant ones, wherever they lie: grade 0."""
+    """Memories with titles similar to those of the relevant ones, in any folder, with grade 0."""
     titles = {one.key: frozenset(filter(is_content, folded_words(one.title))) for one in collection.documents}
     near = {
         key

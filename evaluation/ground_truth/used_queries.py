@@ -1,4 +1,4 @@
-"""Queries that were asked, judged by what their readers did with the answers (feature E3, phase B)."""
+"""Recorded queries, judged by the use of their answers (feature E3, phase B)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Known = tuple[list[QueryRecord], list[UseRecord], dict[str, tuple[int, ...]], l
 
 
 def used_queries(documents: Sequence[OwnDocument], store: Path) -> OwnQueries:
-    """The recorded queries of which something was used that is still there. Raises SpeckitError (E125) without enough.
+    """The recorded queries with a used memory that still exists. Raises SpeckitError (E125) if there are too few.
 
-    The same question asked again is one query; its uses are put together, the highest grade of each memory counts. What
-    a person or a command judged of a memory holds in place of its uses, and what an answer brought in vain is graded 0.
+    Repetitions of a question are one query; of all their uses the highest grade of each memory counts. A judgement by a
+    person or a command takes precedence over uses; a memory that was served and not used has grade 0.
     """
     recorded, uses, ignored, judgements = read_if_there(store, _known) or ([], [], {}, [])
     found = judged_by_use(documents, recorded, uses, ignored=ignored, judgements=judgements)
@@ -29,7 +29,7 @@ def used_queries(documents: Sequence[OwnDocument], store: Path) -> OwnQueries:
         kept = sum(query.question is not None for query in recorded)
         message = (
             f"{len(found.queries)} recorded queries can be judged by use; {LEAST_QUERIES} are needed "
-            f"({len(recorded):,} recorded, {kept:,} with their texts, {len(uses):,} uses of what they brought)"
+            f"({len(recorded):,} recorded, {kept:,} with their texts, {len(uses):,} uses of their answers)"
         )
         actions = ("go on working", "measure by made queries: --own")
         raise SpeckitError("E125", message, hint=TEXTS_HINT, actions=actions)
@@ -44,9 +44,14 @@ def judged_by_use(
     ignored: Mapping[str, Sequence[int]] | None = None,
     judgements: Sequence[Judgement] = (),
 ) -> OwnQueries:
-    """Judgements by key: only memories that are still there, and only queries whose text was kept.
+    """Judges recorded queries by use; only existing memories and queries with a stored text count.
 
-    `ignored` are the memories of answers of which others were used, `judgements` what somebody said, by time.
+    Args:
+        documents: The existing memories.
+        recorded: The recorded queries.
+        uses: The uses of their answers.
+        ignored: By query, the memories of an answer of which only others were used.
+        judgements: Explicit judgements, by time; the latest counts.
     """
     keys = {one.memory: one.document.key for one in documents}
     asked = {query.id: query for query in recorded if query.question and str(query.question.get("text", "")).strip()}
@@ -55,9 +60,11 @@ def judged_by_use(
     for name, memory, grade in (*in_vain, *((use.query, use.memory, USE_GRADES[use.use]) for use in uses)):
         if (found := _found(asked.get(name), keys.get(memory))) is not None:
             known = grades.setdefault(found[0], {})
+            # the highest grade of all uses
             known[found[1]] = max(known.get(found[1], 0.0), grade)
     for one in judgements:
         if (found := _found(asked.get(one.query), keys.get(one.memory))) is not None:
+            # explicit judgements are applied last and override uses
             grades.setdefault(found[0], {})[found[1]] = float(one.grade)
     grades = {question: known for question, known in grades.items() if relevant(known)}
     queries = tuple(
@@ -67,7 +74,7 @@ def judged_by_use(
 
 
 def _found(query: QueryRecord | None, key: str | None) -> tuple[tuple[str, str], str] | None:
-    """A question by its text and folder, and the key of a memory; None where either is gone."""
+    """The text and folder of a question, and the key of a memory; None where either is gone."""
     if query is None or query.question is None or key is None:
         return None
     return (str(query.question["text"]), query.folder), key

@@ -1,1 +1,1 @@
-"""Labels by people and by commands, where two pipelines disagree first (feature E3, phase C)."""
+"""Collects labels from people and commands, first where two pipelines disagree (feature E3, phase C)."""

@@ -1,4 +1,4 @@
-"""Where the pairs to be judged come from: a dataset asked through two pipelines, or a recorded experiment."""
+"""Collects the pairs to be judged: from a dataset asked through two pipelines, or from a recorded experiment."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Shown = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Docket:
-    """The cases, the documents by key, and what keeps a label of a judge at once or takes it back.
+    """The cases to be judged, the documents by key, and functions that store and remove a judge's label.
 
-    `live` cases go on coming in, and are those of one of so many `variants`. `pipelines` are the names and hashes of
-    control and variant, `origin` tells where the queries are from.
+    `live` cases come from an experiment that continues, one of `variants`. `pipelines` are the names and hashes of
+    control and variant; `origin` names the source of the queries.
     """
 
     cases: tuple[Case, ...]
@@ -61,11 +61,23 @@ def of_source(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Docket:
-    """All queries of a source, judged or not, through two pipelines.
+    """Collects all queries of a source, judged or not, through two pipelines.
 
-    What is judged already is the source's own, what was `imported`, which joins the judgement list, what was kept
-    beside `store` by earlier versions, and what the list has on the same pairs of question and text. Raises
-    SpeckitError.
+    Known judgements are the source's own, the imported ones, those stored next to `store` by earlier versions, and
+    those of the judgement list for the same question and text.
+
+    Args:
+        source: Dataset or other source of queries.
+        pipelines: The control and the variant.
+        store: The store with earlier judgements; None for none.
+        labels: The judgement list, which receives the imported judgements and the labels.
+        imported: Grades by query id and document key.
+        imported_from: The judge recorded for imported grades.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+
+    Raises:
+        SpeckitError: E030 unless there are two pipelines, or with every problem of the pipelines or the source.
     """
     environ = os.environ if environ is None else environ
     if len(pipelines) != 2:
@@ -81,6 +93,7 @@ def of_source(
     documents = {one.key: (one.title, one.text) for one in ground.documents}
     texts = {query.id: query.text for query in queries}
     earlier: dict[str, dict[str, float]] = {}
+    # evaluations of earlier versions had this id
     for one in _kept(store, f"j{ground.digest[:11]}"):
         earlier.setdefault(one["query"], {})[one["key"]] = float(one["grade"])
     labels.put(_by_pair(imported, texts, documents), imported_from)
@@ -111,7 +124,7 @@ def of_source(
 def _listed(
     known: Mapping[str, float], question: str, keys: Sequence[str], documents: Mapping[str, Shown]
 ) -> dict[str, float]:
-    """What a judgement list has on a question and these documents."""
+    """The grades that a judgement list has for a question and these documents."""
     if not known:
         return {}
     pairs = {key: pair_of(question, *documents[key]) for key in keys if key in documents}
@@ -119,7 +132,7 @@ def _listed(
 
 
 def _by_pair(judgements: Judgements, texts: Mapping[str, str], documents: Mapping[str, Shown]) -> dict[str, float]:
-    """Judgements of queries and documents that are here, as a judgement list names them."""
+    """The judgements of known queries and documents, keyed as in a judgement list."""
     return {
         pair_of(texts[query], *documents[key]): grade
         for query, grades in judgements.items()
@@ -130,7 +143,7 @@ def _by_pair(judgements: Judgements, texts: Mapping[str, str], documents: Mappin
 
 
 def _kept(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
-    """What was judged of a dataset before, and by whom, in order."""
+    """The earlier judgements of a dataset with their judges, in order."""
     if store is None or not evaluation_file(store).is_file():
         return ()
     with EvaluationDatabase.open(evaluation_file(store)) as database:
@@ -148,11 +161,18 @@ def of_experiment(
     imported_from: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> Docket:
-    """The queries of a shadow's experiment whose texts were kept, and the memories that were answered.
+    """Collects the queries of an experiment whose texts are stored, with the memories of their answers.
 
-    What the judgement list has on them becomes a judgement of the experiment.
+    Args:
+        name: The id of the experiment.
+        db: The store; None for the configured one.
+        labels: The judgement list. Its grades become judgements; it receives the imported ones and the labels.
+        imported: Grades by query id and memory key.
+        imported_from: The judge recorded for imported grades.
+        environ: Environment variables; `os.environ` by default.
 
-    Raises SpeckitError: E010 without a store or a record, E030 for an unknown id, E125 when no text was kept.
+    Raises:
+        SpeckitError: E010 without a store or record, E030 for an unknown id or mixed answers, E125 without texts.
     """
     environ = os.environ if environ is None else environ
     config = settings(db, environ=environ)
@@ -164,15 +184,15 @@ def of_experiment(
             "E030", f"no experiment has the id '{name}'", actions=("see `speckit-memory shadow report`",)
         )
     if any(pair.variant.mode == "interleaved" for pair in pairs):
-        message = f"the answers of experiment '{name}' were mixed: what readers choose of them decides, no judge"
+        message = f"the answers of experiment '{name}' were mixed: the uses of their memories decide, not a judge"
         raise SpeckitError("E030", message, actions=("see `speckit-memory shadow report`", "leave out `interleave`"))
     texted = [question for question in distinct(answered(pairs)) if question[0].query.question]
     if not texted:
-        message = f"of {len(pairs):,} queries no text was kept, and a judge must read them"
+        message = f"no text of the {len(pairs):,} queries was kept, and a judge must read it"
         flag = pairs[0].variant.flag
         chosen = f"--flag {flag}" if flag else "--pipeline CONTROL --pipeline VARIANT"
         measured = f"measure without a judge, on queries made of the memories: `eval compare --own {chosen}`"
-        actions = ("switch texts on and ask on", measured)
+        actions = ("keep texts and go on asking", measured)
         raise SpeckitError("E125", message, hint=TEXTS_HINT, actions=actions)
     with Memory.open(config.db, "bm25", root=config.root, environ=environ, create=False, shadows=False) as memory:
         own = own_documents(memory)
@@ -190,6 +210,7 @@ def of_experiment(
     for pair, *_ in texted:
         shown = _named((*pair.control.memories, *pair.variant.answer.memories), keys)
         for key, grade in _listed(known, texts[pair.query.id], shown, documents).items():
+            # the experiment's own judgements take precedence over the list
             if key not in earlier.setdefault(pair.query.id, {}):
                 earlier[pair.query.id][key] = grade
                 by = f"list {labels.name}"
@@ -228,5 +249,5 @@ def of_experiment(
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:
-    """The keys of the memories that are still there."""
+    """The keys of the memories that still exist."""
     return tuple(keys[memory] for memory in memories if memory in keys)

@@ -1,4 +1,4 @@
-"""What two pipelines disagree on, as pairs of query and document for a judge, the most telling ones first."""
+"""The pairs of query and document on which two pipelines disagree, the most informative ones first."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from speckit_memory.evaluation.statistics.distinct import lot
 
 DEPTH = 10
-"""So many ranks of both answers count, as in nDCG@10."""
+"""Number of ranks of each answer that count, as in nDCG@10."""
 
 RECIPROCAL_DEPTH = 5
-"""So many count in MRR@5."""
+"""Number of ranks that count in MRR@5."""
 
 MOST = 3
-"""The highest grade: 0 of no use, 1 touches it, 2 helps, 3 is the answer."""
+"""The highest grade: 0 of no use, 1 touches the question, 2 helps, 3 answers it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query with the keys that both pipelines answered with, best first, and what is judged of it already."""
+    """A query with the keys of both answers, best first, and its known judgements."""
 
     query: str
     text: str
@@ -34,10 +34,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """One document that makes a difference between the two answers to one query, and that nobody has judged.
+    """An unjudged document that makes a difference between the two answers to a query.
 
-    `weight` is how much more discounted gain a point of grade brings one pipeline than the other; above 0 it speaks for
-    the variant. It is 0 for one at the top of both, which decides whether what follows counts for a reciprocal rank.
+    `weight` is the difference in discounted gain, variant minus control, per point of grade. It is 0 for a document at
+    the top of both answers, which decides whether the documents below count for a reciprocal rank.
     """
 
     case: Case
@@ -46,12 +46,11 @@ class Dispute:
 
 
 def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Dispute]:
-    """All of them, the ones whose label can move the difference most first, equal ones in random order.
+    """All unjudged documents that matter, those with the largest weight first; ties are in random order.
 
-    Of a `live` experiment each query is asked for to its end before the next, and the queries come by lot: their
-    verdict speaks for queries that nobody judges, and those that differ most say nothing of the others. What stands at
-    the top of both comes last of its query, and of a live experiment alone. A query that both answer alike is in none:
-    its labels raise or lower both.
+    For a `live` experiment all documents of a query come together and the queries come by lot, because its verdict
+    represents unjudged queries and those that differ most do not. Documents at the top of both answers come last of
+    their query, and only for a live experiment. A query with equal answers has none: its labels raise or lower both.
     """
     found = [
         Dispute(case, key, _gain(case.variant, key) - _gain(case.control, key))
@@ -61,15 +60,16 @@ def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Di
     ]
     told = [one for one in found if one.weight or (live and one.key in _common_top(one.case))]
     shuffled = [told[place] for place in np.random.default_rng(seed).permutation(len(told)).tolist()]
+    # rounded, so that equal weights stay in random order
     weightiest = sorted(shuffled, key=lambda dispute: -round(abs(dispute.weight), 9))
     return sorted(weightiest, key=lambda dispute: lot(dispute.case.query)) if live else weightiest
 
 
 def _common_top(case: Case) -> tuple[str, ...]:
-    """The documents that both answers begin with, where these can decide on a difference in reciprocal rank.
+    """The common prefix of both answers, if it can decide a difference in reciprocal rank.
 
-    They cannot where all the ranks that count are the same, or where one of these documents is known to be relevant:
-    then so are both reciprocal ranks.
+    It cannot if all ranks that count are the same, or if one of its documents is known to be relevant: then both
+    reciprocal ranks are equal.
     """
     control, variant = case.control[:RECIPROCAL_DEPTH], case.variant[:RECIPROCAL_DEPTH]
     common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(control, variant, strict=False))]
@@ -79,5 +79,5 @@ def _common_top(case: Case) -> tuple[str, ...]:
 
 
 def _gain(keys: Sequence[str], key: str) -> float:
-    """What a point of grade counts at the rank of a document; 0 beyond the depth."""
+    """The discount at the rank of a document, 1 / log2(rank + 1); 0 beyond the depth."""
     return 1 / log2(keys.index(key) + 2) if key in keys[:DEPTH] else 0.0

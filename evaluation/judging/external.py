@@ -1,4 +1,4 @@
-"""A judge that is a command: one pair as JSON on its standard input, a grade as JSON on its standard output."""
+"""A judge that is a command: reads one pair as JSON from standard input, writes a grade as JSON to standard output."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from speckit_memory.evaluation.judging.disputes import MOST
 
 SECONDS = 60.0
 MOST_FAILURES = 3
-"""After so many failures in a row the command is given up: it will not do better on the next pair."""
+"""Number of consecutive failures after which the command is not run again."""
 
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a judge is shown."""
+    """A question and a document as a judge sees them."""
 
     query: str
     key: str
@@ -29,14 +29,14 @@ class Pair:
 
 
 class JudgeFailedError(Exception):
-    """The command gave no judgement on one pair; the text says why."""
+    """The command gave no grade for one pair; the text says why."""
 
 
 class ExternalJudge:
     """Runs a command once for each pair, without a shell.
 
-    It gets `{"query", "document": {"key", "title", "text"}, "grades": {"0": …, "3": …}}` and answers `{"grade": 0}` to
-    `{"grade": 3}`, or `{"skip": true}`.
+    The command gets `{"query", "document": {"key", "title", "text"}, "grades": {"0": …, "3": …}}` and answers
+    `{"grade": 0}` to `{"grade": 3}`, or `{"skip": true}`.
     """
 
     def __init__(self, command: str, seconds: float = SECONDS) -> None:
@@ -53,12 +53,13 @@ class ExternalJudge:
 
     @property
     def name(self) -> str:
-        """What its judgements are kept under: the program and what it is given, without folders, for one interpreter
-        runs many judges."""
+        """The judge recorded with its grades: the program and its arguments without folders, as one interpreter runs
+        many judges."""
         return " ".join(word if word.startswith("-") else Path(word).name or word for word in self._words)
 
     def grade(self, pair: Pair) -> int | None:
-        """The grade, 0 to 3, or None for skipped. Raises JudgeFailedError; SpeckitError (E030) when nothing runs."""
+        """The grade, 0 to 3, or None for skipped. Raises JudgeFailedError, or SpeckitError (E030) when it cannot be
+        run."""
         document = {"key": pair.key, "title": pair.title, "text": pair.text}
         question = {"query": pair.query, "document": document, "grades": GRADES}
         try:
@@ -90,12 +91,12 @@ def _read(output: bytes) -> int | None:
     try:
         said = json.loads(output)
     except ValueError:
-        raise JudgeFailedError(f"what it said is not JSON: {shown}") from None
+        raise JudgeFailedError(f"its output is not JSON: {shown}") from None
     if isinstance(said, dict) and said.get("skip") is True:
         return None
     grade = said.get("grade") if isinstance(said, dict) else None
     if isinstance(grade, bool) or not isinstance(grade, int) or not 0 <= grade <= MOST:
         raise JudgeFailedError(
-            f'it must say {{"grade": 0}} to {{"grade": {MOST}}}, or {{"skip": true}}; it said {shown}'
+            f'it must print {{"grade": 0}} to {{"grade": {MOST}}}, or {{"skip": true}}; it printed {shown}'
         )
     return grade

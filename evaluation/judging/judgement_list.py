@@ -1,4 +1,4 @@
-"""Labels by question and text: whoever meets the same pair again, in whatever dataset or experiment, has its label."""
+"""Labels by question and text, reused for the same pair in any dataset or experiment."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 
 
 def pair_of(question: str, title: str, text: str) -> str:
-    """What names a pair of a question and a document: a digest of what a judge reads."""
+    """Identifies a pair of a question and a document: a digest of the text that a judge reads."""
     return sha256("\0".join((question, title, text)).encode()).hexdigest()[:32]
 
 
 def lists_of(question: str, first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> str:
-    """What names two lists of titles and texts that answer a question, in this order."""
+    """Identifies a question and two ordered lists of titles and texts that answer it."""
     shown = (question, *(f"{title}\0{text}" for title, text in first), "\1", *(f"{one}\0{two}" for one, two in second))
     return sha256("\0\0".join(shown).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgementList:
-    """A list of labels beside a store, each kept as soon as it is given. Without a store nothing is kept."""
+    """A list of labels next to a store, each stored at once. Without a store nothing is stored."""
 
     name: str
     store: Path | None
@@ -36,13 +36,13 @@ class JudgementList:
         return read_if_there(self.store, lambda database: database.labels(self.name)) or {}
 
     def put(self, grades: Mapping[str, float], by: str) -> None:
-        """Keeps grades by pair as those of a judge."""
+        """Stores the grades of a judge, by pair."""
         if self.store is not None and grades:
             with EvaluationDatabase.open(evaluation_file(self.store)) as database:
                 database.label(self.name, grades, by, time.time())
 
     def remove(self, pair: str, by: str) -> None:
-        """Takes a judge's label of a pair back."""
+        """Removes a judge's label of a pair."""
         if self.store is not None:
             with EvaluationDatabase.open(evaluation_file(self.store)) as database:
                 database.unlabel(self.name, pair, by)

@@ -1,4 +1,4 @@
-"""Which of two answers to a query a judge prefers, without knowing whose they are: one word for each query."""
+"""Preferences between two answers to a query, given without knowing which pipeline made them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from speckit_memory.pipeline.ports import Column
 
 KIND = "preferences"
 SHOWN = 5
-"""So many documents of each answer are shown."""
+"""Number of documents shown of each answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """Two answers that differ to one query; `variant_first` tells which of them is shown first."""
+    """Two different answers to one query; `variant_first` says which one is shown first."""
 
     case: Case
     variant_first: bool
@@ -35,10 +35,10 @@ class AnswerPair:
 
 
 class PreferenceSession:
-    """The answers that differ, one query after the other by lot, and which of both was preferred.
+    """The queries with different answers, in the order of lots, and the preferences given.
 
-    A preference is 1 for the variant, -1 for the control and 0 for neither. `known` are those of queries that were
-    judged before. The verdict may be looked at after every query: it is a bet (see `sequential`).
+    A preference is 1 for the variant, -1 for the control and 0 for neither. `known` holds earlier preferences by query.
+    The verdict is anytime-valid (`sequential`): it may be read after every query.
     """
 
     def __init__(self, cases: Sequence[Case], known: Mapping[str, float]) -> None:
@@ -46,35 +46,36 @@ class PreferenceSession:
         self._alike = [case.query for case in cases if case.control[:SHOWN] == case.variant[:SHOWN]]
         differing = [case for case in cases if case.control[:SHOWN] != case.variant[:SHOWN]]
         drawn = sorted(differing, key=lambda case: lot(case.query))
-        # whose answer is first depends on the query alone, so that no judge can learn it from another one
+        # the order depends on the query alone, so that a judge cannot learn it from other queries
         self._pairs = [AnswerPair(case, sha256(case.query.encode()).digest()[0] % 2 == 0) for case in drawn]
         self._open = [pair for pair in self._pairs if pair.case.query not in known]
         self._said: list[float | None] = []
 
     def __len__(self) -> int:
-        """How many queries there were to be judged at first."""
+        """The initial number of queries to judge."""
         return len(self._open)
 
     @property
     def said(self) -> int:
-        """How many queries were judged or skipped."""
+        """The number of queries judged or skipped."""
         return len(self._said)
 
     @property
     def present(self) -> AnswerPair | None:
-        """The answers that are to be judged now; None when none are left, or when there is a verdict."""
+        """The answers to judge next; None when none are left, or when there is a verdict."""
         if len(self._said) >= len(self._open) or self.verdict in ("better", "worse"):
             return None
         return self._open[len(self._said)]
 
     def say(self, preference: float | None) -> None:
-        """What is preferred of the present answers: 1 the variant's, -1 the control's, 0 neither; None skips them."""
+        """Records the preference for the present answers: 1 the variant's, -1 the control's, 0 neither; None skips
+        them."""
         if preference is not None:
             self.preferences[self._open[len(self._said)].case.query] = preference
         self._said.append(preference)
 
     def undo(self) -> AnswerPair | None:
-        """Takes the last one back, and returns what it was about; None when there is none."""
+        """Removes the last preference and returns its answers; None when there is none."""
         if not self._said:
             return None
         self._said.pop()
@@ -83,7 +84,7 @@ class PreferenceSession:
 
     @property
     def queries(self) -> list[str]:
-        """The queries that speak: those that were judged, and of those whose answers are the same as great a share."""
+        """The queries that count: those judged, and the same share of those with equal answers."""
         judged = [pair.case.query for pair in self._pairs if pair.case.query in self.preferences]
         alike = round(len(self._alike) * len(judged) / len(self._pairs)) if self._pairs else len(self._alike)
         return [*judged, *self._alike[:alike]]
@@ -94,8 +95,10 @@ class PreferenceSession:
         return np.array([self.preferences.get(query, 0.0) for query in self.queries])
 
     def evaluation(self, pipelines: Sequence[tuple[str, str]], origin: str, at: float) -> StoredEvaluation:
-        """What was said so far, as a comparison that a flag may cite. `pipelines` are the names and hashes of control
-        and variant, `origin` tells where the queries are from."""
+        """The preferences as a comparison that a flag may cite.
+
+        `pipelines` are the names and hashes of control and variant; `origin` names the source of the queries.
+        """
         values = {"control": [0.0] * len(self.queries), "variant": self.values.tolist()}
         document = {
             "pipelines": [
@@ -114,12 +117,12 @@ class PreferenceSession:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean preference over all queries, which holds at every look."""
+        """The anytime-valid 95 % interval of the mean preference over all queries."""
         return anytime_interval(self.values)
 
     @property
     def verdict(self) -> Verdict:
-        """The word on the variant by what was said so far."""
+        """The verdict on the variant by the preferences so far."""
         values = self.values
         if not len(values) or anytime_p(values) >= ALPHA:
             return "undecided"

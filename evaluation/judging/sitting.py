@@ -1,4 +1,4 @@
-"""A judge's sitting: pair after pair until the verdict on two pipelines is closed, whatever else is said."""
+"""A judging session: shows pair after pair until no further label can change the verdict on two pipelines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.evaluation.statistics.distinct import lot
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 
 CHECKED_EVERY = 5
-"""After so many labels it is looked whether the verdict is closed, which takes a moment."""
+"""Number of labels between tests of whether the verdict is final; a test takes a moment."""
 
 SEED = 20
 _CONTROL, _VARIANT = "control", "variant"
@@ -21,7 +21,7 @@ _CONTROL, _VARIANT = "control", "variant"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What was said of one document for one query."""
+    """The grade of one document for one query."""
 
     query: str
     key: str
@@ -29,10 +29,9 @@ class Label:
 
 
 class Sitting:
-    """The pairs to be judged and what was said of them. Which pipeline brought a document is not told.
+    """The pairs to be judged and their labels. A judge is not shown which pipeline found a document.
 
-    `live` cases are those of a live experiment: the verdict is then the one that its report, which judges so many
-    `variants`, gives at any look.
+    For `live` cases of an experiment the verdict is the one in its report, which judges `variants` variants.
     """
 
     def __init__(self, cases: Sequence[Case], *, live: bool = False, variants: int = 1) -> None:
@@ -44,17 +43,17 @@ class Sitting:
         self._latest: tuple[int, Verdict | None] = (0, None)
 
     def __len__(self) -> int:
-        """How many pairs there were at first."""
+        """The initial number of pairs."""
         return len(self._open)
 
     @property
     def said(self) -> int:
-        """How many pairs were shown and graded or skipped."""
+        """The number of pairs graded or skipped."""
         return len(self._said)
 
     @property
     def judged_queries(self) -> int:
-        """On how many queries there are judgements that can tell the two apart on nDCG@10."""
+        """The number of queries whose judgements can distinguish the two pipelines on nDCG@10."""
         judged = dict(self.judged())
         if self.live:
             return told_apart(
@@ -64,12 +63,12 @@ class Sitting:
 
     @property
     def needed_queries(self) -> int:
-        """From how many such queries on a live experiment has a verdict."""
+        """The number of such queries from which a live experiment has a verdict."""
         return FEWEST
 
     @property
     def latest(self) -> Verdict | None:
-        """The verdict by what had been said when it was last looked at; None where nothing relevant was by then."""
+        """The verdict when it was last computed; None where nothing relevant was known by then."""
         at = self.said - self.said % CHECKED_EVERY
         if self._latest[0] != at and at == self.said:
             self._latest = at, self.verdict()
@@ -77,33 +76,33 @@ class Sitting:
 
     @property
     def labels(self) -> list[Label]:
-        """What was said, in order, without what was skipped."""
+        """The labels in order, without skipped pairs."""
         return [Label(one.case.query, one.key, grade) for one, grade in self._said if grade is not None]
 
     @property
     def present(self) -> Dispute | None:
-        """The pair that is to be judged now; None when none is left, or when the verdict is closed."""
+        """The pair to judge next; None when none is left, or when the verdict is final."""
         if len(self._said) >= len(self._open) or self.closed is not None:
             return None
         return self._open[len(self._said)]
 
     def upcoming(self, count: int) -> list[Dispute]:
-        """The present pair and those after it, so many at most; none when the verdict is closed."""
+        """The present pair and those after it, at most `count`; empty when the verdict is final."""
         return self._open[len(self._said) : len(self._said) + count] if self.present is not None else []
 
     @property
     def last(self) -> Label | None:
-        """The label that was given last; None where the last pair was skipped, or there is none."""
+        """The label given last; None if the last pair was skipped or there is none."""
         if not self._said or (grade := self._said[-1][1]) is None:
             return None
         return Label(self._said[-1][0].case.query, self._said[-1][0].key, grade)
 
     def say(self, grade: int | None) -> None:
-        """A grade, 0 to 3, of the present pair; None skips it."""
+        """Records a grade, 0 to 3, for the present pair; None skips it."""
         self._said.append((self._open[len(self._said)], grade))
 
     def undo(self) -> bool:
-        """Takes the last one back; False when there is none."""
+        """Removes the last label or skip; False when there is none."""
         if not self._said:
             return False
         self._said.pop()
@@ -112,25 +111,26 @@ class Sitting:
 
     @property
     def closed(self) -> Verdict | None:
-        """The verdict on nDCG@10 that no further label can change; None while one can."""
+        """The verdict on nDCG@10 if no further label can change it, else None."""
         count = len(self._said)
         if count % CHECKED_EVERY and count < len(self._open):
             return self._closed[1] if self._closed[0] == count - count % CHECKED_EVERY else None
         if self._closed[0] != count:
+            # the verdict is final if both extremes of the open labels give the same one
             verdicts = {self._verdict(_VARIANT), self._verdict(_CONTROL)}
             if self.live:
-                verdicts.add(self.verdict())  # a report leaves out what is not judged yet
+                verdicts.add(self.verdict())  # the report ignores unjudged documents
             verdict = verdicts.pop() if len(verdicts) == 1 else None
             self._closed = (count, None if verdict == "undecided" and count < len(self._open) else verdict)
         return self._closed[1]
 
     def _verdict(self, favoured: str) -> Verdict | None:
-        """The verdict if all that is open were said in favour of one of the two; None where nothing is relevant."""
+        """The verdict if all open labels favoured one of the two pipelines; None where nothing is relevant."""
         rest = self._open[len(self._said) :]
         extreme = {
             (one.case.query, one.key): float(MOST) if (one.weight > 0) == (favoured == _VARIANT) else 0.0
             for one in rest
-            if one.weight  # what both have at the top raises both
+            if one.weight  # documents at the top of both raise both
         }
         return verdict_of(self._cases, {**self._graded(), **extreme}, live=self.live, variants=self._variants)
 
@@ -138,7 +138,7 @@ class Sitting:
         return {(label.query, label.key): float(label.grade) for label in self.labels}
 
     def verdict(self) -> Verdict | None:
-        """The verdict by what was said so far; None where nothing is relevant."""
+        """The verdict by the labels so far; None where nothing is relevant."""
         return verdict_of(self._cases, self._graded(), live=self.live, variants=self._variants)
 
     def judged(self) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -153,10 +153,16 @@ class Sitting:
 def verdict_of(
     cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, live: bool = False, variants: int = 1
 ) -> Verdict | None:
-    """The verdict on nDCG@10 by what was judged before and what was said.
+    """The verdict on nDCG@10 by earlier judgements and new labels.
 
-    Of a dataset only queries with a relevant document take part; None where there is none. Of a `live` experiment all
-    do, as in its report; None while too few are judged.
+    Args:
+        cases: The queries with both answers and earlier judgements.
+        said: New grades by (query, key).
+        live: Judges as the report of a live experiment does: all queries take part.
+        variants: Number of variants that a live verdict is corrected for.
+
+    Returns:
+        The verdict; None without a query with a relevant document, or for `live` while too few are judged.
     """
     by_query: dict[str, dict[str, float]] = {}
     for (query, key), grade in said.items():

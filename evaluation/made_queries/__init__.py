@@ -1,7 +1,7 @@
-"""Queries of the kinds that people type, made from the documents themselves (feature E3, phase A).
+"""Makes queries of the kinds that people type from the documents themselves (feature E3, phase A).
 
-Each is judged by how it was made: a query asks for something that is known to stand in these documents and in no
-others, so that nobody has to read and judge. One module per kind; `kinds` is their table.
+Each query is judged by construction: it asks for something that these documents contain and no others do, so no person
+has to read and judge. One module per kind; `kinds` lists them.
 """
 
 KIND_NAMES = (
@@ -25,4 +25,4 @@ KIND_NAMES = (
     "paths",
     "versions",
 )
-"""All kinds. Stated here, where it costs no import of what makes them."""
+"""All kinds. Listed here so that reading them does not import the modules that make them."""

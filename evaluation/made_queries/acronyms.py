@@ -1,4 +1,4 @@
-"""Acronyms and what they stand for, as documents define them: "Long Form (LF)"."""
+"""Acronyms and their long forms, as documents define them: "Long Form (LF)"."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DEFINITION = re.compile(r"((?:[^\W\d_]+[ -]){1,7}[^\W\d_]+) \(([A-Z]{2,6})\)")
 
 
 def acronyms(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """An acronym that some document defines as "Long Form (LF)", or its long form, as many of each.
+    """An acronym that a document defines as "Long Form (LF)", or its long form, in equal numbers.
 
-    The up to ten documents that hold one of the two are relevant, and one at least does not hold the one that is asked
-    for. Left out are acronyms that stand for several things, and those that are written small somewhere.
+    The documents that hold either form are relevant, at most ten; at least one of them lacks the form in the query.
+    Left out are acronyms with several meanings, and those that occur in lower case.
     """
     meanings: defaultdict[str, set[str]] = defaultdict(set)
     for text in collection.texts:
@@ -37,16 +37,18 @@ def _queries(collection: Collection, drawn: Sequence[tuple[str, str]], asked: in
         short, long = known
         written = re.compile(rf"(?<![^\W_]){short}(?![^\W_])")
         holders = collection.by_word.get(short.casefold(), ())
+        # an acronym in lower case may be another word
         if not all(written.search(collection.texts[row]) for row in holders):
             continue
         of_each: tuple[set[int], set[int]] = set(holders), set(_in_a_row(collection, long))
         relevant = of_each[0] | of_each[1]
+        # some relevant document must lack the form in the query
         if relevant != of_each[asked] and of_each[asked] and len(relevant) <= _MOST_DOCUMENTS:
             yield MadeQuery(known[asked], tuple(sorted(relevant)))
 
 
 def _in_a_row(collection: Collection, text: str) -> Rows:
-    """The documents that hold the stems of a text one after the other."""
+    """The documents that hold the stems of a text in sequence."""
     stems = collection.tokens(text)
     run = f" {' '.join(stems)} "
     held = collection.with_tokens(stems)

@@ -1,4 +1,4 @@
-"""A set of documents, looked up by their words as they are written and as the product searches them."""
+"""A set of documents, indexed by their words as written and by the tokens that the product searches."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.declarations.metadata import Field, head_of
 
 Rows = tuple[int, ...]
-"""Documents, by their place in the collection, ascending."""
+"""Documents by their index in the collection, ascending."""
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _NONE: Rows = ()
 
 
 class Collection:
-    """The documents that one query searches. The lookups are built when they are first needed, and kept."""
+    """The documents that one query searches. Each index is built on first use and cached."""
 
     def __init__(self, documents: Iterable[DatasetDocument]) -> None:
         self.documents = tuple(documents)
@@ -30,7 +30,7 @@ class Collection:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """All that a reader sees of each document: title, trigger phrases, body."""
+        """The text of each document as a reader sees it: title, trigger phrases, body."""
         return tuple("\n".join((d.title, *d.triggers, d.text)) for d in self.documents)
 
     @cached_property
@@ -40,30 +40,30 @@ class Collection:
 
     @cached_property
     def prose(self) -> tuple[tuple[str, ...], ...]:
-        """The lines of each body that hold sentences, without code and addresses."""
+        """The lines of each body that hold sentences, without code and URLs."""
         return tuple(prose_lines(document.text) for document in self.documents)
 
     @cached_property
     def fields(self) -> tuple[tuple[Field, ...], ...]:
-        """What each document says of itself, in front matter and at the head of its text."""
+        """The metadata fields of each document, from front matter and the head of its text."""
         return tuple(_fields(document.text) for document in self.documents)
 
     @cached_property
     def worded(self) -> tuple[str, ...]:
-        """The words of each text in their order, folded, with one blank before, between and after them."""
+        """The folded words of each text in order, with one space before, between and after them."""
         return tuple(f" {' '.join(words(text))} " for text in self.texts)
 
     @cached_property
     def by_word(self) -> Mapping[str, Rows]:
-        """The documents of each folded word."""
+        """The documents that contain each folded word."""
         return postings(text.split() for text in self.worded)
 
     @cached_property
     def by_stem(self) -> Mapping[str, Rows]:
-        """The documents of each token of the product's analyser, those of their keys and folders included.
+        """The documents that contain each token of the product's analyser, in text, key or folder.
 
-        It holds more than `by_word`: a document with another inflection of a word, or with the word as part of an
-        identifier, is what a searcher may be content with.
+        It holds more than `by_word`: a searcher may accept a document with another inflection of a word, or with the
+        word as part of an identifier.
         """
         return postings(
             self._analyser.tokens(f"{text}\n{document.key}\n{document.folder}")
@@ -71,7 +71,7 @@ class Collection:
         )
 
     def tokens(self, text: str) -> tuple[str, ...]:
-        """What the product searches for when it is asked this; stop words only when there is nothing else."""
+        """The tokens that the product searches for; stop words only if there are no others."""
         return self._analyser.tokens(text)
 
     def with_tokens(self, tokens: Iterable[str]) -> Rows:
@@ -79,12 +79,12 @@ class Collection:
         return common(self.by_stem, tokens)
 
     def with_sequence(self, sequence: Sequence[str]) -> Rows:
-        """The documents that hold these folded words in a row, whatever stands between them but words."""
+        """The documents that hold these folded words in sequence, with anything but words between them."""
         wanted = f" {' '.join(sequence)} "
         return tuple(row for row in common(self.by_word, sequence) if wanted in self.worded[row])
 
     def unmistakable(self, word: str) -> Rows:
-        """The documents of a folded word, none when any other document holds a word of the same stem."""
+        """The documents of a folded word; empty when any other document holds a word of the same stem."""
         rows, tokens = self.by_word.get(word, _NONE), self.tokens(word)
         return rows if len(tokens) == 1 and self.by_stem.get(tokens[0]) == rows else _NONE
 
@@ -95,18 +95,18 @@ def _fields(text: str) -> tuple[Field, ...]:
 
 
 def words(text: str) -> list[str]:
-    """The folded words of a text, names with underscores in one piece; "Guido's" is the word guido."""
+    """The folded words of a text; names with underscores are one word; "Guido's" is the word guido."""
     plain = (text if text.isascii() else normalize("NFKC", text).replace("’", "'")).casefold()
     return [word[:-2] if word.endswith("'s") else word for word in _WORD.findall(plain)]
 
 
 def is_content(word: str) -> bool:
-    """Whether a folded word is none of the product's stop words."""
+    """Whether a folded word is not one of the product's stop words."""
     return word.replace("'", "") not in STOP_WORDS
 
 
 def postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
-    """The rows of the texts that hold each term."""
+    """The rows of the texts that contain each term."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, terms in enumerate(texts):
         for term in set(terms):
@@ -115,6 +115,7 @@ def postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
 
 
 def common(of_term: Mapping[str, Rows], terms: Iterable[str]) -> Rows:
-    """The rows that hold all these terms; none when there are no terms."""
+    """The rows that contain all these terms; empty without terms."""
+    # intersect from the rarest term on
     found = sorted((of_term.get(term, _NONE) for term in set(terms)), key=len)
     return tuple(sorted(set(found[0]).intersection(*found[1:]))) if found else _NONE

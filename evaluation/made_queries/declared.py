@@ -1,4 +1,4 @@
-"""What documents say of themselves, in front matter or at their head: who wrote them, when, and how they stand."""
+"""Queries on metadata that documents declare in front matter or at their head: authors, dates, status."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _BETWEEN_NAMES = re.compile(r"[,;&]|\band\b|(?:^|\s)[-*+]\s")
 
 
 def authors(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """`proposals by NAME`, of a name of two words at least; the up to ten documents that name such an author, owner,
-    editor or decider are relevant."""
+    """`proposals by NAME`, for a name of at least two words.
+
+    The documents that name such an author, owner, editor or decider are relevant, at most ten.
+    """
     found = _by_value(collection, _AUTHORS, _people)
     for name in shuffled(sorted(found), random):
         if len(found[name]) <= _MOST_DOCUMENTS:
@@ -33,8 +35,10 @@ def authors(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """A day as in `created 2024-03-05` or `created on March 5, 2024`, or a month as in `created in March 2024`, as many
-    of each; the up to ten documents of that day or month are relevant."""
+    """A day as in `created 2024-03-05` or `created on March 5, 2024`, or a month as in `created in March 2024`.
+
+    Each form is equally frequent. The documents of that day or month are relevant, at most ten.
+    """
     found = _by_value(collection, CREATED, lambda value: dates_in(value.value))
     days = {date: rows for date, rows in found.items() if date[2]}
     months: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
@@ -54,8 +58,10 @@ def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def latest(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """`latest proposal about TOPIC`, a topic being a word that two to twenty titles hold; the newest of these documents
-    by the days that they say they were created on is relevant, where no two were on the last."""
+    """`latest proposal about TOPIC`, for a topic word in two to twenty titles.
+
+    The document with the latest creation date is relevant; topics with two documents on that date are left out.
+    """
     created: defaultdict[int, tuple[int, int, int]] = defaultdict(lambda: (0, 0, 0))
     for day, rows in _by_value(collection, CREATED, lambda value: dates_in(value.value)).items():
         for row in rows:
@@ -68,8 +74,10 @@ def latest(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def status(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """`status STATUS TOPIC`, a topic being a word that up to twenty titles hold; those documents of the topic that have
-    the status are relevant, where others have another one."""
+    """`status STATUS TOPIC`, for a topic word in up to twenty titles.
+
+    The documents of the topic with that status are relevant; others of the topic have a different status.
+    """
     of_row: dict[int, str] = {}
     for state, rows in _by_value(collection, frozenset(("status", "state")), _state).items():
         of_row |= dict.fromkeys(rows, state)
@@ -82,7 +90,7 @@ def status(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def _topics(collection: Collection) -> dict[str, Rows]:
-    """The documents whose titles hold each word of letters that tells something."""
+    """The documents whose titles contain each content word made of letters."""
     titles = [{word for word in folded_words(document.title) if is_content(word)} for document in collection.documents]
     return {word: rows for word, rows in postings(titles).items() if word.isalpha()}
 
@@ -109,6 +117,6 @@ def _people(field: Field) -> Iterator[str]:
 
 
 def _state(field: Field) -> Iterator[str]:
-    """The word that a status begins with."""
+    """The first word of a status."""
     if match := re.match(r"\W*([^\W\d_]+)", field.value):
         yield match[1].casefold()

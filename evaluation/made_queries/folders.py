@@ -16,21 +16,21 @@ from speckit_memory.evaluation.made_queries.making import JudgedQuery
 
 
 def targets(out: Path, kinds: Sequence[str]) -> dict[str, Path]:
-    """The folder of each kind: `out` itself for one, folders in it for several."""
+    """The folder of each kind: `out` itself for one kind, sub-folders for several."""
     return {kind: out if len(kinds) == 1 else out / kind for kind in kinds}
 
 
 def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> None:
     """Raises SpeckitError (E014) with every folder that may not be written to.
 
-    That is one that holds anything, unless `force`, and always the dataset's own. To be called before the work whose
-    result is written.
+    A folder with content is refused unless `force`, and the dataset's own folder always. Call this before the queries
+    are made.
     """
     problems = []
     for folder in folders:
         actions: tuple[str, ...] = ("give another folder with --out",)
         if (folder / QRELS).parent.is_symlink():
-            message = f"'{(folder / QRELS).parent}' is a link: what it leads to would be overwritten"
+            message = f"'{(folder / QRELS).parent}' is a link: its target would be overwritten"
         elif folder.exists() and not folder.is_dir():
             message = f"'{folder}' is a file; a folder is needed to write the queries to"
         elif resolved(folder) == resolved(dataset):
@@ -46,9 +46,16 @@ def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> Non
 
 
 def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]) -> None:
-    """Writes queries with their judgements, beside a copy of the dataset's documents and edges.
+    """Writes queries with their judgements and a copy of the dataset's documents and edges.
 
-    Raises SpeckitError (E014) when the folder cannot be written to.
+    Args:
+        folder: The folder to write to; its dataset files are replaced.
+        dataset: The folder of the dataset.
+        kind: The kind of query, used in their ids.
+        queries: The queries.
+
+    Raises:
+        SpeckitError: E014 when the folder cannot be written to.
     """
     clear(folder)
     ids = [f"{kind}-{number:04}" for number in range(1, len(queries) + 1)]
@@ -65,7 +72,7 @@ def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]
 
 
 def clear(folder: Path) -> None:
-    """Removes the files of a dataset that is to be overwritten. Raises SpeckitError (E014) when it cannot."""
+    """Removes the files of a dataset that will be overwritten. Raises SpeckitError (E014) if that fails."""
     try:
         for name in (CORPUS, QUERIES, QRELS, EDGES):
             (folder / name).unlink(missing_ok=True)

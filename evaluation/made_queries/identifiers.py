@@ -1,4 +1,4 @@
-"""Names of code, paths, versions, options and references; addresses and the versions in them."""
+"""Identifiers: names in code, paths, versions, options and references; also document paths and versions in URLs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FILE_ENDINGS = (
     "pyi|rb|rs|rst|sh|so|sql|swift|toml|ts|tsv|tsx|txt|whl|xml|ya?ml|zip"
 )
 _SHAPES = {
-    # in prose two hyphens are a dash: a plain word is an option only where it is quoted as one
+    # in prose two hyphens are a dash: a plain word is an option only if it is quoted as one
     "option": r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)+|(?<=[`'\"\[])--[a-z][a-z0-9]+",
     "path": r"\.{0,2}/?[A-Za-z][\w.-]+/(?:[\w.-]*\w/)*[\w.-]*\w\w\.[a-z]{1,5}",
     "file": rf"[A-Za-z_][\w-]+\.(?:{_FILE_ENDINGS})",
     "version": r"v\d+(?:\.\d+)+|\d+(?:\.\d+){2,3}",
     "reference": r"[A-Z][A-Z0-9]*[A-Z]-\d{1,6}",
-    # of two words with a dot between them many a dot was to end a sentence
+    # two words joined by a dot are often the end of a sentence: they must be called or quoted
     "dotted": r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+){2,}"
     r"|[A-Za-z_]\w+\.[A-Za-z]\w+(?=\()|(?<=`)[A-Za-z_]\w+\.[A-Za-z]\w+(?=`)",
     "snake": r"__[A-Za-z]\w*__|_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}",
@@ -42,7 +42,7 @@ _IDENTIFIER = re.compile(
 
 
 def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Identifiers as they are written, in five documents at most; all of these are relevant. As many of each shape.
+    """Identifiers as written, in at most five documents, all relevant; each shape is equally frequent.
 
     No other document holds the identifier as part of another one (`ConfigMap` in `ConfigMaps`, `1.2` in `v1.2.1`).
     """
@@ -56,9 +56,9 @@ def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Versions that are part of a URL, such as `v1.29` in `https://…/v1.29/…`, in five documents at most.
+    """Versions that are part of a URL, such as `v1.29` in `https://…/v1.29/…`, in at most five documents.
 
-    All documents that hold the version are relevant, in an address or not; none holds it as part of a longer one.
+    All documents that hold the version are relevant, in a URL or not; none holds it as part of a longer one.
     """
     urls = (url for text in collection.texts for url in _URL.findall(text))
     found = {match[0] for url in urls for match in _VERSION_IN_URL.finditer(url)}
@@ -66,9 +66,9 @@ def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def paths(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """The absolute path of a document, plain, with a line, as a URL or of Windows, as many of each; it is relevant.
+    """The absolute path of a document: plain, with a line, as a URL, or a Windows path, in equal numbers.
 
-    Documents whose keys are no paths with a name of letters have none.
+    The document is relevant. Documents whose keys are not paths with a name of letters are left out.
     """
     named = [row for row, document in enumerate(collection.documents) if _NAMED.fullmatch(document.key)]
     for row, place in zip(shuffled(named, random), cycle(_PLACES), strict=False):
@@ -84,7 +84,7 @@ def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery
 
 
 def _documents(collection: Collection, identifier: str) -> Rows:
-    """The documents that hold an identifier for itself; none when another one holds it as a part."""
+    """The documents that hold an identifier by itself; empty when any document holds it only as a part."""
     folded = identifier.casefold()
     if folded[0] == "v" and folded[1:2].isdigit():
         folded = folded[1:]  # the release v1.2.3 is 1.2.3

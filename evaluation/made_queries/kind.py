@@ -1,4 +1,4 @@
-"""What every kind of made query is: a function from a collection to queries, without end but for the documents'."""
+"""The interface of a kind of made query: a function from a collection to a lazy sequence of queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class MadeQuery:
-    """A query and the rows of the documents that are relevant to it; `notes` become metadata of the query."""
+    """A query and the rows of its relevant documents; `notes` become metadata of the query."""
 
     text: str
     relevant: Rows
@@ -23,12 +23,12 @@ class MadeQuery:
 
 
 Derive = Callable[[Collection, Random], Iterator[MadeQuery]]
-"""Makes queries one after the other, as long as the documents have any left; the same ones for the same seed."""
+"""Yields queries until the documents are exhausted; the same ones for the same seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of query. `asks_for` says what there must be for one more, to be read after "there is no further …"."""
+    """A kind of query. `asks_for` says what a further query needs, to be read after "there is no further …"."""
 
     derive: Derive
     asks_for: str
@@ -42,11 +42,12 @@ def shuffled(items: Iterable[Item], random: Random) -> list[Item]:
 
 
 def in_turn(sources: Iterable[Iterator[Item]]) -> Iterator[Item]:
-    """One item of each source in turn, as long as any has one: equal numbers of each, as far as they go."""
+    """Takes one item of each source in turn until all are exhausted, so that short sources do not limit long ones."""
     waiting = deque(sources)
     while waiting:
         source = waiting.popleft()
         for item in source:
             yield item
+            # an exhausted source is not put back
             waiting.append(source)
             break

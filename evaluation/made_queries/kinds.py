@@ -18,24 +18,24 @@ from speckit_memory.evaluation.made_queries.typos import typos
 from speckit_memory.evaluation.made_queries.words import words
 
 KINDS: dict[str, Kind] = {
-    "words": Kind(words, "word that stands in 1, 2, 3 or 5 documents, with no word of its stem in others"),
-    "pairs": Kind(pairs, "two neighbouring words that are in several documents each and in one together"),
+    "words": Kind(words, "word that occurs in 1, 2, 3 or 5 documents, with no word of its stem in others"),
+    "pairs": Kind(pairs, "two neighbouring words that occur in several documents each and in one together"),
     "surfaces": Kind(surfaces, "two neighbouring words that one document holds as written and others in other forms"),
     "names": Kind(names, "capitalised name inside a sentence that 1 to 5 documents hold"),
     "identifiers": Kind(identifiers, "identifier, path, version, option or reference that 1 to 5 documents hold"),
-    "phrases": Kind(phrases, "line with five words in a row that stand in one document only"),
+    "phrases": Kind(phrases, "line with five words in a row that occur in one document only"),
     "stop_phrases": Kind(stop_phrases, "line with five words in a row, most of them stop words, of one document only"),
-    "typos": Kind(typos, "word of six letters that stands in 1 to 3 documents and can be misspelt without doubt"),
+    "typos": Kind(typos, "word of six letters that occurs in 1 to 3 documents and can be misspelt unambiguously"),
     "titles": Kind(titles, "title of two words that no other document's title holds"),
-    "paragraphs": Kind(paragraphs, "document with more than 80 words that are its own"),
+    "paragraphs": Kind(paragraphs, "document with more than 80 words that no other document has"),
     "authors": Kind(authors, "author, owner, editor or decider whom 1 to 10 documents name"),
-    "dates": Kind(dates, "day or month that 1 to 10 documents say they are of"),
-    "latest": Kind(latest, "word of 2 to 20 titles, one of whose documents says that it is the newest"),
-    "status": Kind(status, "word of up to 20 titles whose documents say that they have different statuses"),
-    "traces": Kind(traces, "line with five words in a row that stand in one document only"),
+    "dates": Kind(dates, "creation day or month that 1 to 10 documents declare"),
+    "latest": Kind(latest, "word in 2 to 20 titles, with one newest document by its declared date"),
+    "status": Kind(status, "word in up to 20 titles whose documents declare different statuses"),
+    "traces": Kind(traces, "line with five words in a row that occur in one document only"),
     "acronyms": Kind(acronyms, "acronym that a document defines, and that 1 to 10 documents hold or spell out"),
-    "negations": Kind(negations, "word of 3 to 8 documents of which some hold another word of as many"),
+    "negations": Kind(negations, "word in 3 to 8 documents, some of which hold another word of that frequency"),
     "paths": Kind(paths, "document whose key is a path with a name of letters"),
     "versions": Kind(versions, "version inside a URL that 1 to 5 documents hold"),
 }
-"""By name, in the order of `KIND_NAMES`."""
+"""The kinds by name, in the order of `KIND_NAMES`."""

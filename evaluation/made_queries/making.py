@@ -1,4 +1,4 @@
-"""Makes queries of the wanted kinds from a set of documents: `eval make-queries` (feature E3, phase A)."""
+"""`eval make-queries`: makes queries of the requested kinds from a set of documents (feature E3, phase A)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 
 SEED = 20
-"""The seed that is used when none is given."""
+"""The default seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class JudgedQuery:
 
 
 class Maker:
-    """Makes queries from documents of any origin: a dataset, or what somebody has remembered.
+    """Makes queries from documents of any origin: a dataset, or the user's memories.
 
-    With `scoped` each query is about the documents of one folder and is to search in it; documents without a folder
-    are then passed over. Raises SpeckitError (E125) when that is all of them.
+    With `scoped`, each query is about the documents of one folder and searches in it; documents without a folder are
+    ignored. Raises SpeckitError (E125) when no document has a folder.
     """
 
     def __init__(self, documents: Iterable[DatasetDocument], *, scoped: bool, seed: int = SEED) -> None:
@@ -39,22 +39,23 @@ class Maker:
         if scoped:
             folders = sorted({document.folder for document in everything} - {""})
             if not folders:
-                message = "no document lies in a folder, and each query is to search one"
+                message = "no document is in a folder, and each query searches one folder"
                 raise SpeckitError("E125", message, actions=("ask about all documents: --scope corpus",))
             self._scopes = {folder: Collection(_within(everything, folder)) for folder in folders}
         else:
             self._scopes = {"": Collection(everything)}
 
     def make(self, kind: str, count: int) -> list[JudgedQuery]:
-        """So many queries of a kind (a key of `KINDS`), in random order, or as many as there are.
+        """Makes `count` queries of a kind (a key of `KINDS`) in random order, or as many as there are.
 
-        The same ones for the same documents and seed, whatever else is made. As many of each folder, as far as they
-        go; never the same query twice in one folder.
+        The result depends on the documents and the seed alone. Folders contribute in turn; a query occurs once per
+        folder.
         """
         return list(islice(in_turn([self._of(kind, folder) for folder in self._scopes]), count))
 
     def _of(self, kind: str, folder: str) -> Iterator[JudgedQuery]:
         collection, taken = self._scopes[folder], set[str]()
+        # a separate generator per kind and folder: adding a kind changes no other
         for query in KINDS[kind].derive(collection, Random(f"{self._seed} {kind} {folder}")):
             if query.text.casefold() not in taken:
                 taken.add(query.text.casefold())
@@ -62,5 +63,5 @@ class Maker:
 
 
 def _within(documents: Sequence[DatasetDocument], folder: str) -> list[DatasetDocument]:
-    """What a search in this folder searches: its sub-folders as well."""
+    """The documents that a search in this folder covers, including sub-folders."""
     return [document for document in documents if f"{document.folder}/".startswith(f"{folder}/")]

@@ -1,4 +1,4 @@
-"""Names of people and things: words that are capitalised inside a sentence."""
+"""Names of people and things: words capitalised inside a sentence."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _DATES = re.compile(
 def names(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """One to three capitalised words in a row, inside a sentence, not at its start: "Guido van Rossum".
 
-    The documents that hold the words in a row are relevant, five at most; no other document holds all the words. A
-    name of one word is never written small. As many names of one word as of two and of three.
+    The documents that hold the words in a row are relevant, at most five; no other document holds all the words. A
+    one-word name never occurs in lower case. Names of one, two and three words are equally frequent.
     """
     found = {name for lines in collection.prose for line in lines for name in _in_line(line)}
     sizes = ([name for name in sorted(found) if _size(name) == size] for size in range(1, _LONGEST + 1))
@@ -42,7 +42,7 @@ def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery
 
 
 def _documents(collection: Collection, name: str) -> Rows:
-    """The documents of a name; none when its words stand apart in another document."""
+    """The documents of a name; empty when another document holds its words apart."""
     rows = collection.with_sequence(folded_words(name))
     return rows if rows == collection.with_tokens(collection.tokens(name)) else ()
 
@@ -61,7 +61,7 @@ def _in_line(line: str) -> Iterator[str]:
 
 
 def _in_run(run: Sequence[str]) -> Iterator[str]:
-    """The names of a run of words: what is capitalised after a word that is not, unless it is part of a longer name."""
+    """The names in a run of words: capitalised words after one that is not, unless they are part of a longer name."""
     start = 0
     while start < len(run):
         end = start
@@ -77,7 +77,7 @@ def _in_run(run: Sequence[str]) -> Iterator[str]:
 
 
 def _goes_on(words: Sequence[str]) -> bool:
-    """Whether small words lead on to a capitalised one, as in "Kyoto Encyclopedia of Genes and Genomes"."""
+    """Whether lower-case words lead to a further capitalised one, as in "Kyoto Encyclopedia of Genes and Genomes"."""
     further = next((place for place, word in enumerate(words) if word not in _JOINTS | _PARTICLES), len(words))
     return 0 < further < len(words) and _capitalised(words[further])
 

@@ -1,4 +1,4 @@
-"""A word, and another one that what is found shall not hold, as people say that."""
+"""Queries for documents with one word and without another, as people phrase them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FORMS = ("{} but not {}", "{}, not {}", "{} except {}")
 def negations(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """`caching but not redis`, `caching, not redis` or `caching except redis`.
 
-    The first word stands in three to eight documents, the second in some of these: the others are relevant. Both have
-    five letters or more, and no document says the second one after "not", "without" or "except".
+    The first word occurs in three to eight documents, the second in some of these; the others are relevant. Both have
+    at least five letters, and no document has the second one after "not", "without" or "except".
     """
     rare = rare_words(collection, _FREQUENCIES, _LEAST_LETTERS)
     rows_of = {word: frozenset(rows) for words in rare.values() for word, rows in words}
@@ -31,6 +31,7 @@ def negations(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
     def asking(word: str) -> Iterator[MadeQuery]:
         rows = rows_of[word]
+        # words in some, not all, of these documents
         beside = {other for row in rows for other in of_row[row] if not rows_of[other] >= rows}
         for other in shuffled(sorted(beside), random):
             if not any(collection.with_sequence((sign, other)) for sign in ("not", "without", "except")):

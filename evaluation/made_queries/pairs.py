@@ -1,4 +1,4 @@
-"""Two words, neither rare, that stand together in one document only."""
+"""Two words, neither of them rare, that occur together in one document only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LEAST_LETTERS = 4
 
 
 def pairs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Two neighbouring words of one document, if need be with stop words between; no other document holds both.
+    """Two neighbouring content words of one document, in text order; no other document holds both.
 
-    "Holds" is by the product's stems. Each word stands in 5 to 200 documents, at most a twentieth of all; in small
-    collections in fewer, two at least. The words are in the order of the text.
+    Words are compared by the product's stems. Each occurs in 5 to 200 documents and at most a twentieth of all; in
+    small collections in fewer, at least two.
     """
     fewest = max(2, min(_FEWEST, len(collection.documents) // 30))
     most = max(fewest, min(_MOST, int(_SHARE * len(collection.documents))))
@@ -28,7 +28,7 @@ def pairs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def _of_document(collection: Collection, row: int, fewest: int, most: int, random: Random) -> Iterator[MadeQuery]:
-    """What a document is about it says more than once: pairs of such words come first."""
+    """Yields pairs of neighbours; pairs of words that the document repeats come first, as they describe its topic."""
     repeated = {word for word, count in Counter(collection.worded[row].split()).items() if count > 1}
     near = _near(collection, row, fewest, most)
     for first, second in sorted(shuffled(near, random), key=lambda pair: not repeated.issuperset(pair)):
@@ -38,7 +38,7 @@ def _of_document(collection: Collection, row: int, fewest: int, most: int, rando
 
 
 def _near(collection: Collection, row: int, fewest: int, most: int) -> list[tuple[str, str]]:
-    """The neighbours among the words of a document that are both as frequent as wanted."""
+    """The pairs of neighbouring words of a document whose document frequencies are in range."""
     runs = (run for line in collection.prose[row] for run in plain_runs(line.casefold()))
     return [
         (first, second)

@@ -33,22 +33,23 @@ class _Draft:
 
 
 def paragraphs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Eighty words in a row from a random place of a body, as they are written; the document is relevant.
+    """Eighty words in a row from a random position of a body, as written; the document is relevant.
 
-    Of documents with 200 words and more, and when these are used up of those with more than eighty. At most a fifth of
-    its runs of eight words also stands in other documents, and three quarters of the words at least hold a letter.
+    Documents with 200 words or more are used first, then those with more than eighty. At most a fifth of the runs of
+    eight words occur in other documents, and at least three quarters of the words contain a letter.
     """
     sizes = [len(document.text.split()) for document in collection.documents]
     long = [row for row, size in enumerate(sizes) if size >= _LONG]
     short = [row for row, size in enumerate(sizes) if _LENGTH < size < _LONG]
     order = [row for rows in (long, short) for _ in range(_DRAWS) for row in shuffled(rows, random)]
+    # in batches, so that one pass over the collection checks many drafts
     for start in range(0, len(order), _BATCH):
         drafts = [_draft(collection, row, random) for row in order[start : start + _BATCH]]
         yield from _own(collection, [draft for draft in drafts if draft is not None])
 
 
 def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
-    """A piece of a document, None when it is hardly text."""
+    """A passage of a document, None when it is hardly text."""
     body = collection.documents[row].text
     pieces = list(_PIECE.finditer(body))
     start = random.randrange(len(pieces) - _LENGTH + 1)
@@ -63,12 +64,13 @@ def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
 
 
 def _own(collection: Collection, drafts: list[_Draft]) -> Iterator[MadeQuery]:
-    """The drafts that stand in no other document, for the most part. Reads the collection once for all of them."""
+    """The drafts that occur in no other document, for the most part. Reads the collection once for all of them."""
     wanted = frozenset[Shingle]().union(*(draft.shingles for draft in drafts))
     holders: dict[Shingle, int] = {}
     shared: set[Shingle] = set()
     for row, text in enumerate(collection.worded):
         for shingle in wanted.intersection(_shingles(text.split())):
+            # a second document holds it
             if holders.setdefault(shingle, row) != row:
                 shared.add(shingle)
     for draft in drafts:

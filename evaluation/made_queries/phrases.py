@@ -1,4 +1,4 @@
-"""Five words in a row that stand in one document only."""
+"""Five words in a row that occur in one document only."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _RUN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?:[ \t]+[^\W_]+(?:['’-][^\W_]+)
 
 
 def phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Five words in a row of a sentence, as they are written, stop words and all; two at least are none.
+    """Five words in a row of a sentence, as written, including stop words; at least two are not stop words.
 
-    Exactly one document holds them in this order, whatever blanks, punctuation and case: it is relevant.
+    Exactly one document holds them in this order, regardless of spacing, punctuation and case; it is relevant.
     """
     return _phrases(collection, random, _LEAST_CONTENT, _LENGTH)
 
 
 def stop_phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """The same of words that are stop words for the most part; at most two are none."""
+    """Five words in a row that are mostly stop words; at most two are not."""
     return _phrases(collection, random, 0, _LENGTH // 2)
 
 
@@ -34,7 +34,7 @@ def _phrases(collection: Collection, random: Random, least: int, most: int) -> I
 
 
 def _of_document(collection: Collection, row: int, random: Random, least: int, most: int) -> Iterator[MadeQuery]:
-    """Phrases of which so many words are no stop words."""
+    """Yields phrases in which the number of content words is between `least` and `most`."""
     for line in shuffled(collection.prose[row], random):
         for run in shuffled(_RUN.findall(line), random):
             written = run.split()

@@ -1,4 +1,4 @@
-"""The lines of a document that hold sentences: what is left without code, addresses and markup."""
+"""Extracts the lines of a document that hold sentences: without code, URLs and markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NO_PROSE = re.compile(
     r"|^(?: {4}|\t).*$"  # indented code
     r"|``?[^`\n]+``?"
     r"|<[^<>\n]{1,200}>"
-    r"|\]\([^()\n]*\)"  # where a Markdown link leads
+    r"|\]\([^()\n]*\)"  # the target of a Markdown link
     r"|\b(?:https?://|www\.)\S+",
     re.MULTILINE,
 )
@@ -19,10 +19,10 @@ _PLAIN_RUN = re.compile(r"(?<![\w'â€™/\\@=<>.-])[^\W\d_]+(?: [^\W\d_]+)*(?![\w'â
 
 
 def prose_lines(text: str) -> tuple[str, ...]:
-    """The lines that hold anything, in order. What was taken out ends a line, so that no two words meet by it."""
+    """The non-empty lines, in order. Removed text ends a line, so that it does not join the words around it."""
     return tuple(line for line in _NO_PROSE.sub("\n", text).splitlines() if line.strip())
 
 
 def plain_runs(line: str) -> Iterator[list[str]]:
-    """The words of a line that stand alone, of letters only, in the runs between everything else."""
+    """The runs of plain words in a line: letters only, separated by everything else."""
     return (run.split(" ") for run in _PLAIN_RUN.findall(line))

@@ -1,4 +1,4 @@
-"""From a dataset to datasets with made queries: `eval make-queries`."""
+"""`eval make-queries`: turns a dataset into datasets with made queries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Scope = Literal["auto", "corpus", "folder"]
 
 @dataclass(frozen=True, slots=True)
 class MadeKind:
-    """How many queries of a kind were made, and the folder they are in; none is written for none.
+    """The number of queries made of a kind, and their folder; None if there are none.
 
-    `reason` says why there are fewer than asked for, "" when there are not.
+    `reason` says why there are fewer than requested, "" otherwise.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class MadeKind:
 
 @dataclass(frozen=True, slots=True)
 class MakingReport:
-    """What was made of a dataset. `asked` is the number of queries wanted of each kind."""
+    """The queries made from a dataset. `asked` is the requested number of each kind."""
 
     dataset: str
     documents: int
@@ -41,11 +41,11 @@ class MakingReport:
     kinds: tuple[MadeKind, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The document that `--json` prints."""
+        """The JSON document of `--json`."""
         return asdict(self)
 
     def as_text(self) -> str:
-        """The report for a reader."""
+        """The report as plain text."""
         scope = "" if self.scope == "corpus" else ", each query within one folder"
         lines = [f"{self.dataset}: {self.documents:,} documents{scope}, seed {self.seed}"]
         width = max(len(made.kind) for made in self.kinds)
@@ -68,17 +68,27 @@ def make_queries(
     force: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> MakingReport:
-    """Makes `queries` queries of each kind from the documents of a dataset and writes them to `out`.
+    """Makes queries of each kind from the documents of a dataset and writes them to `out`.
 
-    No kinds means all of them. Several kinds get a folder each in `out`. A scope of `folder` makes queries that search
-    one folder; `auto` does so when the queries of the dataset do, all of them. `progress` is called with the kind,
-    how many kinds are done, and of how many. Raises SpeckitError with what is wrong with the dataset (E123) or the
-    folders (E014), and when not one query could be made (E125).
+    Args:
+        dataset: The folder of the dataset.
+        out: The folder to write to; several kinds get a sub-folder each.
+        kinds: The kinds to make; none for all.
+        queries: Number of queries of each kind.
+        seed: Seeds the random choices.
+        scope: "folder" makes queries that search one folder, "corpus" all documents; "auto" is "folder" if all queries
+            of the dataset search a folder.
+        force: Overwrites folders that are not empty.
+        progress: Called with the kind, the number of kinds done, and the total.
+
+    Raises:
+        SpeckitError: E123 for a malformed dataset, E014 for the folders, E030 for an unknown kind, E125 if no query
+            could be made.
     """
     chosen = list(dict.fromkeys(kinds)) or list(KINDS)
     for kind in chosen:
         if kind not in KINDS:
-            raise SpeckitError("E030", f"'{kind}' is no kind of query; {nearest(kind, KINDS)}")
+            raise SpeckitError("E030", f"'{kind}' is not a kind of query; {nearest(kind, KINDS)}")
     folders = targets(out, chosen)
     check_targets(folders.values(), dataset, force=force)
     source = read(dataset, judged=False)
@@ -97,7 +107,7 @@ def make_queries(
         made.append(MadeKind(kind, len(found), str(folders[kind]) if found else None, reason))
     if not any(kind.queries for kind in made):
         reasons = "; ".join(f"{kind.kind}: {kind.reason}" for kind in made)
-        raise SpeckitError("E125", f"no query could be made of '{dataset}': {reasons}")
+        raise SpeckitError("E125", f"no query could be made from '{dataset}': {reasons}")
     return MakingReport(source.name, len(source.keys), "folder" if scoped else "corpus", seed, queries, tuple(made))
 
 

@@ -1,4 +1,4 @@
-"""Two words in the forms in which one document only holds both, while others hold other forms of them."""
+"""Two words in the inflections in which exactly one document holds both, while others hold other inflections."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LEAST_LETTERS = 4
 
 
 def surfaces(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Two neighbouring words of one document, if need be with stop words between; no other holds both in these forms.
+    """Two neighbouring content words of one document, in text order; no other document holds both in these inflections.
 
-    Others hold both stems. Words have four letters or more and are in the order of the text.
+    Other documents hold both stems. Words have at least four letters.
     """
     rows = shuffled(range(len(collection.documents)), random)
     return in_turn(_of_document(collection, row, random) for row in rows)

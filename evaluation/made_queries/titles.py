@@ -1,4 +1,4 @@
-"""Titles, as somebody types them who knows what a document is called."""
+"""Titles, as typed by a user who knows the title of a document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_CONTENT = 2
 
 
 def titles(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """The words of a title, two at least of which are no stop words; its document is relevant.
+    """The words of a title, at least two of which are not stop words; its document is relevant.
 
     No other document's title holds all these words.
     """

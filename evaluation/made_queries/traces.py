@@ -26,19 +26,20 @@ _FORMS = (
     ),
     ("", "    at {1}.{3} (/srv/app/{0}/{1}.js:{2}:7)\n", "Error: {}\n", ""),
 )
-"""Of Python, Java and JavaScript: the first line, a frame, and what stands above and below the frames."""
+"""Formats for Python, Java and JavaScript: first line, frame, and the lines above and below the frames."""
 
 
 def traces(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """The trace of an exception whose message is five words in a row of one document, which is relevant.
 
-    The frames are of files and functions that are called by words of any documents: they lead nowhere.
+    The frames name files and functions after random words of all documents and do not match any one of them.
     """
     vocabulary = sorted(word for word in collection.by_word if word.isascii() and word.isalpha() and len(word) > 3)
     forms = cycle(_FORMS)
     for phrase in phrases(collection, random):
         if not vocabulary:
             return
+        # Python states the message below the frames, Java and JavaScript above
         first, frame, above, below = next(forms)
         frames = (
             frame.format(*random.choices(vocabulary, k=2), random.randrange(9, 400), random.choice(vocabulary))

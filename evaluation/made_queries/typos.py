@@ -1,4 +1,4 @@
-"""Rare words with one slip of the keyboard."""
+"""Rare words with one typing error."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 def typos(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Words of 1, 2 or 3 documents, of six letters or more, with one letter inserted, left out, wrong, or two swapped.
+    """Words of 1, 2 or 3 documents, of at least six letters, with one letter inserted, omitted, replaced, or two
+    swapped.
 
-    The documents of the word that was meant (metadata `word`) are relevant. The first letter stays. What is typed
-    stands in no document, its stem neither, and no other word of the documents is as near to it.
+    The documents of the original word (metadata `word`) are relevant. The first letter stays. Neither the misspelt word
+    nor its stem occurs in a document, and no other word of the documents is within one edit of it.
     """
     rare = rare_words(collection, _FREQUENCIES, _LEAST_LETTERS)
     return in_turn([_queries(collection, df, rare[df], random) for df in shuffled(rare, random)])
@@ -49,7 +50,7 @@ def _slip(word: str, random: Random) -> str:
 
 
 def _adjacent_keys(letter: str) -> list[str]:
-    """The keys beside that of a letter; of letters that are on no such key, all keys."""
+    """The keys next to that of a letter; the whole alphabet for letters not on the keyboard rows."""
     for keys in _ROWS:
         if letter in keys:
             place = keys.index(letter)
@@ -58,16 +59,17 @@ def _adjacent_keys(letter: str) -> list[str]:
 
 
 def _means_only(collection: Collection, typed: str, word: str) -> bool:
-    """Whether what is typed is no word of the documents, and of their words near to this one only."""
+    """Whether the misspelt word is unknown to the documents and within one edit of this word alone."""
     if typed in collection.by_word or any(token in collection.by_stem for token in collection.tokens(typed)):
         return False
     meant = collection.tokens(word)
+    # the letters of the word cover those outside the alphabet
     near = (other for other in _edits(typed, {*_ALPHABET, *word}) if other in collection.by_word)
     return all(collection.tokens(other) == meant for other in near)
 
 
 def _edits(word: str, letters: set[str]) -> Iterator[str]:
-    """Everything that is one edit away."""
+    """Every word at an edit distance of one."""
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
         yield before + after[1:]

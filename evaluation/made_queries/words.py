@@ -1,4 +1,4 @@
-"""Single rare words, judged by where they stand."""
+"""Single rare words, judged by the documents that hold them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuf
 from speckit_memory.evaluation.made_queries.prose import plain_runs
 
 FREQUENCIES = (1, 2, 3, 5)
-"""In so many documents a word stands."""
+"""Document frequencies of the words."""
 
 _LEAST_LETTERS = 4
 
 
 def words(collection: Collection, random: Random) -> Iterator[MadeQuery]:
-    """Words that stand in exactly 1, 2, 3 or 5 documents, as many of each; all those documents are relevant.
+    """Words that occur in exactly 1, 2, 3 or 5 documents, in equal numbers; all these documents are relevant.
 
-    Letters only, four or more, no stop word, and written as a word of a sentence somewhere. No other document holds
-    any word of the same stem, also not as part of a name.
+    Words have at least four letters and nothing else, are not stop words, and occur in a sentence somewhere. No other
+    document holds a word of the same stem, not even as part of a name.
     """
     rare = rare_words(collection, FREQUENCIES, _LEAST_LETTERS)
     return in_turn(_queries(shuffled(rare[df], random), df) for df in shuffled(rare, random))
@@ -32,7 +32,7 @@ def _queries(drawn: list[tuple[str, Rows]], df: int) -> Iterator[MadeQuery]:
 def rare_words(
     collection: Collection, frequencies: Iterable[int], least_letters: int
 ) -> Mapping[int, list[tuple[str, Rows]]]:
-    """The words by the number of their documents, with these documents."""
+    """The unambiguous words by document frequency, with their documents."""
     rare: dict[int, list[tuple[str, Rows]]] = {df: [] for df in frequencies}
     for word in sorted(_plain_words(collection, least_letters)):
         rows = collection.unmistakable(word)
@@ -42,7 +42,7 @@ def rare_words(
 
 
 def _plain_words(collection: Collection, least_letters: int) -> set[str]:
-    """Every folded word that stands in a sentence as words do: alone, and not in capitals."""
+    """Every folded word that occurs in a sentence by itself and not in capitals."""
     written = {word for lines in collection.prose for line in lines for run in plain_runs(line) for word in run}
     folded = {word.casefold() for word in written if word[1:].islower()}
     return {word for word in folded if len(word) >= least_letters and is_content(word)}

@@ -1,4 +1,4 @@
-"""Which channels bring what an answer shows (feature E2)."""
+"""Attributes the first results of answers to the channels that found them (feature E2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class ChannelShare:
-    """Of the first ten results of all queries, in [0, 1]: what the channel found, and what no other one did."""
+    """A channel's share of the first ten results of all queries, in [0, 1]: found at all, and found by it alone."""
 
     coverage: float
     exclusive: float
@@ -22,8 +22,10 @@ class ChannelShare:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The first ten results of all queries by channel. `single` were found by one channel, `multiple` by several,
-    `unattributed` by none: a later step brought them."""
+    """The first ten results of all queries by channel.
+
+    `single` were found by one channel, `multiple` by several, `unattributed` by none: a later step added them.
+    """
 
     results: int
     single: int
@@ -43,15 +45,15 @@ class Attribution:
         }
 
     def as_text(self) -> str:
-        """The channels in a line."""
+        """The channels on one line."""
         shares = [f"{name} {share.coverage:.0%} (alone {share.exclusive:.0%})" for name, share in self.channels]
         return ", ".join(shares)
 
 
 def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> Attribution:
-    """Attributes the first ten results of each answer; each result is given by the channels that found it.
+    """Attributes the first ten results of each answer; each result is given as the channels that found it.
 
-    The channel that finds most comes first.
+    Channels are sorted by coverage, the highest first.
     """
     results = [tuple(channels) for answer in answers for channels in answer[:_DEPTH]]
     found = Counter(name for channels in results for name in channels)

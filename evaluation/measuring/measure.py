@@ -1,4 +1,4 @@
-"""Asks every query of every pipeline, through the same entry as production, and keeps what came back."""
+"""Runs every query through every pipeline by the production entry point, and records the answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from speckit_memory.pipeline.running.runner import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an evaluation has come: `done` of `total` documents indexed, or of `total` searches made."""
+    """The progress of an evaluation: `done` of `total` documents indexed, or of `total` searches made."""
 
     phase: Literal["index", "search"]
     done: int
@@ -32,8 +32,8 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one pipeline made of one query. `degraded` maps each part that did not do its work to the reason;
-    `channels` names those that found each row of the ranking."""
+    """The answer of one pipeline to one query. `degraded` maps each part that did not do its work to the reason;
+    `channels` names the channels that found each row of the ranking."""
 
     ranking: Ranking
     latency_ms: float
@@ -44,9 +44,9 @@ class Answer:
     gap: bool = False
     """Whether the answer warned that nothing fits the question."""
     pinned: frozenset[str] = frozenset()
-    """The documents that surface whatever is asked: those of the constitutional tier."""
+    """The documents that surface for every query: those of the constitutional tier."""
     outcome: Outcome | None = field(default=None, repr=False, compare=False)
-    """The columns behind it, for whoever asks where two pipelines part."""
+    """The columns behind the answer, to find the first step at which two pipelines differ."""
 
     @property
     def keys(self) -> list[str]:
@@ -54,7 +54,7 @@ class Answer:
         return [key for key, _ in self.ranking]
 
     def ranked(self, judgements: Mapping[str, float]) -> list[str]:
-        """The documents that metrics are computed of, for these judgements of the query."""
+        """The documents to compute metrics from, given these judgements of the query."""
         return without_pinned(self.keys, self.pinned, judgements)
 
 
@@ -63,17 +63,25 @@ def measure(
 ) -> list[list[Answer]]:
     """The answers of each memory's pipeline, in the order of `memories` and of `queries`.
 
-    The queries run in a seeded random order, and all pipelines answer one query before the next, in random turns: what
-    slows the machine for a while, or is warm already, falls on all of them alike. Before the clock counts, each
-    pipeline answers one query, so that loading the store and the models is no query's latency. No deadline is set:
-    what a pipeline finds does not depend on how busy the machine is. As many more rows are asked for as constitutional
-    memories may stand before them, so that the metrics read equally deep with and without these.
+    The queries run in a seeded random order, and all pipelines answer a query in random order before the next one, so
+    that a slow phase of the machine or a warm cache affects all of them alike. Each pipeline answers one query before
+    timing starts, so that loading the store and the models is not counted. There is no deadline, so results do not
+    depend on the load of the machine. The limit is raised by the number of constitutional memories, which may rank
+    first, so that the metrics cover equally many other rows.
+
+    Args:
+        memories: One memory per pipeline, over the same store.
+        queries: The queries.
+        now: Time of all queries in epoch seconds.
+        seed: Seeds the order of queries and pipelines.
+        progress: Called after every search.
     """
     limit = DEPTH + min(len(memories[0].store().attributes.of_tier(Tier.CONSTITUTIONAL)), DEPTH)
     rng = np.random.default_rng(seed)
     answers: dict[tuple[int, int], Answer] = {}
     total = len(memories) * len(queries)
     for memory in memories:
+        # warm-up
         _timed(memory, queries[0], limit, now)
     for place in rng.permutation(len(queries)).tolist():
         for turn in rng.permutation(len(memories)).tolist():

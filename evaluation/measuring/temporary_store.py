@@ -1,4 +1,4 @@
-"""A store that lives as long as one evaluation, in a temporary folder."""
+"""A temporary store for one evaluation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from speckit_memory.memory.intake.source import Source
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 _REFUSALS = ("E032", "E080")
-"""A memory has as many edges as it may have; a document could not be indexed."""
+"""E032: a memory has the maximum number of edges; E080: a document could not be indexed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrowawayStore:
-    """One store seen through several pipelines. `index_s` is the time in seconds that indexing took."""
+    """One store seen through several pipelines. `index_s` is the time of indexing in seconds."""
 
     memories: tuple[Memory, ...]
     index_s: float
@@ -43,7 +43,7 @@ class Opener(Protocol):
         environ: Mapping[str, str] | None,
         progress: Report,
     ) -> AbstractContextManager[ThrowawayStore]:
-        """For as long as the context lasts."""
+        """Yields the open store."""
 
 
 @contextmanager
@@ -54,9 +54,15 @@ def throwaway_store(
     environ: Mapping[str, str] | None,
     progress: Report,
 ) -> Iterator[ThrowawayStore]:
-    """Indexes a dataset once, for all pipelines. They are built first, so that a wrong one is reported at once.
+    """Indexes a dataset once, for all pipelines. They are built first, so that an invalid one is reported at once.
 
-    Where the edges of the dataset are dense, memories are ranked and grouped by them, as in a store that has been kept.
+    Where the edges of the dataset are dense, memories are ranked and grouped by them, as in a permanent store.
+
+    Args:
+        dataset: The dataset.
+        pipelines: Paths, presets or values.
+        environ: Environment variables; None for `os.environ`.
+        progress: Called after every indexed document.
     """
     with TemporaryDirectory(prefix="speckit-evaluation-") as name:
         folder = Path(name)
@@ -66,13 +72,13 @@ def throwaway_store(
             others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
-            first.rank_memories()  # nobody waits here until the background work comes to it
+            first.rank_memories()  # do now what the background work would do later
             first.encode_memories()
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
 
 
 def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[str]:
-    """Indexes the documents; says which could not be."""
+    """Indexes the documents; yields warnings about those that failed or have no vectors."""
     total = len(dataset.keys)
 
     def forward(state: index_report.Progress) -> None:
@@ -86,7 +92,7 @@ def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[s
 
 
 def source_of(document: DatasetDocument) -> Source:
-    """A document of a dataset as what is indexed."""
+    """Converts a document of a dataset to a source for indexing."""
     return Source(
         key=document.key,
         text=document.text,
@@ -99,7 +105,7 @@ def source_of(document: DatasetDocument) -> Source:
 
 
 def _edges(memory: Memory, dataset: Dataset) -> Iterator[str]:
-    """Adds the causal edges; says how many the store refused, as it does when a memory has too many."""
+    """Adds the causal edges; yields a warning with the number that the store refused."""
     refused: list[SpeckitError] = []
     for edge in dataset.edges:
         try:

@@ -1,4 +1,4 @@
-"""The further metrics of a pipeline as they stand in a report."""
+"""The further metrics of a pipeline as entries of a report."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from speckit_memory.pipeline.ports import Column
 
 _DIGITS = 6
 _HEADINGS = ("MAP@20", "P@5", "inverted", "const.@5", "weighted R@20", "new@10", "intent nDCG", "proxy")
-"""Of the table, in the order of `FURTHER`."""
+"""Column headings of the table, in the order of `FURTHER`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherFigure:
-    """The mean of a metric over the `n` queries on which it has a meaning, None where there is no such query."""
+    """The mean of a metric over the `n` queries on which it is defined, None where there is no such query."""
 
     mean: float | None
     n: int
 
     @classmethod
     def of(cls, values: Column) -> FurtherFigure:
-        """The figure of these values, of which NaN has no meaning."""
+        """The figure of these values; NaN marks queries on which the metric is undefined."""
         meant = values[~np.isnan(values)]
         return cls(round(float(meant.mean()), _DIGITS) if len(meant) else None, len(meant))
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherFigures:
-    """What a pipeline reached besides the compared metrics, and which channels brought it."""
+    """The further metrics of a pipeline, and the channels that found its results."""
 
     metrics: Mapping[str, FurtherFigure]
     attribution: Attribution
@@ -58,7 +58,15 @@ def further_figures(
     *,
     now: float,
 ) -> FurtherFigures:
-    """The figures of one pipeline from its answers, all aligned with `queries`."""
+    """The figures of one pipeline from its answers.
+
+    Args:
+        queries: The queries.
+        answers: The answers, aligned with `queries`.
+        judgements: Grades by document key, aligned with `queries`.
+        known: The metadata of the memories by key.
+        now: The time of the queries in epoch seconds.
+    """
     asked = [
         AskedQuery(answer.keys, judged, query.intent, query.folder, answer.latency_ms)
         for query, answer, judged in zip(queries, answers, judgements, strict=True)
@@ -71,7 +79,7 @@ def further_figures(
 
 
 def further_table(figures: Mapping[str, FurtherFigures]) -> Table:
-    """The means by pipeline, "-" for a metric that has no meaning here."""
+    """The means by pipeline, "-" for a metric that is undefined here."""
     rows = [["pipeline", *_HEADINGS]]
     for name, further in figures.items():
         means = [further.metrics[metric].mean for metric in FURTHER]
@@ -80,7 +88,7 @@ def further_table(figures: Mapping[str, FurtherFigures]) -> Table:
 
 
 def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
-    """Which channels found the first ten results, a line for each pipeline."""
+    """The channels that found the first ten results, a line for each pipeline."""
     return "\n".join(
         f"{name}: the first ten were found by {further.attribution.as_text() or 'no channel'}"
         for name, further in figures.items()
@@ -88,6 +96,6 @@ def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
 
 
 def known_memories(memory: Memory) -> dict[str, Known]:
-    """What the store knows of all its memories besides their texts, by key."""
+    """The metadata of all memories in the store, by key."""
     records, _ = memory.list(limit=memory.stats().memories)
     return {record.key: Known(record.tier, record.created_at, record.folder) for record in records}

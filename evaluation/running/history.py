@@ -1,4 +1,4 @@
-"""A metric over time: what kept evaluations measured, and the ids under which they are kept (feature E1)."""
+"""A metric over time, from stored evaluations, with their ids (feature E1)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from speckit_memory.memory.store.evaluation.records import Measured
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One metric of every pipeline that was measured, by time. `metrics` are those of which anything is kept."""
+    """One metric of every measured pipeline, by time. `metrics` lists the metrics with stored values."""
 
     metric: str
     measured: Sequence[Measured]
     metrics: Sequence[str]
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in JSON. `at` is in epoch seconds; `name` is "" where the evaluation does not say it."""
+        """Plain data. `at` is in epoch seconds; `name` is "" where the evaluation does not record it."""
         return {
             "metric": self.metric,
             "metrics": list(self.metrics),
@@ -53,5 +53,5 @@ class History:
         return [Table(rows)]
 
     def as_text(self) -> str:
-        """The whole of it, as wide as it is."""
+        """The report as plain text, at full width."""
         return plain_text(self.blocks())

@@ -37,7 +37,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class IntentAccuracy:
-    """How often the plan's intent is the one a person gave the query, over the `n` queries that have one."""
+    """How often the plan's intent equals the one assigned by a person, over the `n` queries that have one."""
 
     accuracy: float
     n: int
@@ -45,7 +45,7 @@ class IntentAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class DegradedPart:
-    """A part of a pipeline that did not do its work in so many queries; `reason` is the one given first."""
+    """A part of a pipeline that did not do its work in `queries` queries; `reason` is the first one given."""
 
     part: str
     queries: int
@@ -54,11 +54,11 @@ class DegradedPart:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """How a pipeline does where it should hold back, None where nothing tells.
+    """How a pipeline behaves where it should abstain; None where this cannot be measured.
 
     `warned` is the share of the `unanswerable` queries whose answer warned that nothing fits, `false_alarms` that of
-    the others. `misled` is the share of the `tempted` queries, those with hard negatives (judged 0), in which one of
-    these stands above every relevant document.
+    the other queries. `misled` is the share of the `tempted` queries, those with hard negatives (judged 0), in which a
+    hard negative ranks above every relevant document.
     """
 
     unanswerable: int
@@ -74,7 +74,7 @@ class Restraint:
         judgements: Sequence[Mapping[str, float]],
         unanswerable: Sequence[Answer],
     ) -> Restraint:
-        """From the answers to judged queries and to those that nothing answers."""
+        """Computes the shares from the answers to judged queries and to unanswerable ones."""
         tempted = [
             _misled(answer.ranked(judged), judged)
             for answer, judged in zip(answers, judgements, strict=True)
@@ -99,10 +99,10 @@ def _share(told: Sequence[bool]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFigures:
-    """What one pipeline reached. `metrics` are means over the queries.
+    """The figures of one pipeline. `metrics` are means over the queries.
 
-    Where `degraded_queries` is above 0 the figures are those of a lesser pipeline; `degraded_parts` says which part is
-    missing and why.
+    Where `degraded_queries` is above 0 the figures are those of an incomplete pipeline; `degraded_parts` says which
+    parts were missing and why.
     """
 
     name: str
@@ -117,10 +117,10 @@ class PipelineFigures:
     restraint: Restraint | None = None
     further: FurtherFigures | None = None
     budgets_ms: Mapping[str, float] = field(default_factory=dict)
-    """The most that 95 of 100 queries of a complexity may take."""
+    """The latency budget (p95) of each complexity."""
 
     def budget_sentence(self) -> str:
-        """Which complexities are over their budgets and which under, "" where there are no budgets."""
+        """Says which complexities are over and which are under their budgets; "" without budgets."""
         told = [
             f"{name} {latency.p95:.1f} ms, {'over' if latency.p95 > self.budgets_ms[name] else 'under'} "
             f"{self.budgets_ms[name]:g}"
@@ -169,9 +169,21 @@ def figures(
     further: FurtherFigures | None = None,
     budgets_ms: Mapping[str, float] | None = None,
 ) -> PipelineFigures:
-    """The figures of one pipeline from its answers and their metrics, all aligned with `queries`."""
+    """The figures of one pipeline from its answers and their metrics.
+
+    Args:
+        name: The pipeline's name in the report.
+        pipeline_hash: The pipeline's hash.
+        index_s: Time of indexing in seconds.
+        values: One value per query by metric.
+        answers: The answers, aligned with `queries`.
+        queries: The queries.
+        further: The further metrics.
+        budgets_ms: Latency budgets by complexity.
+    """
     times = {level: [a.latency_ms for a in answers if a.complexity == level] for level in _COMPLEXITIES}
     parts = Counter(part for answer in answers for part in answer.degraded)
+    # reversed, so that the first reason wins
     reasons = {part: reason for answer in reversed(answers) for part, reason in answer.degraded.items()}
     meant = [answer.intent == query.intent for answer, query in zip(answers, queries, strict=True) if query.intent]
     return PipelineFigures(
@@ -193,8 +205,8 @@ def figures(
 class EvalReport:
     """One evaluation. `queries` were scored; `no_relevant` more have no relevant document and were left out.
 
-    `embedder` is the id of the model that made the vectors, for all pipelines; empty when there are none.
-    `warnings` says in sentences what the figures do not cover, such as documents that could not be indexed.
+    `embedder` is the id of the embedding model, the same for all pipelines; empty without vectors. `warnings` are
+    sentences on the limits of the figures, such as documents that could not be indexed.
     """
 
     dataset: str
@@ -207,7 +219,7 @@ class EvalReport:
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval run --json`."""
+        """The JSON document of `eval run --json`."""
         return {
             "dataset": self.dataset,
             "documents": self.documents,
@@ -220,7 +232,7 @@ class EvalReport:
         }
 
     def all_warnings(self) -> list[str]:
-        """What the figures do not cover: parts of pipelines that did not work, and `warnings`."""
+        """Warnings about parts of pipelines that did not work, followed by `warnings`."""
         missing = [
             f"{pipeline.name} ran {lost.queries:,} of {self.queries:,} queries without {lost.part} ({lost.reason})"
             for pipeline in self.pipelines
@@ -246,15 +258,15 @@ class EvalReport:
         return [heading, _table(self.pipelines), budgets, *more, restraint, compared, warnings]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
 
 def restraint_sentence(name: str, restraint: Restraint) -> str:
-    """How a pipeline holds back, in words."""
+    """A pipeline's abstention in words."""
     told = []
     if restraint.warned is not None:
-        text = f"warns in {restraint.warned:.0%} of {restraint.unanswerable:,} queries that nothing answers and "
+        text = f"warns in {restraint.warned:.0%} of {restraint.unanswerable:,} unanswerable queries and "
         told.append(f"{text}in {restraint.false_alarms:.0%} of the others")
     if restraint.misled is not None:
         told.append(f"puts a hard negative first in {restraint.misled:.0%} of {restraint.tempted:,} queries with one")
@@ -273,6 +285,7 @@ def _table(pipelines: Sequence[PipelineFigures]) -> Table:
         times = [f"{time:.1f}" for time in (pipeline.latency.p50, pipeline.latency.p95)]
         intent = f"{pipeline.intent.accuracy:.0%}" if pipeline.intent else "-"
         rows.append([pipeline.name, *scores, *times, str(pipeline.degraded_queries), intent])
+    # columns 1 to len(METRICS) are metrics, followed by p50 and p95
     last = len(METRICS) + 3
     for column in range(1, last):
         best = (max if column <= len(METRICS) else min)((row[column] for row in rows[1:]), key=float)

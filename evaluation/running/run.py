@@ -1,7 +1,7 @@
-"""Measures pipelines on a dataset: `eval run`.
+"""`eval run`: measures pipelines on a dataset.
 
-The dataset is indexed once into a throw-away store, all pipelines search that store, and every query goes through the
-same entry as in production.
+The dataset is indexed once into a temporary store, all pipelines search that store, and every query uses the same entry
+point as in production.
 """
 
 from __future__ import annotations
@@ -47,13 +47,20 @@ def run(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> EvalReport:
-    """Measures each pipeline on a dataset, or on what else is named, and compares all pairs on nDCG@10 and MRR@5.
+    """Measures each pipeline on a dataset or another source, and compares all pairs on nDCG@10 and MRR@5.
 
-    `pipelines` are paths, presets or values; none means the one that a search would use. `queries` limits the run to a
-    random sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all
-    pipelines. `run_file` receives the rankings as TREC run lines. `now` (epoch seconds) is the time at which all
-    queries are asked, by default the present. `progress` is called after every document and search. Raises
-    SpeckitError with every problem of the pipelines, or else of the dataset.
+    Args:
+        dataset: The folder of a dataset, or another source.
+        pipelines: Paths, presets or values; none for the pipeline that a search would use.
+        run_file: Receives the rankings as TREC run lines.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter", applied to all pipelines.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: With every problem of the pipelines, or else of the dataset.
     """
     environ = os.environ if environ is None else environ
     chosen = loaded(pipelines, overrides, environ)
@@ -76,9 +83,9 @@ def run(
 def loaded(
     pipelines: Sequence[PipelineSource], overrides: Mapping[str, str] | None, environ: Mapping[str, str]
 ) -> list[Effective]:
-    """The pipelines to measure, the one that a search would use when none is given.
+    """Loads the pipelines to measure; without any, the one that a search would use.
 
-    Raises SpeckitError with every problem of all of them.
+    Raises SpeckitError with the problems of all of them.
     """
     wanted = pipelines or [settings(environ=environ).pipeline]
     chosen = [load(source, environ, overrides, components.registry(environ).flag_files) for source in wanted]
@@ -89,9 +96,9 @@ def loaded(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What pipelines answered: a report without comparisons, and what to compare.
+    """The answers of pipelines: a report without comparisons, and the values to compare.
 
-    `values` and `answers` are those of each query, by pipeline, aligned with `asked`.
+    `values` and `answers` hold an entry for each query, by pipeline, aligned with `asked`.
     """
 
     report: EvalReport
@@ -116,10 +123,21 @@ def evaluate_pipelines(
     opened: Opener = throwaway_store,
     unanswerable: Sequence[DatasetQuery] = (),
 ) -> Measured:
-    """Measures pipelines on a dataset that has been read, in the store that `opened` opens for it.
+    """Measures pipelines on a dataset that has been read.
 
-    `unanswerable` are queries that nothing in it answers: asked too, to see who says so; a judgement
-    of 0 is then a hard negative.
+    Args:
+        dataset: The dataset.
+        pipelines: Paths, presets or values.
+        run_file: Receives the rankings as TREC run lines.
+        queries: Size of the fixed random sample of queries; None for all.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` if None.
+        now: Time of all queries in epoch seconds; the present by default.
+        opened: Opens the store with the documents.
+        unanswerable: Queries without an answer, to measure abstention; judgements of 0 are then hard negatives.
+
+    Raises:
+        SpeckitError: E123 without a judged query, or with the problems of the run file or the store.
     """
     judged = dataset.judged()
     if not judged:
@@ -128,6 +146,7 @@ def evaluate_pipelines(
     if run_file is not None:
         check_run_file(run_file, dataset.keys.union(query.id for query in asked))
     report = progress or (lambda _: None)
+    # everything that needs the store is read before it is closed
     with opened(dataset, pipelines, environ=environ, progress=report) as store:
         moment = time.time() if now is None else now
         answers = measure(store.memories, asked, now=moment, seed=SEED, progress=report)
@@ -168,7 +187,7 @@ def evaluate_pipelines(
 
 
 def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:
-    """A random sample in the order of the dataset; the same one each time."""
+    """A fixed random sample in the order of the dataset."""
     if size is None or size >= len(queries):
         return queries
     if size < 1:
@@ -178,7 +197,7 @@ def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[Dataset
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, with #2, #3 … after those that have come before: a pipeline may well be compared with itself."""
+    """The names, with #2, #3 … appended to repetitions, since a pipeline may be compared with itself."""
     seen = Counter[str]()
     distinct = []
     for name in names:
@@ -188,5 +207,5 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def rankings(queries: Sequence[DatasetQuery], answers: Sequence[Answer]) -> dict[str, Ranking]:
-    """The answers by query, as a run file holds them."""
+    """The rankings by query, as for a run file."""
     return {query.id: answer.ranking for query, answer in zip(queries, answers, strict=True)}

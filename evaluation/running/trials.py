@@ -1,4 +1,4 @@
-"""Many settings of one pipeline, measured on datasets that are indexed once."""
+"""Measures many settings of one pipeline on datasets that are indexed once."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from speckit_memory.evaluation.statistics.metrics import METRICS, evaluate
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 START: Setting = {}
-"""The pipeline as it was given."""
+"""The pipeline as given."""
 
 
 ENOUGH = 30
-"""Fewer queries than this are not judged by."""
+"""Minimum number of queries to judge a setting by."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSet:
-    """A dataset in a store, the judged queries that are asked, and those that nothing in it answers."""
+    """A dataset in an open store, with the judged queries and the unanswerable ones."""
 
     dataset: Dataset
     queries: tuple[DatasetQuery, ...]
@@ -54,16 +54,18 @@ class OpenSet:
 
 
 def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[Ground]:
-    """Reads several datasets, given as folders or by their sources.
+    """Reads several datasets, given as folders or sources.
 
-    Raises SpeckitError for a malformed one, for one without a judged query (E123), and for two with one name (E030):
-    figures could not be told apart, and a dataset given twice would be held out from itself.
+    Raises SpeckitError for a malformed dataset, one without a judged query (E123), and two with one name (E030): their
+    figures could not be distinguished, and a dataset given twice would be held out from itself.
     """
     grounds = [(DatasetSource(source) if isinstance(source, Path) else source).ground(environ) for source in sources]
     sets = [ground.dataset for ground in grounds]
     for place, dataset in enumerate(sets):
         if not dataset.judged():
-            raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing to go by")
+            raise SpeckitError(
+                "E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured"
+            )
         if dataset.name in [other.name for other in sets[:place]]:
             raise SpeckitError("E030", f"two datasets are named '{dataset.name}'", hint="Give each dataset once.")
     return grounds
@@ -86,7 +88,14 @@ def open_sets(
     environ: Mapping[str, str],
     progress: Report,
 ) -> Iterator[list[OpenSet]]:
-    """Opens the store of each: a dataset is indexed once, into one of its own."""
+    """Opens the store of each dataset, which is indexed once, into a separate store.
+
+    Args:
+        sets: The datasets with the queries to ask.
+        pipeline: Path, preset or value.
+        environ: Environment variables.
+        progress: Called after every indexed document.
+    """
     with ExitStack() as stack:
         opened = []
         for ground, queries in sets:
@@ -97,7 +106,14 @@ def open_sets(
 
 
 def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> Work:
-    """What it takes to ask the queries of open datasets elsewhere."""
+    """The data that another process needs to ask the queries of open datasets.
+
+    Args:
+        sets: The open datasets.
+        pipeline: Path, preset or value.
+        environ: Environment variables.
+        now: Time of all queries in epoch seconds.
+    """
     stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
     return Work(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
 
@@ -128,27 +144,28 @@ class Trials:
         self._seed = seed
         self._known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = {}
         rng = np.random.default_rng(seed)
+        # drawn once, so that all settings begin with the same queries
         self._first = [_first(len(opened.queries), rng) for opened in sets]
 
     @property
     def measured(self) -> int:
-        """How many different settings have been measured, on any dataset."""
+        """The number of different settings measured on any dataset."""
         return len({setting for _, setting in self._known})
 
     def possible(self, setting: Setting) -> bool:
-        """Whether the pipeline can be built so: some values that are fine alone do not go together."""
+        """Whether the pipeline can be built with this setting: values that are valid alone may conflict."""
         return not pipelines.check(self._pipeline, self._environ, self._written(setting))
 
     def begun(self, place: int, setting: Setting) -> Values:
-        """What a setting reaches on the dataset at a place, for a part of its queries at least; NaN for the others."""
+        """The metrics of a setting on a dataset, for at least a part of its queries; NaN for the others."""
         return self._values(place, setting, self._first[place])
 
     def values(self, place: int, setting: Setting) -> Values:
-        """What a setting reaches on the dataset at a place, for each of its queries."""
+        """The metrics of a setting on a dataset, for each of its queries."""
         return self._values(place, setting, np.arange(len(self._sets[place].queries)))
 
     def judged(self, place: int, setting: Setting, rows: Rows) -> Values:
-        """The same for the queries at these rows, through the entry that is used in production."""
+        """The metrics of a setting for the queries at these rows, through the production entry point."""
         opened = self._sets[place]
         asked = [opened.queries[row] for row in rows.tolist()]
         with opened.memory.using(self._pipeline, self._written(setting)) as memory:
@@ -161,6 +178,7 @@ class Trials:
         if key not in self._known:
             self._known[key] = {metric: np.full(len(self._sets[place].queries), np.nan) for metric in METRICS}
         known = self._known[key]
+        # ask only the queries without a value
         missing = wanted[np.isnan(known[METRICS[0]][wanted])]
         if len(missing):
             for metric, column in self._ask(place, self._written(setting), missing).items():
@@ -169,6 +187,6 @@ class Trials:
 
 
 def _first(queries: int, rng: np.random.Generator) -> Rows:
-    """The queries at which a setting is tried first: a third of them, or all when that would be too few to judge by."""
+    """The queries on which a setting is tried first: a third of them, or all if that would be too few."""
     size = queries // 3 if queries // 3 >= ENOUGH else queries
     return np.sort(rng.permutation(queries)[:size])

@@ -1,4 +1,4 @@
-"""The parameters of a pipeline that may be tuned: those whose declaration names a range to search."""
+"""The tunable parameters of a pipeline: those whose declaration names a range to search."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.pipeline.configuration.binding import Bound
 
 PROPOSALS = 4
-"""So many values of a parameter are tried in one visit, one from each equal part of the window."""
+"""Number of values tried in one visit of a parameter, one from each equal part of the window."""
 
 LOG_RATIO = 5.0
-"""Ranges whose ends are this far apart, both above 0, are searched by ratio instead of by difference."""
+"""Ranges whose ends differ by at least this factor, both above 0, are searched by ratio instead of by difference."""
 
 Setting = Mapping[str, float]
-"""The value of each parameter that differs from the pipeline as it was given, by the parameter's name."""
+"""The value of each parameter that differs from the given pipeline, by the parameter's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,15 @@ class Parameter:
         return ".".join((self.step, *self.path))
 
     def proposals(self, current: float, share: float, rng: np.random.Generator) -> list[float]:
-        """Values to try beside the current one, the farthest first.
+        """Values to try in addition to the current one, the farthest first.
 
-        The window is `share` of the range, in the middle of which the current value stands as far as the range allows.
-        Each of its equal parts gives one value, drawn evenly and rounded to what a reader can remember.
+        The window is `share` of the range, centred on the current value as far as the range allows. Each of its equal
+        parts gives one value, drawn uniformly and rounded to a readable number.
         """
         low, high, here = (self._scaled(value) for value in (self.low, self.high, current))
         width = share * (high - low)
         first = min(max(here - width / 2, low), high - width)
+        # stratified: one uniform draw in each of PROPOSALS equal parts
         drawn = first + width * (np.arange(PROPOSALS) + rng.random(PROPOSALS)) / PROPOSALS
         values = {self._rounded(math.exp(place) if self._by_ratio else place) for place in drawn.tolist()} - {current}
         return sorted(values, key=lambda value: (-abs(self._scaled(value) - here), value))
@@ -70,17 +71,17 @@ class Parameter:
 
 
 def tunable(bound: Iterable[Bound], wanted: Sequence[str] = ()) -> tuple[Parameter, ...]:
-    """The tunable parameters of the steps that make scores, in running order; only the `wanted` ones if any are named.
+    """The tunable parameters of the scoring steps, in running order; only the `wanted` ones if any are named.
 
-    A name stands for one parameter, or for all values of a mapping. Parameters that hold a word instead of a number,
-    such as `by_intent`, are not searched. Raises SpeckitError (E033) for every wanted name that stands for nothing.
+    A name selects one parameter, or all values of a mapping. Parameters that hold a word instead of a number, such as
+    `by_intent`, are not searched. Raises SpeckitError (E033) for every wanted name that selects nothing.
     """
     found = tuple(parameter for entry in bound if entry.step.slot != "annotate" for parameter in _of(entry))
     names = [parameter.name for parameter in found]
     unknown = [name for name in wanted if not any(_within(other, name) for other in names)]
     if unknown:
         raise SpeckitError.of(
-            Problem("E033", f"'{name}' is no tunable parameter of this pipeline; {nearest(name, names)}")
+            Problem("E033", f"'{name}' is not a tunable parameter of this pipeline; {nearest(name, names)}")
             for name in unknown
         )
     if not found:
@@ -89,7 +90,7 @@ def tunable(bound: Iterable[Bound], wanted: Sequence[str] = ()) -> tuple[Paramet
 
 
 def overrides(setting: Setting) -> dict[str, str]:
-    """A setting in the form in which a pipeline is loaded: "step.parameter" or "step.parameter.key" to YAML text."""
+    """A setting as overrides for loading a pipeline: "step.parameter" or "step.parameter.key" to YAML text."""
     return {name: json.dumps(value) for name, value in setting.items()}
 
 
@@ -113,7 +114,7 @@ def _of(entry: Bound) -> Iterator[Parameter]:
 def _numbers(
     node: Mapping[str, Any], value: Any, path: tuple[str, ...], definitions: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any], float]]:
-    """Every number that its schema declares tunable, wherever it stands in the parameters."""
+    """Every number that its schema declares tunable, at any depth of the parameters."""
     if "$ref" in node:
         node = definitions[node["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Asks the queries of open datasets, in this process or shared among several."""
+"""Asks the queries of open datasets, in this process or in several."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
 Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
-"""What a pipeline with these overrides reaches on the dataset at a place for the queries at these rows, by metric."""
+"""The metrics of a pipeline with these overrides on a dataset, for the queries at these rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a process needs to ask: the file, root folder and queries of each dataset, and the pipeline."""
+    """The data that a process needs to ask: file, root folder and queries of each dataset, and the pipeline."""
 
     stores: tuple[tuple[Path, Path, tuple[JudgedQuery, ...]], ...]
     pipeline: PipelineSource
@@ -35,7 +35,7 @@ class Work:
     now: float
 
     def ask(self, stack: ExitStack) -> Ask:
-        """Opens the stores for as long as `stack` lives."""
+        """Opens the stores until `stack` is closed."""
         asked = []
         for file, root, queries in self.stores:
             memory = Memory.open(file, self.pipeline, root=root, environ=self.environ, create=False, shadows=False)
@@ -51,30 +51,32 @@ class Work:
 
 @contextmanager
 def asking(work: Work, jobs: int) -> Iterator[Ask]:
-    """One process asks, or `jobs` processes of which each asks every so many-th query of each dataset."""
+    """Asks in this process, or in `jobs` processes that each take every `jobs`-th query of each dataset."""
     with ExitStack() as stack:
         if jobs == 1:
             yield work.ask(stack)
             return
         ends = []
         for _ in range(jobs):
+            # spawn, not fork: the parent has threads and open database connections
             here, there = get_context("spawn").Pipe()
             process = get_context("spawn").Process(target=_serve, args=(there, work), daemon=True)
             process.start()
             there.close()
             stack.callback(process.join)
-            stack.callback(here.close)  # the process ends when nobody can ask any more
+            stack.callback(here.close)  # the process ends when its pipe is closed
             ends.append(here)
         yield _shared(ends)
 
 
 def _shared(ends: Sequence[Connection]) -> Ask:
-    """Every process gets its part of the rows; what they find is put together again."""
+    """Sends each process its part of the rows and merges the results."""
 
     def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:
+        # by row number, so that a query is always asked by the same process and its cache
         parts = [np.flatnonzero(rows % len(ends) == number) for number in range(len(ends))]
         for end, part in zip(ends, parts, strict=True):
-            with suppress(ConnectionError):  # receiving tells that there is nobody
+            with suppress(ConnectionError):  # receiving reports that the process has ended
                 end.send((place, dict(overrides), rows[part]))
         together: dict[str, Column] = {}
         for end, part in zip(ends, parts, strict=True):
@@ -98,8 +100,8 @@ def _received(end: Connection) -> dict[str, Column]:
 
 
 def _serve(end: Connection, work: Work) -> None:
-    """The life of one process: answers until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted, and closes its end
+    """The loop of one process: answers until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process is interrupted instead, and closes its end
     with ExitStack() as stack, suppress(EOFError, ConnectionError):
         try:
             ask = work.ask(stack)

@@ -1,8 +1,8 @@
-"""How far two rankings of one query agree: rank correlation, overlap, where they part and what moved (feature P5).
+"""Measures how far two rankings of one query agree: rank correlation, overlap, first difference, moves (feature P5).
 
-Rankings come as (id, score) pairs, best first, without repeats. Ties of score are resolved by id when a ranking is
-made, so that two rankings are the same exactly when their ids are, in the same order: that is what
-`ordering_difference` tells, and everything else here measures how much it matters. No agreement says which is better.
+Rankings are (id, score) pairs, best first, without repeats. Ties in score are resolved by id when a ranking is made,
+so two rankings are equal exactly when their ids are equal and in the same order. `ordering_difference` tests that;
+the other measures say how much a difference matters. Agreement does not say which ranking is better.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from math import comb, isclose, sqrt
 from typing import Generic, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
-"""What names a row: a memory's id or a document's key."""
+"""Identifies a row: the id of a memory or the key of a document."""
 
 PERSISTENCE = 0.9
-"""The p of rank-biased overlap: how likely a reader goes on from one rank to the next. The first ten ranks then carry
-86 % of the weight (Webber et al. 2010, section 4.4), which is what most answers hold."""
+"""The p of rank-biased overlap: the probability that a reader goes on from one rank to the next. The first ten ranks,
+which hold most answers, then carry 86 % of the weight (Webber et al. 2010, section 4.4)."""
 
 _NOISE = 1e-9
-"""Scores within this relative distance are the same: sums in another order differ by so much."""
+"""Relative tolerance for equal scores; the order of summation causes differences of this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move(Generic[Id]):
-    """Where a row stands in both rankings, from 1; None where it is absent."""
+    """The ranks of a row in both rankings, from 1; None where it is absent."""
 
     id: Id
     before: int | None
@@ -41,16 +41,16 @@ class Move(Generic[Id]):
 
 @dataclass(frozen=True, slots=True)
 class Agreement(Generic[Id]):
-    """Two rankings of one query, compared.
+    """The comparison of two rankings of one query.
 
     `kendall_tau_b` [-1, 1] is taken over all rows of either ranking. A row that one ranking lacks counts there as tied
-    with all others it lacks, after its last rank: both rankings put what they return above what they don't. 1 for equal
-    rankings, None where one of them orders nothing because it is empty. `overlap_5` and `overlap_10` [0, 1]: common
-    rows among the first k, as a share of the longer of both lists cut to k. `rbo` [0, 1] is rank-biased overlap,
-    extrapolated, with the p of `PERSISTENCE`. `first_difference`: the first rank, from 1, at which they hold different
-    rows or only one holds any, None if none. `control` and `variant` hold the scores of the rows, best first;
-    `same_scores`: whether those of the common rows differ by no more than rounding. `common_rows` counts these, and
-    `shifted` by how many ranks they stand elsewhere, up or down, in all.
+    with all other missing rows, after its last rank: both rankings put the rows they return above those they don't. It
+    is 1 for equal rankings and None where one ranking is empty. `overlap_5` and `overlap_10` [0, 1]: common rows among
+    the first k, as a share of the longer of both lists cut to k. `rbo` [0, 1] is extrapolated rank-biased overlap with
+    p = `PERSISTENCE`. `first_difference`: the first rank, from 1, at which the rankings hold different rows or only one
+    holds a row; None if there is none. `control` and `variant` map rows to scores, best first. `same_scores`: whether
+    the scores of common rows differ by no more than rounding. `common_rows` counts these rows; `shifted` is the sum of
+    their absolute rank shifts.
     """
 
     control: Mapping[Id, float]
@@ -66,19 +66,18 @@ class Agreement(Generic[Id]):
 
     @property
     def moves(self) -> tuple[Move[Id], ...]:
-        """Every row in the order of the control, then what only the variant has."""
+        """Every row, in the order of the control, followed by the rows that only the variant has."""
         before, after = _ranks(self.control), _ranks(self.variant)
         return tuple(Move(row, before.get(row), after.get(row)) for row in {**before, **after})
 
     @property
     def score_deltas(self) -> Mapping[Id, float]:
-        """Score in the variant minus score in the control of the common rows, comparable only where both pipelines
-        score on one scale."""
+        """Variant score minus control score of the common rows; comparable only on the same scale."""
         return {row: self.variant[row] - score for row, score in self.control.items() if row in self.variant}
 
     @property
     def ordering_difference(self) -> bool:
-        """Whether the ids are others, or in another order."""
+        """Whether the ids or their order differ."""
         return self.first_difference is not None
 
     @property
@@ -87,23 +86,23 @@ class Agreement(Generic[Id]):
         return not self.ordering_difference and not self.same_scores
 
     def common(self, k: int = 10) -> tuple[int, int]:
-        """How many rows both have among their first k, and how many the longer of the two has there."""
+        """The number of rows that both have among their first k, and the number that the longer ranking has there."""
         seen = [(move.before, move.after) for move in self.moves]
         both = sum(before is not None and after is not None and max(before, after) <= k for before, after in seen)
         return both, min(k, max((rank for pair in seen for rank in pair if rank is not None), default=0))
 
     @property
     def only_control(self) -> tuple[Id, ...]:
-        """What the variant does not return, in the order of the control."""
+        """The rows that the variant does not return, in the order of the control."""
         return tuple(move.id for move in self.moves if move.after is None)
 
     @property
     def only_variant(self) -> tuple[Id, ...]:
-        """What only the variant returns, in its order."""
+        """The rows that only the variant returns, in its order."""
         return tuple(move.id for move in self.moves if move.before is None)
 
     def biggest_moves(self, most: int = 5) -> tuple[Move[Id], ...]:
-        """The rows that both return and that moved furthest, those that stood higher before first among equals."""
+        """The common rows that moved furthest; ties are in the order of the control."""
         moved = [(move, abs(move.shift)) for move in self.moves if move.shift]
         return tuple(move for move, _ in sorted(moved, key=lambda entry: -entry[1])[:most])
 
@@ -114,6 +113,7 @@ def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float
     same_scores = scores == others or all(
         isclose(score, others[row], rel_tol=_NOISE) for row, score in scores.items() if row in others
     )
+    # equal rankings are the common case and need no measures
     first = _first_difference(list(scores), list(others))
     if first is None:
         return Agreement(scores, others, 1.0, 1.0, 1.0, 1.0, None, same_scores, len(scores), 0)
@@ -134,15 +134,15 @@ def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float
 
 
 def overlap(control: Sequence[Id], variant: Sequence[Id], k: int) -> float:
-    """The share of rows that both have among their first k; 1 where both are empty."""
+    """The share of rows that both have among their first k; 1 where both rankings are empty."""
     return _overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), k)
 
 
 def rank_biased_overlap(control: Sequence[Id], variant: Sequence[Id], p: float = PERSISTENCE) -> float:
     """Extrapolated rank-biased overlap of two rankings that may differ in length, in [0, 1].
 
-    The agreement at each depth, weighted by (1 - p) p^(d - 1); beyond what was returned it is taken to stay as it is
-    there (Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", TOIS 2010, equation 32). 1 where
+    The agreement at each depth d is weighted by (1 - p) p^(d - 1); beyond the end of the rankings it is taken to stay
+    constant (Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", TOIS 2010, equation 32). 1 where
     both are empty, 0 where one is.
     """
     return _rank_biased_overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), p)
@@ -153,7 +153,7 @@ def _ranks(ranking: Iterable[Id]) -> dict[Id, int]:
 
 
 def _common(before: Mapping[Id, int], after: Mapping[Id, int]) -> list[int]:
-    """By depth, from 0: how many rows both rankings have down to there."""
+    """The number of common rows down to each depth, from depth 0."""
     counts = [0] * (max(len(before), len(after)) + 1)
     for row, rank in before.items():
         if (other := after.get(row)) is not None:
@@ -173,7 +173,7 @@ def _rank_biased_overlap(common: Sequence[int], control: int, variant: int, p: f
     total = agreed = 0.0
     weight = 1.0
     for depth in range(1, longer + 1):
-        # Below its end the shorter ranking is taken to go on agreeing as it did down to there.
+        # Beyond its end the shorter ranking is taken to keep the agreement that it had there.
         agreed = (common[depth] + common[s] * max(0, depth - s) / s) / depth
         weight *= p
         total += agreed * weight
@@ -183,20 +183,26 @@ def _rank_biased_overlap(common: Sequence[int], control: int, variant: int, p: f
 def _tau_b(before: Mapping[Id, int], after: Mapping[Id, int]) -> float | None:
     """Kendall's tau-b over the rows of either ranking, None where one of them is empty.
 
-    Ties are only among the rows that one ranking lacks, so the pairs in another order are counted by inserting the
-    ranks of the variant in the order of the control.
+    Only rows that a ranking lacks are tied, so discordant pairs are counted by inserting the ranks of the variant in
+    the order of the control: tau_b = (concordant - discordant) / sqrt(untied pairs of control * untied pairs of
+    variant).
     """
+    # a row missing from the variant has the tied rank len(after) + 1
     absent, ranks, swapped = len(after) + 1, list[int](), 0
     for row in before:
         rank = after.get(row, absent)
+        # Every rank already inserted that is greater makes a discordant pair.
         swapped += len(ranks) - bisect(ranks, rank)
         insort(ranks, rank)
+    # rows missing from the control are tied after its last rank, so they are not compared with one another
     entered = [rank for row, rank in after.items() if row not in before]
     swapped += sum(len(ranks) - bisect(ranks, rank) for rank in entered)
+    # all pairs, minus those tied in each ranking
     every = comb(len(before) + len(entered), 2)
     control, variant = every - comb(len(entered), 2), every - comb(len(ranks) + len(entered) - len(after), 2)
     if not (control and variant):
         return None
+    # concordant - discordant: pairs untied in both are control + variant - every
     alike = control + variant - every - 2 * swapped
     return max(-1.0, min(1.0, alike / sqrt(control) / sqrt(variant)))
 

@@ -1,4 +1,4 @@
-"""Compares pipelines pairwise on the same queries, and says in one word what that shows."""
+"""Compares pipelines pairwise on the same queries, with a one-word verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from speckit_memory.evaluation.statistics.sequential import (
 from speckit_memory.pipeline.ports import Column
 
 COMPARED_METRICS = ("nDCG@10", "MRR@5")
-"""The metrics that are compared. Every further one would cost all others power."""
+"""The compared metrics. Each further metric would reduce the statistical power on all others."""
 
 ALPHA = 0.05
 MARGIN = 0.005
@@ -30,13 +30,14 @@ Verdict = Literal["better", "worse", "same", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What pipeline `b` does against pipeline `a` on one metric.
+    """Pipeline `b` compared with pipeline `a` on one metric.
 
-    `delta` is the mean of b minus the mean of a over the same queries, `p` that of a bet against no difference
-    (`sequential`), `p_adjusted` that times the number of all comparisons of the report. `ci95` holds the mean together
-    with the intervals of all other comparisons. It gives the verdict on b: better or worse when it leaves out 0, which
-    it does when `p_adjusted` is below 0.05, same when it lies within ±0.005, else undecided. `queries_needed`: only
-    when undecided, how many queries would show a difference as large as the one seen, or none of interest.
+    `delta` is the mean of b minus the mean of a over the same queries. `p` is the p-value of a bet against no
+    difference (`sequential`); `p_adjusted` is p times the number of comparisons in the report (Bonferroni). `ci95`
+    holds the mean simultaneously with the intervals of all other comparisons and gives the verdict on b: better or
+    worse when it excludes 0 (equivalent to `p_adjusted` < 0.05), same when it lies within ±0.005, else undecided.
+    `queries_needed`: only when undecided, the number of queries that would show a difference of the observed size, or
+    that there is none of interest.
     """
 
     a: str
@@ -59,10 +60,14 @@ def compare(
     largest: float = 1.0,
     family: int | None = None,
 ) -> tuple[Comparison, ...]:
-    """Compares each pair (a, b) on each of `metrics`, as one family, or as a part of one of so many comparisons.
+    """Compares each pair (a, b) on each metric, as one family of tests.
 
-    `values` holds, by pipeline and metric, one value per query, aligned over the pipelines; no difference can be larger
-    than `largest`.
+    Args:
+        values: One value per query by pipeline and metric, aligned over the pipelines.
+        pairs: Names of pipelines (a, b).
+        metrics: The metrics to compare.
+        largest: Upper bound on the absolute difference of a query.
+        family: Number of comparisons to correct for; None for those made here.
     """
     asked = [(a, b, metric) for a, b in pairs for metric in metrics]
     return tuple(
@@ -72,8 +77,10 @@ def compare(
 
 
 def without_losses(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons by what was used of earlier answers: what only b finds was never served, so it could not be used,
-    and b that looks worse is undecided, whatever the number of queries."""
+    """Comparisons by use of earlier answers, with "worse" replaced by "undecided".
+
+    A memory that only b finds was never served and so could not be used; no number of queries shows b to be worse.
+    """
     return tuple(
         replace(one, verdict="undecided", queries_needed=None) if one.verdict == "worse" else one for one in comparisons
     )
@@ -89,22 +96,25 @@ def macro_averaged(values: Sequence[Values]) -> Values:
 
 
 def largest_weight(values: Sequence[Values]) -> float:
-    """How large a difference of macro-averaged values can be, where those of single queries are at most 1."""
+    """The largest possible difference of macro-averaged values when those of single queries are at most 1."""
     return max(_weights(values))
 
 
 def _weights(values: Sequence[Values]) -> list[float]:
     sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
+    # weight of a dataset = N / (datasets * n): the weighted mean over all N queries is the macro-average
     return [sum(sizes) / (len(sizes) * size) for size in sizes]
 
 
 def _comparison(a: str, b: str, metric: str, differences: Column, largest: float, family: int) -> Comparison:
-    """From differences that are stretched to [-1, 1]."""
+    """Compares by differences scaled to [-1, 1]."""
+    # Bonferroni: level and intervals of one test in a family
     alpha, p = ALPHA / family, anytime_p(differences)
     low, high = (end * largest for end in anytime_interval(differences, level=1 - alpha))
     verdict = verdict_of((low, high))
     needed, detectable = None, minimum_detectable_effect(differences, alpha=alpha)
     if verdict == "undecided":
+        # `made` counts towards the total: these queries stay in the sample
         needed = queries_needed(differences, alpha=alpha, margin=MARGIN / largest, made=differences)
     return Comparison(
         a=a,
@@ -121,7 +131,7 @@ def _comparison(a: str, b: str, metric: str, differences: Column, largest: float
 
 
 def verdict_of(interval: tuple[float, float]) -> Verdict:
-    """What the interval of a mean difference shows, as `Comparison` says."""
+    """The verdict on the interval of a mean difference, as `Comparison` describes it."""
     low, high = interval
     if low > 0 or high < 0:
         return "better" if low > 0 else "worse"

@@ -1,8 +1,8 @@
-"""Of live queries, which are one question asked again, and in which order questions are judged.
+"""Groups live queries by question, and orders questions for judging.
 
-Whoever asks the same again gets the same answers again: that is no further evidence on two pipelines, however often it
-comes. And judgements speak for queries that nobody has judged only if chance has chosen which are: the lot of a
-question hangs on nothing but the id of the query that asked it first.
+The same question gets the same answers, so asking it again adds no evidence about two pipelines. Judged queries
+represent the others only if they were chosen at random: the place of a question in the order of judging depends on
+nothing but the id of the first query that asked it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from speckit_memory.memory.store.evaluation.records import Pair
 
 
 def lot(query: str, *, readable: bool = True) -> bytes:
-    """The place of a query in the random order in which queries are judged; those without a text come last."""
+    """The sort key of a query in the random order of judging; queries without a text come last."""
     return (b"0" if readable else b"1") + sha256(query.encode()).digest()
 
 
 def distinct(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """The pairs of each question together, in the order in which they were given, and the questions in that order.
+    """Groups the pairs by question; questions and their pairs keep the given order.
 
-    Where texts are kept a question is its text and its folder, and where only its digest is kept, that. In records that
-    are older than digests two queries are one question that both pipelines answered with the same memories and scores
-    in the same state of the store, which another wording hardly does.
+    A question is identified by its text and folder where texts are kept, else by its digest. In records older than
+    digests, queries are the same question if both pipelines answered them with the same memories and scores in the same
+    state of the store, which hardly happens with a different wording.
     """
     questions: dict[Hashable, list[Pair]] = {}
     for pair in pairs:
@@ -34,6 +34,7 @@ def distinct(pairs: Iterable[Pair]) -> list[list[Pair]]:
 def _question(pair: Pair) -> Hashable:
     query, control, variant = pair.query, pair.control, pair.variant.answer
     if query.question:
+        # case and spacing do not make another question
         words = " ".join(str(query.question.get("text", "")).casefold().split())
         return words, str(query.question.get("folder") or query.folder)
     if query.question_digest:

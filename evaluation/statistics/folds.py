@@ -1,4 +1,4 @@
-"""Splits queries, so that what is chosen on some is judged on others (Stone 1974)."""
+"""Splits queries into folds, so that a choice made on some is judged on others (Stone 1974)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = NDArray[np.intp]
 
 
 def folds(queries: int, count: int, rng: np.random.Generator) -> Rows:
-    """The fold of each query, 0 to count - 1: equal parts, as far as they go, drawn at random."""
+    """The fold of each query, 0 to count - 1, at random; the folds differ in size by at most one."""
     return rng.permutation(np.arange(queries) % count)
 
 

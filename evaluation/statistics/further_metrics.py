@@ -1,7 +1,7 @@
-"""The diagnostic metrics of a run, per query: what the four compared ones leave out (feature E2).
+"""The diagnostic metrics of a run, per query, in addition to the four compared ones (feature E2).
 
-A query on which a metric has no meaning has the value NaN, is left out of the mean and counted: a store without new
-memories says nothing about new memories, and 0 would say that they are missed.
+A query on which a metric is undefined has the value NaN and is left out of the mean: a store without new memories says
+nothing about new memories, and 0 would mean that they are missed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FURTHER = (
 """The names, in the order of every table."""
 
 NEW_S = 48 * 3600.0
-"""Up to this age in seconds a memory is new: a cold start."""
+"""Age in seconds below which a memory is new: a cold start."""
 TARGET_MS = 500.0
-"""The time at which an answer earns nothing for its speed any more."""
+"""The latency from which on speed adds nothing to the quality proxy."""
 
 IMPORTANCE = {Tier.CONSTITUTIONAL: 3.0, Tier.CRITICAL: 2.0, Tier.IMPORTANT: 1.5}
-"""How much a relevant memory counts by its tier; 1 for all others."""
+"""The weight of a relevant memory by its tier; 1 for all others."""
 
 INTENT_GRADES = {
     "add_feature": (1.0, 2.0, 3.0),
@@ -44,15 +44,15 @@ INTENT_GRADES = {
     "find_spec": (1.5, 2.0, 3.0),
     "find_decision": (1.2, 2.0, 3.2),
 }
-"""What the judgements 1, 2 and 3 are worth to a query of this intent; those between are interpolated."""
+"""The gain of the judgements 1, 2 and 3 for a query of this intent; values between are interpolated."""
 
 _SHARES = (0.40, 0.25, 0.20, 0.15)
-"""Of relevance, first result, number of results and speed in the quality proxy."""
+"""Weights in the quality proxy: relevance, first result, number of results, speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a memory besides its text. `created_at` in epoch seconds, None where nobody knows it."""
+    """The metadata of a memory. `created_at` is in epoch seconds, None where it is unknown."""
 
     tier: Tier = Tier.NORMAL
     created_at: float | None = None
@@ -61,7 +61,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query and what came back: document keys, best first. `intent` and `folder` as a person gave them, or ""."""
+    """A query and its answer: document keys, best first. `intent` and `folder` as assigned by a person, or ""."""
 
     ranking: Sequence[str]
     judgements: Mapping[str, float]
@@ -71,19 +71,20 @@ class AskedQuery:
 
 
 def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *, now: float) -> dict[str, Column]:
-    """Every further metric for every query: float64[n], NaN where it has no meaning.
+    """Every further metric for every query: float64[n], NaN where it is undefined.
 
-    `known` holds the memories of the store by key, `now` (epoch seconds) is when the queries were asked. But for
-    constitutional@5, a constitutional memory that is not relevant to the query counts as if it were not in the ranking.
+    `known` holds the memories of the store by key; `now` (epoch seconds) is the time of the queries. Except for
+    constitutional@5, a constitutional memory that is not relevant to the query is ignored.
 
     - MAP@20, P@5: average precision and precision.
-    - inversion rate [0, 1]: of all pairs of results with different judgements, those with the lesser one above.
-    - constitutional@5: whether a constitutional memory, where the query may find one, is among the first five.
+    - inversion rate [0, 1]: share of the pairs of results with different judgements in which the lesser one ranks
+      higher.
+    - constitutional@5: whether a constitutional memory is among the first five; NaN where the query may find none.
     - importance-weighted recall@20: recall with every relevant memory weighted by its tier, see `IMPORTANCE`.
-    - cold start@10: of the relevant memories younger than 48 h those among the first ten.
-    - intent-weighted nDCG@10: nDCG with judgements worth what `INTENT_GRADES` says.
-    - quality proxy [0, 1]: 0.40 of the gain of the first ten against the best possible, 0.25 of that of the first
-      result, 0.20 of how full the first ten are, 0.15 of the speed against 500 ms.
+    - cold start@10: share of the relevant memories younger than 48 h that are among the first ten.
+    - intent-weighted nDCG@10: nDCG with the gains of `INTENT_GRADES`.
+    - quality proxy [0, 1]: 0.40 of the gain of the first ten divided by the ideal gain, 0.25 of the same for the first
+      result, 0.20 of the number of results divided by ten, 0.15 of the speed, which falls to 0 at 500 ms.
     """
     constitutional = {key: one.folder for key, one in known.items() if one.tier is Tier.CONSTITUTIONAL}
     ranked = [
@@ -117,8 +118,9 @@ def _average_precision(query: AskedQuery) -> float:
 
 
 def _inversions(query: AskedQuery) -> float:
+    # gains: (k,); below: (k, k) gain of the upper result minus that of the lower one, for each pair
     gains = np.array([max(0.0, query.judgements.get(key, 0.0)) for key in query.ranking[:DEPTH]])
-    below = np.triu(gains[:, None] - gains[None, :], 1)  # of each pair, the upper result minus the lower one
+    below = np.triu(gains[:, None] - gains[None, :], 1)  # strictly upper triangle: each pair once
     ordered = np.count_nonzero(below)
     return float((below < 0).sum() / ordered) if ordered else float("nan")
 

@@ -1,4 +1,4 @@
-"""How much two answers can differ on a metric, whatever anybody says of the memories in them."""
+"""Bounds on how much two answers can differ on a metric under any judgements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.memory.store.evaluation.records import Pair
 from speckit_memory.pipeline.ports import Column
 
 WORTH = 0.02
-"""A difference that is worth finding."""
+"""A difference worth detecting."""
 _ENOUGH = 2_000
 _GOLDEN = (5**0.5 - 1) / 2
 _TEN, _FIVE = 10, 5
@@ -25,12 +25,12 @@ _RECIPROCALS = np.append(1 / np.arange(1, _FIVE + 1), 0.0)
 
 @dataclass(frozen=True, slots=True)
 class LabelFree:
-    """The most by which two pipelines can differ on one metric, either way, whatever the judgements.
+    """The largest possible difference of two pipelines on one metric, in either direction, under any judgements.
 
-    `questions` were answered by both, and `differing` of these so that a judgement could matter. `mean` is the most
-    over these questions, `bound` that over all questions like these, one-sided at the level of the report.
-    `queries_needed`: about how many show a difference of `planned`, or, where the mean is of no interest whatever the
-    judgements, how many show that without any.
+    Both answered `questions`; on `differing` of these a judgement could matter. `mean` is the largest mean difference
+    over these questions, `bound` the one over all questions like these, one-sided at the level of the report.
+    `queries_needed`: about how many questions show a difference of `planned`; where the mean is too small to be of
+    interest under any judgements, about how many show that without judgements.
     """
 
     metric: str
@@ -42,12 +42,13 @@ class LabelFree:
 
     @property
     def planned(self) -> float:
-        """The difference that is planned for before anything is judged: one worth knowing, or a quarter of the most."""
+        """The difference planned for before anything is judged: one worth detecting, or a quarter of the largest
+        one."""
         return min(WORTH, self.mean / 4)
 
 
 def label_free(differing: Sequence[Sequence[Pair]], alike: int, *, alpha: float) -> tuple[LabelFree, ...]:
-    """The bounds on each metric that is compared, from the questions that got different answers and those `alike`."""
+    """The bounds on each compared metric, from the questions with different answers and the number of those `alike`."""
     return tuple(_bounded(metric, _sizes(differing, alike, metric), alpha) for metric in COMPARED_METRICS)
 
 
@@ -69,39 +70,47 @@ def _bounded(metric: str, most: Column, alpha: float) -> LabelFree:
 
 
 def _planned(most: Column) -> Column:
-    """Differences of a mean of `LabelFree.planned`, evenly spread up to the largest ones: so many of them are gains."""
+    """Simulated differences with mean `LabelFree.planned`, evenly spread up to the largest ones; a matching share
+    are gains."""
     every = np.sort(np.tile(most, 1 + _ENOUGH // len(most)))
     place = np.arange(1, len(every) + 1)
+    # multiples of the golden ratio modulo 1 are evenly spread in [0, 1)
     spread = every * (place * _GOLDEN % 1)
+    # the number of gains among the first `place` differences: its steps mark them
     gains = np.floor(place * (1 + min(2 * WORTH / float(most.mean()), 0.5)) / 2)
     planned: Column = np.where(np.diff(gains, prepend=0.0) > 0, spread, -spread)
     return planned
 
 
 def _places(control: Sequence[int], variant: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Where the variant has each memory of the control, -1 for nowhere, and how many memories it has."""
+    """The rank in the variant of each memory of the control, -1 if absent, and the length of the variant."""
     place = {memory: rank for rank, memory in enumerate(variant)}
     return tuple(place.get(memory, -1) for memory in control), len(variant)
 
 
 @lru_cache(maxsize=65_536)
 def _largest_gain(places: tuple[int, ...], length: int) -> float:
-    """Of nDCG@10. The gain of any grades over their ideal is largest where some memories are equally relevant and no
-    other is: those that the one answer moves up most."""
+    """The largest difference in nDCG@10.
+
+    The normalised gain is largest with equal grades for some memories and 0 for all others: those that one answer moves
+    up most.
+    """
     shown = np.array(places, np.intp)
     new = np.setdiff1d(np.arange(length), shown)
+    # moved: change of discount per memory, variant minus control; absent memories have the discount 0 at index -1
     moved = np.concatenate([_DISCOUNTS[shown] - _DISCOUNTS[: len(shown)], _DISCOUNTS[new]])
     return max(_best(moved), _best(-moved))
 
 
 def _best(moved: Column) -> float:
     up = np.sort(moved[moved > 0])[::-1]
+    # k equally relevant memories: the sum of the k largest moves by the ideal gain of k
     return float((np.cumsum(up) / _IDEAL[: len(up)]).max()) if len(up) else 0.0
 
 
 @lru_cache(maxsize=65_536)
 def _largest_reciprocal(places: tuple[int, ...], length: int) -> float:
-    """Of MRR@5: where one memory alone is relevant."""
+    """The largest difference in MRR@5: exactly one memory is relevant."""
     shown = np.array(places, np.intp)
     new = np.setdiff1d(np.arange(length), shown)
     moved = np.concatenate([_RECIPROCALS[shown] - _RECIPROCALS[: len(shown)], _RECIPROCALS[new]])

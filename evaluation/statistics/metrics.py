@@ -14,39 +14,43 @@ import numpy as np
 from speckit_memory.pipeline.ports import Column
 
 DEPTH = 20
-"""How many results of a ranking the metrics read."""
+"""Number of results of a ranking that the metrics read."""
 
 METRICS = ("nDCG@10", "MRR@5", "Recall@20", "Hit@1")
 """The reported metrics, in the order of every table."""
 
 
 def relevant(judgements: Mapping[str, float]) -> int:
-    """How many documents are relevant to a query. 0 means that no metric is defined for it."""
+    """Counts the relevant documents of a query. With 0 no metric is defined."""
     return sum(judgement > 0 for judgement in judgements.values())
 
 
 def without_pinned(ranking: Iterable[str], pinned: Container[str], judgements: Mapping[str, float]) -> list[str]:
-    """A ranking without the documents that surface whatever is asked, unless they are relevant to the query: where the
-    best answer stands below rules that always come first, is no fault of the ranking, whoever judged them."""
+    """A ranking without the documents that surface for every query, unless they are relevant to this one.
+
+    A relevant document below rules that always come first is not the fault of the ranking.
+    """
     return [key for key in ranking if key not in pinned or judgements.get(key, 0.0) > 0]
 
 
 def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str, float]]) -> dict[str, Column]:
     """Every metric for every query: float64[n] in [0, 1], aligned with `rankings`.
 
-    `rankings` holds document keys, best first, without repeats; `judgements` the graded judgements of the same queries
-    by document key. Raises ValueError for a query without a relevant document: its metrics are undefined, and counting
-    it as 0 would mix "found nothing" with "there was nothing to find".
+    `rankings` holds document keys, best first, without repeats; `judgements` the grades of the same queries by document
+    key. Raises ValueError for a query without a relevant document: its metrics are undefined, and 0 would not
+    distinguish "found nothing" from "there was nothing to find".
     """
     total = np.array([relevant(judged) for judged in judgements], np.float64)
     if not np.all(total):
         raise ValueError(f"{np.count_nonzero(total == 0)} queries have no relevant document")
     read = zip(rankings, judgements, strict=True)
+    # gained, ideal: (n, DEPTH) float64, grades in ranked and in ideal order
     gained = _columns([[judged.get(key, 0.0) for key in ranking[:DEPTH]] for ranking, judged in read])
     ideal = _columns([sorted(judged.values(), reverse=True) for judged in judgements])
     hit = gained > 0
     return {
         "nDCG@10": _discounted(gained[:, :10]) / _discounted(ideal[:, :10]),
+        # argmax finds the first hit
         "MRR@5": np.where(hit[:, :5].any(axis=1), 1.0 / (1 + hit[:, :5].argmax(axis=1)), 0.0),
         "Recall@20": hit.sum(axis=1) / total,
         "Hit@1": hit[:, 0].astype(np.float64),
@@ -54,7 +58,7 @@ def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> Column:
-    """float64[n, DEPTH]: each row cut or padded with 0; what is below 0 counts as 0."""
+    """float64[n, DEPTH]: each row cut or padded with 0; negative values count as 0."""
     table = np.zeros((len(rows), DEPTH))
     for line, row in zip(table, rows, strict=True):
         line[: len(row)] = row[:DEPTH]

@@ -1,4 +1,4 @@
-"""Tables of figures as data: who shows a report decides how wide they may be."""
+"""Tables of figures as data; the display decides on their width."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 _DIGITS = 6
 LONGEST_IN_LINE = 100
-"""So many characters of what was asked stand in a report."""
+"""Maximum number of characters of a query in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, the names of the columns first. The first column reads from the left, the others are figures.
+    """Rows of cells, the column names first. The first column is left-aligned; the others are figures.
 
-    As text the columns are aligned; with `markdown` they are ruled, so that the text is a Markdown table too.
+    As text the columns are aligned; with `markdown` they have rules, so that the text is a Markdown table too.
     """
 
     rows: Sequence[Sequence[str]]
@@ -35,11 +35,11 @@ class Table:
 
 
 Block = str | Table
-"""A part of a report: sentences, one a line, or a table."""
+"""A part of a report: sentences, one per line, or a table."""
 
 
 def plain_text(blocks: Sequence[Block]) -> str:
-    """A report as text, its parts apart by an empty line; what is empty is left out."""
+    """A report as text, its parts separated by an empty line; empty parts are left out."""
     return "\n\n".join(filter(None, map(str, blocks)))
 
 
@@ -53,6 +53,6 @@ def rounded(figures: Any) -> Any:
 
 
 def in_line(asked: str) -> str:
-    """What was asked, in one line and at most `LONGEST_IN_LINE` characters: some ask with whole pages."""
+    """A query on one line, cut to `LONGEST_IN_LINE` characters: some queries are whole pages."""
     line = " ".join(asked.split())
     return line if len(line) <= LONGEST_IN_LINE else f"{line[: LONGEST_IN_LINE - 1]}…"

@@ -1,7 +1,7 @@
-"""How much of what is relevant reaches an agent, by what it costs: figures of answers as they are sent.
+"""How much relevant content reaches an agent per token: figures of the answers sent.
 
-An answer is read as its reader gets it: the memories whose text stands in it, that text, and the tokens of the whole.
-What was found and had no room has not reached anybody.
+An answer is measured as its reader gets it: the memories whose text it contains, that text, and the tokens of the
+whole. Memories that were found but did not fit do not count.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.pipeline.ports import Column
 
 COMPARED = ("recall", "words")
-"""The figures that are compared, at every budget. Every further one would cost all others power."""
+"""The figures that are compared, at every budget. Each further one would reduce the statistical power on all others."""
 FIGURES = (*COMPARED, "gain", "gain per 1,000 tokens", "useful", "nothing", "memories", "tokens")
-"""In the order of every table; `figures_of` says what each is."""
+"""The figures in the order of every table; `figures_of` defines them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one answer brought: the keys and texts of memories, best first, and the tokens of the whole answer."""
+    """The content of one answer: keys and texts of memories, best first, and the tokens of the whole answer."""
 
     texts: tuple[tuple[str, str], ...]
     tokens: int
@@ -30,7 +30,8 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """One way of answering: `answer` is given a query and a budget in tokens. A `peer` is measured beside our own."""
+    """One way of answering: `answer` takes a query and a budget in tokens. A `peer` is a simpler system for
+    comparison."""
 
     name: str
     answer: Callable[[DatasetQuery, int], Sent]
@@ -38,9 +39,9 @@ class Answerer:
 
 
 Terms = Callable[[str], frozenset[str]]
-"""The words of a text, as far as they tell one text from another."""
+"""The words of a text that distinguish it from others."""
 Count = Callable[[Sequence[str]], list[int]]
-"""How many tokens each text has."""
+"""The number of tokens of each text."""
 
 
 def figures_of(
@@ -53,11 +54,19 @@ def figures_of(
 ) -> dict[str, float]:
     """The figures of one answer.
 
-    `recall`: share of the relevant memories of which a text was sent. `words`: of the query's words that a relevant
-    memory holds (`held`, by key), the share that stands in its text as sent, over all relevant memories; a memory that
-    holds none of them counts as `recall` does. `gain`: nDCG with linear gain, over all that was sent. `useful`: tokens
-    of texts of relevant memories by tokens of the answer. `nothing`: 1 where no relevant memory was sent. `memories`
-    and `tokens` of the answer.
+    `recall`: share of the relevant memories of which a text was sent. `words`: share of the query's words held by a
+    relevant memory that occur in its text as sent, averaged over all relevant memories; a memory that holds none of
+    them counts as in `recall`. `gain`: nDCG with linear gain over all sent memories. `useful`: tokens of texts of
+    relevant memories divided by tokens of the answer. `nothing`: 1 where no relevant memory was sent. `memories` and
+    `tokens`: the size of the answer.
+
+    Args:
+        sent: The answer.
+        query: The query.
+        judged: Grades by key, at least one above 0.
+        held: The words of each judged memory.
+        terms: Extracts the words of a text.
+        count: Counts the tokens of texts.
     """
     texts = dict(sent.texts)
     relevant = [key for key, grade in judged.items() if grade > 0]
@@ -69,6 +78,7 @@ def figures_of(
         shown = terms(texts[key]) if key in texts else frozenset()
         shares.append(len(wanted & shown) / len(wanted) if wanted else float(key in texts))
     gain = _discounted([max(judged.get(key, 0.0), 0.0) for key, _ in sent.texts])
+    # ideal gain over all relevant memories, however many were sent
     gain /= _discounted(sorted((judged[key] for key in relevant), reverse=True))
     return {
         "recall": len(reached) / len(relevant),
@@ -88,7 +98,7 @@ def at(figure: str, budget: int) -> str:
 
 
 def columns(rows: Sequence[Mapping[str, float]]) -> dict[str, Column]:
-    """A column over the queries for every figure."""
+    """One column over the queries for every figure."""
     return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
 
 

@@ -1,4 +1,4 @@
-"""Measures how much of what is relevant reaches an agent within a number of tokens: `eval tokens`."""
+"""`eval tokens`: measures how much relevant content reaches an agent within a token budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 Answering = Callable[[Memory], Sequence[Answerer]]
-"""The ways of answering through one pipeline; each has a name of its own among all of them."""
+"""Makes the ways of answering through one pipeline; their names are unique over all pipelines."""
 
 
 def measure_tokens(
@@ -33,10 +33,21 @@ def measure_tokens(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> TokenReport:
-    """Every query through every way of answering, at every budget; the first one is what the others are compared with.
+    """Answers every query in every way at every budget; all ways are compared with the first one.
 
-    `answering` makes the answers, so that they are those of the door that sends them. `peers` adds those of
-    `token_peers`. Other parameters as in `run.run`. Raises SpeckitError.
+    Args:
+        source: Dataset or other source to measure on.
+        pipelines: Paths, presets or values; none for the pipeline that a search would use.
+        answering: Makes the answers, as the interface that sends them does.
+        budgets: Maximum numbers of tokens of an answer.
+        peers: Whether the peers of `token_peers` answer too.
+        queries: Size of the fixed random sample of queries; None for all.
+        overrides: YAML values by "step.parameter", applied to all pipelines but the peers.
+        progress: Called after every indexed document and every query.
+        environ: Environment variables; `os.environ` by default.
+
+    Raises:
+        SpeckitError: E123 without a judged query, or with every problem of the pipelines or the source.
     """
     environ = os.environ if environ is None else environ
     chosen = loaded(pipelines, overrides, environ)
@@ -50,6 +61,7 @@ def measure_tokens(
     beside = loaded(list(PEERS), None, environ) if peers else []
     terms = _Terms()
     with ground.opened(dataset, [*chosen, *beside], environ=environ, progress=forward) as store:
+        # the peers' pipelines follow the chosen ones
         ours = [one for memory in store.memories[: len(chosen)] for one in answering(memory)]
         others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
         answerers = [*ours, *(peer(name, memory) for name, memory in others)]
@@ -85,7 +97,7 @@ def measure_tokens(
 
 
 class _Terms:
-    """The stems of a text without stop words, as the lexical channels read it."""
+    """Extracts the stems of a text without stop words, as the lexical channels do."""
 
     def __init__(self) -> None:
         self._analyser = Analyser()
@@ -95,7 +107,7 @@ class _Terms:
 
 
 def _held(ground: Ground, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
-    """The words of the documents that are judged."""
+    """The words of the judged documents."""
     return {
         document.key: terms(f"{document.title}\n{document.text}")
         for document in ground.documents

@@ -1,6 +1,6 @@
-"""What simpler memories send: the top passages of one search, one after another, until the budget is full.
+"""Simpler memories for comparison: they send the top passages of one search in order until the budget is full.
 
-No heading, no reason, no note: only what says which memory it is, so that all room goes to text.
+They send no headings, reasons or notes, only the key of each memory, so that the budget goes to text.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.tokens.recall_per_token import Answerer, Sent
 
 PEERS = {"fts5": "passages by FTS5", "vector": "passages by vectors"}
-"""The presets that they search by, and what they are called in reports."""
+"""The presets that the peers search with, and their names in reports."""
 ASKED = 50
-"""Memories that are asked for; no budget that is measured has room for all."""
+"""Number of memories requested; no measured budget has room for all."""
 WHOLE = 100_000
-"""Characters that no passage has."""
+"""More characters than any passage has."""
 
 
 def peer(name: str, memory: Memory) -> Answerer:
-    """The answerer over a memory that searches by the preset of a peer."""
+    """The answerer of a peer, over a memory that searches with the peer's preset."""
 
     def answer(query: DatasetQuery, budget: int) -> Sent:
         result = memory.search(query.text, limit=ASKED, folder=query.folder, deadline_ms=None, snippet=WHOLE)
@@ -38,7 +38,7 @@ def peer(name: str, memory: Memory) -> Answerer:
 
 
 def _cut(memory: Memory, key: str, text: str, room: int) -> tuple[str, int]:
-    """As much of a passage, below its key, as `room` tokens hold, and the tokens of both."""
+    """As much of a passage, below its key, as fits into `room` tokens, and the tokens of both."""
     while text:
         tokens = memory.count_tokens([f"{key}\n{text}\n\n"])[0]
         if tokens <= room:

@@ -1,4 +1,4 @@
-"""The report of `eval tokens`: figures by budget, and what is better than what."""
+"""The report of `eval tokens`: figures by budget, and comparisons."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WHOLE = ("memories", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class TokenReport:
-    """What reached the reader, by answerer and budget. `values` hold every figure of every query.
+    """The figures of answers, by answerer and budget. `values` holds every figure of every query.
 
-    `peers` names the answerers that are no pipeline of ours. `queries` were scored; `no_relevant` more have no relevant
-    document and were left out. `warnings` says in sentences what the figures do not cover.
+    `peers` names the answerers that are simpler systems. `queries` were scored; `no_relevant` more have no relevant
+    document and were left out. `warnings` are sentences on the limits of the figures.
     """
 
     dataset: str
@@ -34,11 +34,11 @@ class TokenReport:
     warnings: tuple[str, ...] = ()
 
     def mean(self, name: str, figure: str, budget: int) -> float:
-        """A figure over all queries."""
+        """The mean of a figure over all queries."""
         return float(self.values[name][at(figure, budget)].mean())
 
     def as_json(self) -> dict[str, Any]:
-        """The document of `eval tokens --json`."""
+        """The JSON document of `eval tokens --json`."""
         return {
             "dataset": self.dataset,
             "documents": self.documents,
@@ -78,5 +78,5 @@ class TokenReport:
         return f"{mean:.1f}" if figure in _WHOLE else f"{mean:.3f}"
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())

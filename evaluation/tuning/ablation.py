@@ -1,7 +1,7 @@
-"""Ablation: what each step of a pipeline is worth (feature E6).
+"""Ablation: measures how much each step of a pipeline contributes (feature E6).
 
-The pipeline runs against itself without one step, once for each step that can be left out. Each variant is derived
-from the whole as a value and built by the same builder as every other; no switch inside a component takes part.
+The pipeline is compared with itself without one step, once for each removable step. Each variant is derived from the
+full pipeline as a value and built by the same builder; no component has a switch for it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,27 @@ def ablate(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> AblationReport:
-    """Measures a pipeline against itself without each step in turn; parameters as in `evaluation.running.run.run`.
+    """Measures a pipeline against itself without each step in turn.
 
-    Left out in turn: every step of query understanding, channel, signal and reranker, and annotators that are marked
-    optional (the others see a sealed ranking). Where other steps name a channel in their parameters, as fusion weights
-    do, the mention goes with the channel. The comparisons over all datasets form one family, those on single datasets
-    another; a step that changes nothing is in neither, because no test could find it different (Tarone 1990). Raises
-    SpeckitError.
+    Removable steps are every step of query understanding, channel, signal and reranker, and annotators marked optional
+    (the others see a sealed ranking). Where other steps name a removed channel in their parameters, as fusion weights
+    do, that mention is removed too. The comparisons over all datasets form one family, those on single datasets
+    another; a step that changes nothing is in neither, because no test could find it different (Tarone 1990).
+
+    Args:
+        datasets: Dataset folders or other sources to measure on.
+        pipeline: Path, preset or value of the full pipeline.
+        queries: Size of the fixed random sample of queries per dataset; None for all.
+        overrides: YAML values by "step.parameter", applied to the full pipeline.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Returns:
+        The contribution of each removable step, and why the other steps cannot be removed.
+
+    Raises:
+        SpeckitError: With every problem of the datasets or the pipeline.
     """
     environ = os.environ if environ is None else environ
     grounds = read_grounds(datasets, environ)
@@ -67,11 +81,12 @@ def ablate(
 
 
 def _variants(full: Effective, registry: Registry) -> tuple[list[tuple[Step, Effective]], dict[str, str]]:
-    """The pipelines without one step, each with the step; and of the steps that are needed the reason."""
+    """The pipelines without one step, each with that step; and, for each step that is needed, the reason."""
     variants: list[tuple[Step, Effective]] = []
     needed: dict[str, str] = {}
     for step in _removable(full):
         checked = examined(_without(full, step), registry)
+        # other steps may name the channel: try again with those mentions removed
         if checked.problems and step.slot == "channels":
             checked = examined(_without(full, step, forgotten=True), registry)
         if checked.problems:
@@ -86,20 +101,25 @@ def _removable(whole: Effective) -> list[Step]:
 
 
 def _without(whole: Effective, step: Step, *, forgotten: bool = False) -> Effective:
-    """The pipeline without one step, and named so."""
+    """The pipeline without one step, named "without STEP"."""
     return replace(without(whole, step.id, forgotten=forgotten), name=f"without {step.id}")
 
 
 def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> Iterator[Worth]:
-    """What each step that was left out is worth, in the order in which the pipelines were measured."""
+    """The contribution of each removed step, in the order in which the pipelines were measured."""
+    # the first pipeline measured is the full one
     full, *variants = evaluated[0].values
     changed = {name: [place for place, one in enumerate(evaluated) if _differ(one, name, full)] for name in variants}
+    # a variant without any difference is no test and would only cost the others power
     exercised = [name for name in variants if changed[name]]
+    # one family over all datasets, weighted so that each counts the same
     together = {name: macro_averaged([one.values[name] for one in evaluated]) for name in (full, *exercised)}
     largest = largest_weight([one.values[full] for one in evaluated])
     overall = compare(together, [(name, full) for name in exercised], largest=largest)
+    # Columns are keyed "place/name", so that each dataset is compared by itself within one family.
     apart = {f"{place}/{name}": column for place, one in enumerate(evaluated) for name, column in one.values.items()}
     pairs = [(f"{place}/{name}", f"{place}/{full}") for name in exercised for place in changed[name]]
+    # a second family: each variant on each dataset that it changes
     single = compare(apart, pairs)
     for number, (step, name) in enumerate(zip(left_out, variants, strict=True), 1):
         shares = tuple(
@@ -125,7 +145,7 @@ def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> I
 
 
 def _changed(before: abc.Sequence[Answer], after: abc.Sequence[Answer]) -> int:
-    """How many answers differ in anything that is kept of them but their times."""
+    """Counts the answers that differ in rows, scores, plan or warning; times are not compared."""
     told = ([(one.ranking, one.complexity, one.intent, one.gap) for one in side] for side in (before, after))
     return sum(one != other for one, other in zip(*told, strict=True))
 

@@ -1,4 +1,4 @@
-"""What an ablation found: the worth of each step over all datasets and on each, as JSON and as text."""
+"""The report of an ablation: each step's contribution over all datasets and on each, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAIN = COMPARED_METRICS[0]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one step is worth on one dataset; the fields are those of `Worth`."""
+    """The contribution of one step on one dataset; the fields are those of `Worth`."""
 
     dataset: str
     comparisons: tuple[Comparison, ...]
@@ -35,13 +35,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What one step is worth: the full pipeline compared with the pipeline without the step.
+    """The contribution of one step: the full pipeline compared with the pipeline without it.
 
-    In `comparisons`, over all datasets, each counting the same, a positive delta and "better" mean that the step
-    helps; they are empty when leaving it out changes no figure of any query. `cost_ms` is the median latency that the
-    step costs, the full pipeline's minus the variant's, as the mean over the datasets. `degraded_queries` counts the
-    queries in which the step did not do its work in the full pipeline: there the comparison says nothing about it.
-    `changed_answers` counts those whose answer differs without the step in a row, a score, the plan or a warning.
+    `comparisons` are over all datasets with equal weight; a positive delta and "better" mean that the step helps. They
+    are empty when removing the step changes no metric of any query. `cost_ms` is the median latency of the full
+    pipeline minus that of the variant, averaged over the datasets. `degraded_queries` counts the queries on which the
+    step did not do its work in the full pipeline; for these the comparison says nothing about it. `changed_answers`
+    counts the queries whose answer differs without the step in a row, a score, the plan or a warning.
     """
 
     step: str
@@ -53,8 +53,8 @@ class Worth:
     changed_answers: int = 0
 
     def verdict(self, queries: int) -> str:
-        """One word or two on nDCG@10, where `queries` were asked: pays, harms, no effect, undecided, not exercised,
-        did not run."""
+        """The verdict on nDCG@10 over `queries` queries: pays, harms, no effect, undecided, not exercised or did not
+        run."""
         if self.degraded_queries == queries:
             return "did not run"
         return next((_WORDS[c.verdict] for c in self.comparisons if c.metric == _MAIN), "not exercised")
@@ -62,7 +62,7 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class AblationReport:
-    """The worth of every step that can be left out; `needed` says of the others why they cannot."""
+    """The contributions of all removable steps; `needed` maps each other step to the reason it cannot be removed."""
 
     evaluations: tuple[EvalReport, ...]
     steps: tuple[Worth, ...]
@@ -70,12 +70,12 @@ class AblationReport:
 
     @property
     def queries(self) -> int:
-        """The queries of all datasets."""
+        """The number of queries in all datasets."""
         return sum(evaluation.queries for evaluation in self.evaluations)
 
     @property
     def name(self) -> str:
-        """The pipeline's."""
+        """The name of the pipeline."""
         return self.evaluations[0].pipelines[0].name
 
     def as_json(self) -> dict[str, Any]:
@@ -109,22 +109,22 @@ class AblationReport:
         }
 
     def blocks(self) -> list[Block]:
-        """A table of all datasets together, one with a column for each, and what they do not show."""
+        """A table over all datasets, a table with one column per dataset, and notes on their limits."""
         sets = ", ".join(f"{evaluation.dataset} ({evaluation.queries:,} queries)" for evaluation in self.evaluations)
         heading = f"{self.name} on {sets}: what each step adds to the pipeline without it"
         verdicts = {worth.step: worth.verdict(self.queries) for worth in self.steps}
         idle, absent = ([s for s, v in verdicts.items() if v == word] for word in ("not exercised", "did not run"))
-        notes = [f"Not exercised, no figure of any query changes without them: {', '.join(idle)}."] if idle else []
+        notes = [f"Not exercised (no metric of any query changes without them): {', '.join(idle)}."] if idle else []
         acting = [f"{w.step} ({w.changed_answers:,})" for w in self.steps if w.step in idle and w.changed_answers]
-        notes += [f"So many answers change all the same, in scores or notes: {', '.join(acting)}."] if acting else []
-        notes += [f"Did not run, so that nothing is known about them: {', '.join(absent)}."] if absent else []
+        notes += [f"Answers that still change in scores or notes: {', '.join(acting)}."] if acting else []
+        notes += [f"Did not run, so nothing is known about them: {', '.join(absent)}."] if absent else []
         notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
         notes += [f"warning: {warning}" for warning in self._warnings()]
         several = [self._each()] if len(self.evaluations) > 1 else []
         return [heading, self._overall(), *several, "\n".join(notes)]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
     def _overall(self) -> Table:
@@ -138,7 +138,7 @@ class AblationReport:
         return Table(rows, markdown=True)
 
     def _each(self) -> Table:
-        """nDCG@10 by dataset; * marks what is significant there."""
+        """nDCG@10 by dataset; * marks significant differences on that dataset."""
         rows = [[f"{_MAIN}, * significant", *(evaluation.dataset for evaluation in self.evaluations), "mean"]]
         for worth in self._exercised():
             cells = [_cell(share.comparisons) for share in worth.by_dataset]

@@ -1,7 +1,7 @@
-"""Calibrated abstention: the evidence below which a question is called unanswerable (feature A4).
+"""Calibrated abstention: fits the evidence threshold below which a question is called unanswerable (feature A4).
 
-The warning of `evidence_gap` has a threshold. It is fitted on judged queries, so that a stated share of the questions
-that a store can answer is warned of, and what it detects is measured on questions that the store cannot answer.
+`evidence_gap` warns below a threshold. The threshold is fitted on judged queries so that a stated share of answerable
+questions gets a warning; detection is measured on questions that the store cannot answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from speckit_memory.pipeline.ports import Column
 SEED = 20
 FALSE_ALARMS = 0.05
 STEPS = 20
-"""The nominal rate is lowered by this part of the stated rate, until the rate measured on held-out queries keeps it."""
+"""The nominal rate is lowered in steps of 1/`STEPS` of the stated rate until the held-out rate does not exceed it."""
 
 
 def calibrate(
@@ -47,10 +47,24 @@ def calibrate(
 ) -> CalibrationReport:
     """Fits the threshold of a pipeline's step `evidence_gap`, form `coverage`, to a stated false-alarm rate.
 
-    The rate is the mean over the datasets of the share of their judged queries that would be warned of. The threshold
-    is fitted on all queries; the figures come from thresholds fitted without the fold of each query, and with several
-    datasets from thresholds fitted without each dataset. `queries` limits every dataset to a random sample. Equal
-    arguments give equal reports. Raises SpeckitError.
+    The false-alarm rate is the share of judged queries with a warning, averaged over the datasets. The threshold is
+    fitted on all queries. The figures come from thresholds fitted without the fold of each query and, with several
+    datasets, also from thresholds fitted without each dataset. Equal arguments give equal reports.
+
+    Args:
+        pipeline: Path, preset or value; it must have a step `evidence_gap`.
+        datasets: Dataset folders or other sources to calibrate on.
+        false_alarms: The accepted rate, between 0 and 1 (exclusive).
+        folds: Number of folds, at least 2.
+        seed: Seeds the samples, the folds and the choice of foreign questions.
+        queries: Size of the random sample per dataset; None for all.
+        progress: Called after every indexed document and every search.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: E030 without a step `evidence_gap`, E032 for a rate or a number of queries or folds that cannot be
+            used, or with the problems of the pipeline or the datasets.
     """
     environ = os.environ if environ is None else environ
     checked = examine(pipeline, components.registry(environ), environ)
@@ -71,7 +85,9 @@ def calibrate(
         evidence = collect(sets, rule, folds, seed=seed, now=moment, progress=report)
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     answerable = [one.answerable for one in evidence]
+    # thresholds without each fold, at a rate lowered until the held-out rate is kept
     nominal, by_fold = _kept(evidence, false_alarms, folds)
+    # thresholds fitted without each dataset: how well do they transfer?
     without = [
         threshold([column for other, column in enumerate(answerable) if other != place], nominal)
         for place in range(len(sets) if len(sets) > 1 else 0)
@@ -96,17 +112,19 @@ def calibrate(
 
 
 def threshold(answerable: Sequence[Column], rate: float) -> float:
-    """The largest threshold that warns of at most a share `rate` of answerable questions, as the mean over datasets.
+    """The largest threshold that warns on at most a share `rate` of answerable questions, averaged over the datasets.
 
-    `answerable` holds the evidence for each question, dataset by dataset; a question is warned of below the threshold.
-    In each dataset one question more is counted as warned of than there are, so that the rate is kept for the next
-    question and not only for those seen (split conformal prediction; Vovk et al. 2005). Rounded down to four digits.
-    Raises SpeckitError (E032) when there are too few questions to promise so low a rate.
+    `answerable` holds one column of evidence per dataset; a question below the threshold gets a warning. Each dataset
+    is counted with one more warning and one more question than it has, so that the rate also holds for the next
+    question (split conformal prediction; Vovk et al. 2005). The threshold is rounded down to four digits. Raises
+    SpeckitError (E032) when there are too few questions for so low a rate.
     """
+    # candidates: (c,) float64, sorted; warned: (c,) the mean rate (warnings + 1) / (n + 1) at each candidate.
     candidates = np.unique(np.concatenate(answerable))
     warned = np.mean(
         [(np.searchsorted(np.sort(column), candidates) + 1) / (len(column) + 1) for column in answerable], axis=0
     )
+    # -1 marks answers without a row: no threshold
     kept = candidates[(warned <= rate) & (candidates >= 0)]
     if not len(kept):
         count = sum(len(column) for column in answerable)
@@ -116,7 +134,7 @@ def threshold(answerable: Sequence[Column], rate: float) -> float:
 
 
 def _kept(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float, list[float]]:
-    """The nominal rate at which held-out queries keep the stated one, and the threshold found without each fold."""
+    """The nominal rate at which held-out queries do not exceed the stated one, and the threshold without each fold."""
     for step in range(STEPS, 0, -1):
         nominal = rate * step / STEPS
         by_fold = [threshold([one.answerable[one.fold != fold] for one in evidence], nominal) for fold in range(folds)]
@@ -126,14 +144,15 @@ def _kept(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float,
 
 
 def _detection(name: str, evidence: Evidence, by_fold: Sequence[float]) -> Detection:
-    """The warnings on one dataset; each question is held against the threshold of its fold."""
+    """The warning rates on one dataset; each question is compared with the threshold of its fold."""
     return Detection(name, *(Rate.of(warned, np.ones(len(warned))) for warned in _warned(evidence, by_fold)))
 
 
 def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float]) -> Detection:
-    """The warnings on all datasets, each of which counts the same."""
+    """The warning rates over all datasets, with equal weight for each dataset."""
     rates = []
     for columns in zip(*(_warned(one, by_fold) for one in evidence), strict=True):
+        # weights with mean 1, so that each dataset counts the same
         share = sum(map(len, columns)) / len(columns)
         weights = [np.full(len(column), share / max(len(column), 1)) for column in columns]
         rates.append(Rate.of(np.concatenate(columns), np.concatenate(weights)))
@@ -141,7 +160,7 @@ def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float]) -> Detectio
 
 
 def _warned(evidence: Evidence, by_fold: Sequence[float]) -> tuple[Mask, Mask, Mask]:
-    """Which answerable, foreign and removed questions are warned of."""
+    """Masks of the answerable, foreign and removed questions that get a warning."""
     limits = np.take(by_fold, evidence.fold)
     return (
         evidence.answerable < limits,

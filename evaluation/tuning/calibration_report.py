@@ -1,4 +1,4 @@
-"""What a calibration found: the threshold, its false alarms and what it detects, as JSON, text and lines of a file."""
+"""The report of a calibration: threshold, false alarms and detection, as JSON, text and lines of a file."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Rate:
 
     @classmethod
     def of(cls, warned: Mask, weights: Column) -> Rate:
-        """The weighted share of questions that are warned of; the mean of the weights is 1."""
+        """The weighted share of questions with a warning; the mean of the weights is 1."""
         if not len(warned):
             return cls(None, None, 0)
+        # (n,) float64 in [0, weights.max()]
         column = weights * warned
         return cls(float(np.mean(column)), mean_interval(column, most=float(weights.max())), len(warned))
 
@@ -47,7 +48,7 @@ class Detection:
     """How often a threshold warns on one dataset, or on all.
 
     `answerable`: judged queries, where a warning is a false alarm. `foreign`: queries of other datasets. `removed`: the
-    judged queries without their relevant documents, among documents that are about the same things.
+    judged queries with their relevant documents removed, while documents on the same topics remain.
     """
 
     dataset: str
@@ -60,17 +61,17 @@ class Detection:
         return {"dataset": self.dataset, **{kind: getattr(self, kind).as_json() for kind in _KINDS}}
 
     def cells(self) -> list[str]:
-        """A line of the table of rates."""
+        """A row of the table of rates."""
         return [self.dataset, f"{self.answerable.n:,}", *(str(getattr(self, kind)) for kind in _KINDS)]
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """One calibration of the step named `step`.
+    """The calibration of the step named `step`.
 
-    `start` is the threshold before, None when the step had another form, and `before` what it does. `overall` and
-    `held_out` judge each query by the threshold fitted without its fold, `left_out` each dataset by the threshold
-    fitted on the others (empty for a single one).
+    `start` is the threshold before the calibration (None when the step had another form) and `before` its rates.
+    `overall` and `held_out` judge each query by the threshold fitted without its fold, `left_out` judges each dataset
+    by the threshold fitted on the others (empty for a single dataset).
     """
 
     pipeline: str
@@ -89,7 +90,7 @@ class CalibrationReport:
 
     @property
     def overrides(self) -> Mapping[str, str]:
-        """What leads from the pipeline to the calibrated one."""
+        """The overrides that turn the pipeline into the calibrated one."""
         return {
             f"{self.step}.form": "coverage",
             f"{self.step}.min_coverage": repr(self.threshold),
@@ -122,11 +123,11 @@ class CalibrationReport:
         return [heading, *self._tables(), warnings]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
     def heading(self) -> list[str]:
-        """What a file with the threshold says about its origin."""
+        """The comment lines on the threshold's origin, for the head of a pipeline file."""
         sizes = ", ".join(f"{detection.dataset} ({detection.answerable.n:,} queries)" for detection in self.held_out)
         return [
             f"Calibrated from '{self.pipeline}' (hash {self.hash}) on {sizes}.",
@@ -135,16 +136,16 @@ class CalibrationReport:
         ]
 
     def remarks(self) -> dict[str, list[str]]:
-        """What a file with the threshold says above the step."""
+        """The comment lines above the step, for a pipeline file."""
         start = "another form" if self.start is None else f"{self.start:g}"
         folds = ", ".join(f"{value:g}" for value in self.by_fold)
         lines = [
             f"min_coverage: {start} -> {self.threshold:g} (by fold: {folds})",
-            f"Held out, it warns of {self.overall.answerable} of the answerable questions, of {self.overall.removed}",
+            f"Held out, it warns on {self.overall.answerable} of the answerable questions, on {self.overall.removed}",
             "of the same without their relevant documents",
         ]
         if self.overall.foreign.n:
-            lines[-1] += f", and of {self.overall.foreign} of foreign ones"
+            lines[-1] += f", and on {self.overall.foreign} of foreign ones"
         return {self.step: lines}
 
     def _tables(self) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Asks questions that a store can answer and questions that it cannot, and keeps how strong the evidence is."""
+"""Asks questions that a store can answer and questions that it cannot, and records the strength of the evidence."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from speckit_memory.pipeline.running.lookup import coverage
 class Evidence:
     """The evidence for each question asked of one dataset: the coverage [0, 1] of its best rows, -1 without a row.
 
-    `answerable`: judged queries. `removed`: the same, aligned, with their relevant documents taken out of the answer.
-    `foreign`: judged queries of the other datasets, at most as many; empty when there is no other. `fold` is the fold
-    of each answerable query, and of the foreign one asked beside it.
+    `answerable`: judged queries. `removed`: the same queries, aligned, with their relevant documents removed from the
+    answer. `foreign`: judged queries of the other datasets, at most as many; empty without another dataset. `fold` is
+    the fold of each answerable query, and of the foreign query at the same position.
     """
 
     answerable: Column
@@ -35,9 +35,15 @@ class Evidence:
 def collect(
     sets: Sequence[OpenSet], rule: EvidenceRule, count: int, *, seed: int, now: float, progress: Report
 ) -> list[Evidence]:
-    """Asks of every dataset its own questions, and as many of the other datasets' in the same folders.
+    """Asks every dataset its own questions, and as many questions of the other datasets in the same folders.
 
-    `rule` is that of the step whose measure is taken; `count` is the number of folds.
+    Args:
+        sets: The open datasets.
+        rule: The rule of the step whose evidence is measured.
+        count: Number of folds.
+        seed: Seeds the choice of foreign questions and the folds.
+        now: Time of all queries in epoch seconds.
+        progress: Called after every question.
     """
     rng = np.random.default_rng(seed)
     total = sum(len(opened.queries) for opened in sets)
@@ -46,6 +52,7 @@ def collect(
     for opened in sets:
         asked = _Asked(opened, opened.memory.store(), rule, now)
         answerable, removed, foreign = [], [], []
+        # foreign questions search the folder of the question they accompany
         for query, other in zip_longest(opened.queries, _foreign(opened, sets, rng)):
             judged = opened.dataset.judgements[query.id]
             relevant = {key for key, grade in judged.items() if grade > 0}
@@ -62,9 +69,9 @@ def collect(
 
 
 def _foreign(opened: OpenSet, sets: Sequence[OpenSet], rng: np.random.Generator) -> Iterator[str]:
-    """Questions of the other datasets, in turns and each once, at most as many as this one has.
+    """Questions of the other datasets, alternating between them, each once; at most as many as this dataset has.
 
-    Where there is no other, those that its ground knows to be unanswerable.
+    Without another dataset, the questions that the source knows to be unanswerable.
     """
     others = [[query.text for query in other.queries] for other in sets if other is not opened]
     others = others or [[query.text for query in opened.unanswerable]]
@@ -75,7 +82,7 @@ def _foreign(opened: OpenSet, sets: Sequence[OpenSet], rng: np.random.Generator)
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One store that is asked."""
+    """A store that answers questions, and the rule that measures its evidence."""
 
     opened: OpenSet
     store: Store
@@ -83,10 +90,11 @@ class _Asked:
     now: float
 
     def evidence(self, text: str, folder: str, relevant: Collection[str]) -> tuple[float, float]:
-        """What the step `evidence_gap` finds for a question, and what it would find without the relevant documents."""
+        """The evidence that `evidence_gap` finds for a question, with and without the relevant documents."""
         result = self.opened.memory.search(
             text, limit=MAX_LIMIT, folder=folder, now=self.now, deadline_ms=None, snippet=0
         )
+        # pinned tiers surface for every question and are no evidence
         counted = [row for row in result.results if row.tier not in self.rule.ignore_tiers]
         return (
             self._coverage(result.outcome.query.terms, [row.id for row in counted]),

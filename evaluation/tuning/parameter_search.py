@@ -1,4 +1,4 @@
-"""The search behind `pipeline tune`: one parameter after the other, a few values each, in a shrinking window."""
+"""The coordinate search behind `pipeline tune`: one parameter at a time, a few values each, in a shrinking window."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from speckit_memory.pipeline.ports import Column
 OBJECTIVE = "nDCG@10"
 
 WINDOWS = (1.0, 0.5, 0.25)
-"""The share of its range in which a parameter is searched, pass by pass."""
+"""The share of its range in which a parameter is searched, by pass."""
 
 Seen = Mapping[int, Rows]
-"""The queries that a search may look at, by the place of their dataset."""
+"""The queries that a search may use, by the index of their dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search ended with. `idle` names the parameters whose values made no difference to any query."""
+    """The result of a search. `idle` names the parameters whose values made no difference to any query."""
 
     setting: Setting
     idle: frozenset[str]
@@ -39,16 +39,23 @@ class Found:
 def search(
     table: Trials, space: Sequence[Parameter], seen: Seen, *, budget: int, seed: int, tried: Callable[[], None]
 ) -> Found:
-    """Coordinate search for the setting with the best mean, over datasets, of their mean nDCG@10.
+    """Coordinate search for the setting with the best nDCG@10, averaged per dataset and then over the datasets.
 
-    In each pass every parameter is visited once, in a seeded random order. A new value is taken when its gain over the
-    present one exceeds the standard error of the gain, so that values do not follow the noise (Breiman et al. 1984),
+    In each pass every parameter is visited once, in a seeded random order. A new value is accepted when its gain over
+    the present one exceeds the standard error of the gain, so that values do not follow noise (Breiman et al. 1984),
     and when it makes no dataset significantly worse than at the start. A value that loses more than its standard error
     on a part of the queries is not tried on the others (racing; Maron and Moore 1994). A parameter is idle when in the
-    first pass not even the value farthest from its present one changes anything. Ends after `budget` settings or the
-    last pass; `tried` is called for each setting. Where the optimum is flat the start is kept: at the end every changed
-    value goes back unless that loses more than its standard error. Values are drawn by seed, pass, parameter and
-    present value alone, so that searches over nearly the same queries try nearly the same settings.
+    first pass the value farthest from its present one changes nothing. At the end every changed value is reset unless
+    that loses more than its standard error. Values are drawn by seed, pass, parameter and present value alone, so that
+    searches over nearly the same queries try nearly the same settings.
+
+    Args:
+        table: Measures settings.
+        space: The parameters to search.
+        seen: The queries that may be used.
+        budget: Maximum number of settings to try.
+        seed: Seeds the order of parameters and the values.
+        tried: Called for each setting.
     """
     setting = START
     idle: set[str] = set()
@@ -70,6 +77,7 @@ def search(
                     gains.append((0.0, changed))
                     continue
                 differences = list(_differences(table.values, seen, setting, changed))
+                # proposals come farthest first: no effect at the farthest value means none at all
                 if number == 0 and not gains and not any(column.any() for column in differences):
                     idle.add(parameter.name)
                     break
@@ -91,21 +99,22 @@ def _simplest(table: Trials, space: Sequence[Parameter], seen: Seen, setting: Se
 
 
 def _with(setting: Setting, parameter: Parameter, value: float) -> Setting:
-    """The setting with another value of one parameter; values that are as at the start are not mentioned."""
+    """The setting with another value of one parameter; a start value is omitted."""
     changed = {**setting, parameter.name: value}
     return {name: held for name, held in changed.items() if name != parameter.name or held != parameter.start}
 
 
 def _differences(values: Callable[[int, Setting], Values], seen: Seen, a: Setting, b: Setting) -> Iterator[Column]:
-    """The objective of b minus that of a, per query for which both are known, dataset by dataset."""
+    """The objective of b minus that of a, per query for which both are known, one column per dataset."""
     for place, rows in seen.items():
         differences = (values(place, b)[OBJECTIVE] - values(place, a)[OBJECTIVE])[rows]
         yield differences[~np.isnan(differences)]
 
 
 def _gain(differences: Sequence[Column]) -> tuple[float, float]:
-    """The mean over the datasets of their mean differences, and its standard error."""
+    """The mean difference per dataset, averaged over the datasets, and its standard error."""
     known = [column for column in differences if len(column)]
+    # variance of the mean of independent dataset means
     variance = sum(float(column.var(ddof=1)) / len(column) for column in known if len(column) > 1)
     return float(np.mean([column.mean() for column in known])), sqrt(variance) / len(known)
 

@@ -1,9 +1,9 @@
-"""Are answers better with the vectors of another model? Both, on the same store and the same questions (feature I6).
+"""Compares the vectors of two embedding models on the same store and questions (feature I6).
 
-The store is copied, the other vectors are put in use in the copy, and both are asked through the pipeline in force:
-queries that were asked before, whose answers can only be told apart, and queries made of what is remembered, which have
-a right answer. Words find most of these whatever the vectors are, so that the ground truth that ships is asked as well,
-by vectors alone: it tells of any vectors whether they mean something.
+The store is copied, the other vectors are activated in the copy, and both are searched with the pipeline in use:
+recorded queries, whose answers can only be compared, and queries made of the memories, which have a right answer.
+Lexical search answers most of these regardless of the vectors, so the bundled dataset is searched by vectors alone as
+well: it shows whether any vectors are meaningful.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Tier
 
 MADE = 25
-"""Queries that are made of each kind."""
+"""Number of queries made of each kind."""
 ASKED_BEFORE = 200
-"""So many queries of those noted are asked again, the latest."""
+"""Number of recorded queries that are asked again, the latest ones."""
 READ = 2_000
-"""So many memories queries are made of."""
+"""Number of memories that queries are made of."""
 ALONE = "vector"
 """The preset that ranks by vectors alone."""
 JUDGED = bundled.FOLDER
-"""The dataset that tells whether vectors mean something."""
+"""The dataset that shows whether vectors are meaningful."""
 
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceComparison:
-    """What other vectors change. `comparisons` are verdicts on the new ones over `made` queries with a right answer,
-    `alone` those over the `judged` questions of the ground truth that ships, ranked by vectors alone. Nothing is called
-    the same where these find the new vectors worse, or where they could not be asked.
+    """The effect of other vectors.
 
-    Of `asked` queries that had been asked before, `other_first` get another first result; `overlap_10` is the mean
-    share of the first ten results that both have, None where none was noted.
+    `comparisons` are verdicts on the new vectors over `made` queries with a right answer; `alone` those over the
+    `judged` questions of the bundled dataset, ranked by vectors alone. Nothing is called the same where `alone` finds
+    the new vectors worse, or is empty. Of `asked` recorded queries, `other_first` get another first result;
+    `overlap_10` is the mean share of the first ten results that both have, None without recorded queries.
     """
 
     before: str
@@ -76,24 +76,24 @@ class SpaceComparison:
         return any(one.verdict == "worse" for one in (*self.comparisons, *self.alone))
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Plain data."""
         return asdict(self)
 
     def as_text(self) -> str:
-        """For a reader."""
+        """The comparison as plain text."""
         lines = [f"{self.before} now, {self.after} compared with it:"]
         if self.made:
             lines += _figures(self.means, self.comparisons)
-            lines.append(f"  over {self.made:,} queries made of what is remembered, each with a right answer")
+            lines.append(f"  over {self.made:,} queries made of the memories, each with a right answer")
         else:
-            lines.append("  no query can be made of what is remembered: there is too little of it")
+            lines.append("  no query can be made of the memories: there are too few of them")
         if self.judged:
             lines += _figures(self.alone_means, self.alone)
             lines.append(f"  by vectors alone, over {self.judged:,} judged questions about the product's documents")
         else:
-            lines.append("  the judged questions that ship were not asked: the model in use cannot be")
+            lines.append("  the judged questions that ship were not asked: the model in use is not available")
         if self.overlap_10 is None:
-            lines.append("  no query was noted that could be asked again")
+            lines.append("  no recorded query could be asked again")
         else:
             lines.append(
                 f"  of {self.asked:,} queries asked before, {self.other_first:,} get another first result; "
@@ -103,7 +103,7 @@ class SpaceComparison:
 
 
 def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None) -> SpaceComparison:
-    """Compares the vectors in use with those of a model, which must have been made. Writes nothing to the store."""
+    """Compares the vectors in use with those of a model, which must exist already. Writes nothing to the store."""
     made = _made(memory)
     before = _asked_before(memory)
     environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
@@ -141,6 +141,7 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
     }
     agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
     comparisons = compare(sides, [("now", "compared")]) if made else ()
+    # lexical search hides vectors: without evidence from vectors alone, "same" is not shown
     if not told or any(one.verdict == "worse" for one in told):
         comparisons = tuple(replace(one, verdict="undecided") if one.verdict == "same" else one for one in comparisons)
     return SpaceComparison(
@@ -169,8 +170,8 @@ def _figures(means: Mapping[str, tuple[float, float]], comparisons: Sequence[Com
 
 
 def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, Values]:
-    """What the vectors in use and those of a model reach by themselves on the ground truth that ships; nothing where
-    the model in use cannot be asked any more."""
+    """The metrics of the vectors in use and of a model alone on the bundled dataset; empty where the model in use is
+    not available any more."""
     known = memory.models()
     stamp = known.stamps.get(known.serving)
     dataset = read(JUDGED)
@@ -188,6 +189,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
             if side == "now":
                 return {}
             raise
+        # the name now gives another model than the one in use
         if side == "now" and measured.report.embedder != known.serving:
             return {}
         (sides[side],) = measured.values.values()

@@ -1,7 +1,7 @@
 """Tuning: better values for the parameters of a pipeline, found on some queries and judged on others.
 
-The same search runs several times: on all queries for the values that are proposed, and without each fold of queries
-and without each dataset for the figures by which they are judged. Nothing is chosen and judged on one query.
+The same search runs several times: on all queries for the proposed values, and without each fold of queries and without
+each dataset for the figures that judge them. No query is used both to choose and to judge.
 """
 
 from __future__ import annotations
@@ -48,12 +48,28 @@ def tune(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> TuneReport:
-    """Searches the tunable parameters of a pipeline, or only those that `parameters` names.
+    """Searches the tunable parameters of a pipeline.
 
-    The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. `trials` limits the
-    settings that one search tries; there is one search on all queries, one without each of the `folds`, and with
-    several datasets one without each of them. `queries` limits every dataset to a random sample. `jobs` processes share
-    the queries, which changes no result. Equal arguments give equal reports. Raises SpeckitError.
+    The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. There is one search
+    on all queries, one without each fold and, with several datasets, one without each of them. Equal arguments give
+    equal reports.
+
+    Args:
+        pipeline: Path, preset or value.
+        datasets: Dataset folders or other sources to tune on.
+        parameters: Names of the parameters to search; none for all tunable ones.
+        folds: Number of folds, at least 2.
+        trials: Maximum number of settings that one search tries.
+        seed: Seeds samples, folds and searches.
+        queries: Size of the random sample per dataset; None for all.
+        jobs: Number of processes that share the queries; it does not change results.
+        progress: Called after every indexed document and every setting.
+        environ: Environment variables; `os.environ` by default.
+        now: Time of all queries in epoch seconds; the present by default.
+
+    Raises:
+        SpeckitError: E030 or E033 for parameters that cannot be tuned, E032 for numbers out of range, or with every
+            problem of the pipeline or the datasets.
     """
     environ = os.environ if environ is None else environ
     checked = examine(pipeline, components.registry(environ), environ)
@@ -78,6 +94,7 @@ def tune(
         found = [
             _search(table, space, seen, trials, seed, place, len(views), report) for place, seen in enumerate(views)
         ]
+        # in the order of `_views`
         final, by_fold, without = found[0], found[1 : folds + 1], found[folds + 1 :]
         every = [np.arange(size) for size in sizes.values()]
         start = [table.judged(place, START, rows) for place, rows in enumerate(every)]
@@ -101,7 +118,7 @@ def tune(
 
 
 def _views(fold_of: Sequence[splits.Rows], folds: int) -> Iterator[Seen]:
-    """What each search may see: all queries; all but one fold; all but one dataset, when there are several."""
+    """The queries that each search may use: all; all but one fold; all but one dataset, when there are several."""
     yield {place: np.arange(len(fold)) for place, fold in enumerate(fold_of)}
     for left_out in range(folds):
         yield {place: np.flatnonzero(fold != left_out) for place, fold in enumerate(fold_of)}
@@ -119,7 +136,7 @@ def _search(
     searches: int,
     report: Report,
 ) -> Found:
-    """One of several searches, with its progress as a share of all."""
+    """Runs one of several searches; reports its progress as a share of all."""
     done = place * trials
 
     def tried() -> None:
@@ -133,7 +150,7 @@ def _search(
 
 
 def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[Found]) -> Values:
-    """Each query of a dataset by the setting that was found without its fold."""
+    """The metrics of each query of a dataset by the setting that was found without its fold."""
     values = {metric: np.empty(len(fold_of)) for metric in METRICS}
     for fold, found in enumerate(by_fold):
         rows = np.flatnonzero(fold_of == fold)

@@ -1,4 +1,4 @@
-"""What a tuning found, how it stands against the start, and the verdict: as JSON, as text, and as lines of a file."""
+"""The report of a tuning: values, comparison with the start, and verdict, as JSON, text and lines of a file."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class SetFigures:
-    """The start and the tuned setting on one dataset, each query judged by a setting that was found without it.
+    """The start and the tuned setting on one dataset, each query judged by a setting found without it.
 
-    `start` and `tuned` are means over the `queries`, by metric, `error` is the standard error of the gain.
+    `start` and `tuned` are means over the `queries`, by metric; `error` is the standard error of the gain.
     """
 
     dataset: str
@@ -72,7 +72,7 @@ class SetFigures:
         }
 
     def cells(self) -> list[str]:
-        """A line of the table of figures."""
+        """A row of the table of figures."""
         c = self.main
         before, after = self.start[OBJECTIVE], self.tuned[OBJECTIVE]
         figures = [f"{before:.4f}", f"{after:.4f}", f"{c.delta:+.4f}", f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}"]
@@ -81,11 +81,11 @@ class SetFigures:
 
 @dataclass(frozen=True, slots=True)
 class TuneReport:
-    """One tuning.
+    """The result of one tuning.
 
-    `held_out` compares per dataset, over the queries that each fold held out; `overall` does so for all datasets
-    together, each counting the same; `left_out` judges each dataset by what was found on the others, empty for one.
-    `settings` counts what was measured. `overrides` lead from the pipeline to the setting found on all queries.
+    `held_out` compares per dataset, over the queries that each fold held out; `overall` does so over all datasets with
+    equal weight; `left_out` judges each dataset by the setting found on the others, empty for one dataset. `settings`
+    counts the measured settings. `overrides` turn the pipeline into the setting found on all queries.
     """
 
     pipeline: str
@@ -103,26 +103,26 @@ class TuneReport:
 
     @property
     def refusal(self) -> str:
-        """Why the setting is not to be used; "" when it may be.
+        """Why the setting must not be used; "" when it may be.
 
-        On queries it was not chosen by it has to gain more than its standard error, and it must not be significantly
-        worse on any dataset.
+        On held-out queries it has to gain more than its standard error, and it must not be significantly worse on any
+        dataset.
         """
         if not any(tuned.moved for tuned in self.parameters):
             return "no other value of any parameter gains more than its standard error"
         if self.overall.main.delta <= self.overall.error:
-            return "on queries it was not chosen by, the tuned setting gains no more than its standard error"
+            return "on held-out queries the tuned setting gains no more than its standard error"
         harmed = _worse(self.held_out)
         return f"the tuned setting is significantly worse on {harmed}" if harmed else ""
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The verdict in one sentence."""
         if self.refusal:
             return f"kept the start: {self.refusal}"
         text = f"took the tuned setting: {sentence(self.overall.main, self.overall.queries)}"
         if harmed := _worse(self.left_out):
-            text += f"; a setting found without {harmed} is worse there: data unlike these may not gain"
+            text += f"; a setting found without {harmed} is worse there: other data may not gain"
         return text
 
     @property
@@ -158,11 +158,11 @@ class TuneReport:
         return [heading, self._parameters(), *self._figures(), self.verdict, warnings]
 
     def as_text(self) -> str:
-        """The report as it goes into a file or a pipe."""
+        """The report as plain text for a file or a pipe."""
         return plain_text(self.blocks())
 
     def heading(self) -> list[str]:
-        """What a file with the tuned setting says about its origin."""
+        """The comment lines on the setting's origin, for the head of a pipeline file."""
         sizes = ", ".join(f"{figures.dataset} ({figures.queries:,} queries)" for figures in self.held_out)
         lines = [
             f"Tuned from '{self.pipeline}' (hash {self.hash}) on {sizes}.",
@@ -172,7 +172,7 @@ class TuneReport:
         return [*lines, *(line for table in self._figures() for line in str(table).splitlines())]
 
     def remarks(self) -> dict[str, list[str]]:
-        """What a file with the tuned setting says above its steps: old and new values, and how much the folds agree."""
+        """The comment lines above the steps, for a pipeline file: old and new values, and the values by fold."""
         remarks: dict[str, list[str]] = {}
         for tuned in self.parameters if not self.refusal else ():
             if tuned.moved:

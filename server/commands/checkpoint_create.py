@@ -1,4 +1,4 @@
-"""`checkpoint create`: keeps the memories as they are now."""
+"""`checkpoint create`: stores the present state of the memories."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ def _metadata(_context: click.Context, _parameter: click.Parameter, text: str | 
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise SpeckitError("E030", '--metadata is no JSON object, such as {"why": "before the import"}')
+        raise SpeckitError("E030", '--metadata is not a JSON object such as {"why": "before the import"}')
     return found
 
 
 @click.command("create")
 @click.argument("name")
 @click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
-@click.option("--metadata", callback=_metadata, metavar="JSON", help="A JSON object that is told with it.")
+@click.option("--metadata", callback=_metadata, metavar="JSON", help="A JSON object that is shown with the checkpoint.")
 @shared("db", "json")
 def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) -> None:
-    """Keep all memories as they are now under a new NAME, with all that was learned of them.
+    """Store the present state of all memories under a new NAME.
 
-    The copy is read back before it counts. The oldest checkpoints go beyond what the workspace keeps (ten).
+    A checkpoint includes everything that was learned about the memories, and is verified after writing. The oldest
+    checkpoints beyond the number that the workspace keeps (ten) are deleted.
     """
     with existing_store(common) as memory:
         made = memory.checkpoint_create(name, folder=folder, metadata=metadata)
@@ -41,6 +42,6 @@ def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) ->
         return
     click.echo(wrapped(f"{name}: {told(made.checkpoint)}"))
     if made.checkpoint.faults:
-        click.echo(wrapped(f"the store itself has faults, which the copy has too: {made.checkpoint.faults[0]}"))
+        click.echo(wrapped(f"the store has faults, which the checkpoint has too: {made.checkpoint.faults[0]}"))
     for dropped in made.dropped:
-        click.echo(wrapped(f"dropped {dropped}, which is beyond what is kept", dim=True))
+        click.echo(wrapped(f"deleted {dropped}: more checkpoints than the workspace keeps", dim=True))

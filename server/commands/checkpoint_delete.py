@@ -1,4 +1,4 @@
-"""`checkpoint delete`: removes a state that was kept."""
+"""`checkpoint delete`: deletes a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.argument("name")
 @shared("db", "json")
 def command(common: Common, name: str) -> None:
-    """Remove the checkpoint NAME for good."""
+    """Delete the checkpoint NAME permanently."""
     with existing_store(common) as memory:
         gone = memory.checkpoint_delete(name)
     if common.as_json:

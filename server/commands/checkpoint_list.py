@@ -1,4 +1,4 @@
-"""`checkpoint list`: the states that were kept."""
+"""`checkpoint list`: lists the checkpoints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from speckit_memory.server.views.checkpoint_text import as_json, told
 
 
 @click.command("list")
-@click.option("--folder", default="", metavar="FOLDER", help="Those of this folder, below it and of the whole store.")
-@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="At most so many.")
+@click.option(
+    "--folder", default="", metavar="FOLDER", help="Only checkpoints of this folder, below it, and of the whole store."
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Maximum number of checkpoints."
+)
 @shared("db", "json")
 def command(common: Common, folder: str, limit: int) -> None:
-    """List the checkpoints of the store, the latest first, and which of them are torn."""
+    """List the checkpoints of the store, the latest first, and mark damaged ones."""
     with existing_store(common) as memory:
         found = memory.checkpoint_list(folder, limit)
     if common.as_json:

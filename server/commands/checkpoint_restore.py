@@ -1,4 +1,4 @@
-"""`checkpoint restore`: brings a state back."""
+"""`checkpoint restore`: restores the memories of a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from speckit_memory.server.views.kept_checkpoint import require_kept
 
 @click.command("restore")
 @click.argument("name")
-@click.option("--replace", is_flag=True, help="Memories that the checkpoint does not have go, in its folder or in all.")
+@click.option(
+    "--replace", is_flag=True, help="Delete memories that are not in the checkpoint, in its folder or everywhere."
+)
 @click.option("--no-backup", is_flag=True, help="With --replace: make no checkpoint of the store first.")
-@click.option("--foreign", is_flag=True, help="Take one of another store; its memories get new ids.")
+@click.option("--foreign", is_flag=True, help="Accept a checkpoint of another store; its memories get new ids.")
 @shared("db", "json")
 def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: bool) -> None:
-    """Bring the memories of the checkpoint NAME back as they were; what came since stays, unless it is replaced.
+    """Restore the memories of the checkpoint NAME.
 
-    All of it or nothing. Servers and other processes go on with what came back. Where the store is gone, a new one is
-    made. Before memories are replaced, a checkpoint of the store is made.
+    Newer memories stay unless --replace is given. The command restores everything or nothing. Servers and other
+    processes use the restored memories at once. A missing store is created. Before memories are replaced, a checkpoint
+    of the present store is made.
     """
     require_kept(settings(common.db).db, name)
     with common.open() as memory:
@@ -37,4 +40,4 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
     click.echo(wrapped(told_restore(result)))
     click.echo(wrapped(told_files(done, "`speckit-memory undelete {}`", "`save FILE`")))
     if done.before:
-        click.echo(wrapped(f"the store as it was before is kept as {done.before}", dim=True))
+        click.echo(wrapped(f"the store before the restore is kept as {done.before}", dim=True))

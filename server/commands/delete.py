@@ -1,4 +1,4 @@
-"""`delete`: deletes memories with their files."""
+"""`delete`: deletes memories and their files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from speckit_memory.server.console.output import print_json, wrapped
 
 @click.command("delete")
 @click.argument("name", required=False, metavar="[ID|KEY]")
-@click.option("--folder", metavar="DIR", help="All memories of this folder and below it; of a tier with --tier.")
+@click.option(
+    "--folder", metavar="DIR", help="All memories of this folder and below it; with --tier, only those of the tier."
+)
 @click.option("--tier", default="", metavar="TIER", help="All memories of this tier.")
 @click.option(
-    "--older-than", type=click.IntRange(1, 100_000), metavar="DAYS", help="With --tier: not changed for so long."
+    "--older-than",
+    type=click.IntRange(1, 100_000),
+    metavar="DAYS",
+    help="With --tier: only memories unchanged for this many days.",
 )
 @click.option("--skip-checkpoint", is_flag=True, help="With --tier: make no checkpoint first.")
 @click.option("--confirm", is_flag=True, help="Needed for folders, tiers, and constitutional or critical memories.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting it.")
 @shared("db", "json")
 def command(
     common: Common,
@@ -31,9 +36,10 @@ def command(
     confirm: bool,
     dry_run: bool,
 ) -> None:
-    """Delete a memory, a folder of them or a tier, and move their files aside; `undelete` brings them back.
+    """Delete a memory, a folder or a tier; `undelete` restores it.
 
-    Before a folder or a tier goes, a checkpoint is made; where that fails, nothing is deleted.
+    The files are moved aside. Before a folder or a tier is deleted, a checkpoint is made; if that fails, nothing is
+    deleted.
     """
     context = click.get_current_context()
     if (name is None) == (folder is None and not tier):
@@ -66,11 +72,11 @@ def command(
     if len(deleted.memories) > LISTED:
         click.echo(wrapped(f"  and {len(deleted.memories) - LISTED} more"))
     if deleted.checkpoint:
-        click.echo(wrapped(f"the state before it is the checkpoint {deleted.checkpoint}", dim=True))
+        click.echo(wrapped(f"the state before the deletion is the checkpoint {deleted.checkpoint}", dim=True))
     if deleted.name:
-        click.echo(wrapped(f"to take it back: speckit-memory undelete {deleted.name}", dim=True))
+        click.echo(wrapped(f"to restore it: speckit-memory undelete {deleted.name}", dim=True))
 
 
 def _named(folder: str | None) -> str:
-    """The folder as it was given: an empty one, as of a variable that is not set, is not the same as none."""
+    """The folder as given: an empty name, as from an unset variable, is the root and not the same as no folder."""
     return "" if folder is None else folder or "."

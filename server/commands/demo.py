@@ -1,4 +1,4 @@
-"""`demo`: see the product work on its own documents."""
+"""`demo`: shows the product at work on its own documents."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SHOWN = 2
 
 
 @click.command("demo")
-@click.option("--keep", type=NamedPath(), metavar="FILE", help="Keep the store as this new file.")
-@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write the report on the shadow as a page.")
+@click.option("--keep", type=NamedPath(), metavar="FILE", help="Keep the store in this new file.")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write the shadow report as a page.")
 @shared("pipeline", "set", "json")
 def command(common: Common, keep: Path | None, page: Path | None) -> int:
-    """Index the project's own documents into a temporary store, ask them questions, and show why the answers surface.
+    """Index the project's own documents, ask questions, and explain the answers.
 
-    Then curated queries are answered by a second pipeline beside the first, a shadow, and a report says which does
-    better. Needs no network and leaves nothing behind but what --keep and --html name. Exits with 1 when an answer is
-    not the expected document.
+    The store is temporary. A second pipeline then answers curated queries in the background, as a shadow, and a report
+    says which of the two is better. The demo needs no network and leaves nothing behind except the files of --keep and
+    --html. Exits with 1 when an answer is not the expected document.
     """
     started = monotonic()
     documents = corpus()
@@ -126,11 +126,11 @@ def _explain(memory: Memory, result: SearchResult) -> None:
 
 
 def _show_shadow(shadow: LiveShadow, page: Path | None) -> None:
-    """The verdict on the shadow, and how anybody has one on their own queries."""
-    beside = f"beside the pipeline that is served, `{VARIANT}` answered {shadow.asked} curated queries, unseen"
+    """Shows the verdict on the shadow, and how to get one on one's own queries."""
+    beside = f"in the background, `{VARIANT}` answered {shadow.asked} curated queries too"
     click.echo("\n" + wrapped(f"One live shadow: {beside}."))
     click.echo(wrapped(shadow.report.sentence(), "  ", bold=True))
-    where = f"`{called()} demo --html FILE` writes the whole report as a page" if page is None else f"as a page: {page}"
+    where = f"`{called()} demo --html FILE` writes the full report as a page" if page is None else f"as a page: {page}"
     click.echo(wrapped(f"{where}.", "  "))
     own = f"On your own queries: write `shadows: [{VARIANT}]` into .speckit/pipeline.yaml, work as usual, then ask"
     click.echo(wrapped(f"{own} `{called()} shadow report`.", "  "))
@@ -141,8 +141,9 @@ def _end(right: int, asked: int, seconds: float) -> None:
 
 
 def _advise(kept: Path | None) -> None:
-    """What to do next: every line can be run as it stands, where the reader is."""
+    """Suggests next steps; every line can be run as printed in the reader's folder."""
     program = called()
+    # the suggested file must not exist yet
     names = chain(["demo.db"], map("demo-{}.db".format, count(2)))
     free = next(name for name in names if not Path(name).exists())
     play = (f"demo --keep {free}", "keep the demo's documents to play with")
@@ -161,7 +162,7 @@ def _advise(kept: Path | None) -> None:
 
 
 def _own_documents() -> str:
-    """A folder that `index` accepts where the reader is."""
+    """A folder that `index` accepts from the reader's folder."""
     root, here = settings().root, working_folder()
     if not here.resolve().is_relative_to(root):
         return str(root)

@@ -1,4 +1,4 @@
-"""`doctor`: is everything in order?"""
+"""`doctor`: checks whether everything is in order."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 Verdict = Literal["ok", "warn", "fail"]
 _OF_A_STORE = ("store", "evaluation", "latency")
-"""Checks that say nothing where there is no store: they would name a temporary one."""
+"""Checks that are meaningless without a store: they would name a temporary one."""
 _SEVERITY: tuple[Verdict, ...] = ("fail", "warn", "ok")
-"""What is wrong stands first."""
+"""The order of the report: failures first."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report; the hint says what to do unless all is well."""
+    """One line of the report; the hint says what to do unless the check passed."""
 
     name: str
     verdict: Verdict
@@ -42,15 +42,15 @@ class Check:
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="First write the segment of the store anew, and remove what others left.")
-@click.option("--repair", is_flag=True, help="First mend what follows from the rest of the store, after a checkpoint.")
-@click.option("--verbose", "-v", is_flag=True, help="Show what is in order too.")
+@click.option("--fix", is_flag=True, help="First rewrite the segment of the store, and remove leftovers of others.")
+@click.option("--repair", is_flag=True, help="First rebuild derived data of the store, after a checkpoint.")
+@click.option("--verbose", "-v", is_flag=True, help="Show passed checks too.")
 @shared("db", "pipeline", "set", "json")
 def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
-    """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
+    """Check SQLite, the store, the embedding model and the configuration.
 
-    Shows what is not in order, what is wrong first, and what --repair has done; else one line. Exits with 1 when
-    something is wrong. A store that does not exist yet is no fault.
+    Also checks packages and the SQLite extension. Prints failures and warnings, failures first, and the result of
+    --repair; otherwise one line. Exits with 1 on a failure. A store that does not exist yet is not a failure.
     """
     wrong = _workspace_files(common)
     if wrong and repair:
@@ -83,7 +83,7 @@ def _working(common: Common, fix: bool, repair: bool) -> list[Check]:
 
 
 def _flag_rules(common: Common) -> list[Check]:
-    """The rules that flags break, but for what their evidence shows; nothing is refused for it."""
+    """Checks the rules of flags, except those about evidence; a broken rule is a warning."""
     from speckit_memory.server.flags.flag_audit import audit, today
 
     environ = settings(common.db).environ_of_root
@@ -94,7 +94,7 @@ def _flag_rules(common: Common) -> list[Check]:
 
 
 def _workspace_files(common: Common) -> list[Check]:
-    """What is wrong with `config.yaml` and `flags.yaml` of the workspace: nothing can be opened until it is mended."""
+    """Checks `config.yaml` and `flags.yaml` of the workspace: until they are corrected, nothing can be opened."""
     from speckit_memory.config.flags.flags import flags_for
     from speckit_memory.config.workspace.workspace_file import read_workspace_config
 
@@ -105,12 +105,12 @@ def _workspace_files(common: Common) -> list[Check]:
 
 
 def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Check]:
-    """The engine's own checks on the store; on a temporary one when there is no store yet."""
+    """Runs the engine's own checks on the store, or on a temporary one if there is no store yet."""
     try:
         with common.open(create=False) as memory:
             repaired = [_repair(memory)] if repair else []
             if fix:
-                with suppress(SpeckitError):  # noted, and told by the check
+                with suppress(SpeckitError):  # the failure is recorded, and reported by the check
                     memory.write_segment()
             return [*repaired, *_health(memory)]
     except SpeckitError as error:
@@ -121,13 +121,14 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
             from speckit_memory.engine.diagnostics.health import DAMAGED
 
             return [*told, *(Check("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
+        # E010: there is no store yet, which is only a warning
         if error.code != "E010":
             return [*told, *_wrong("store", error)]
         without = no_store(settings(common.db), ()).problems[0]
         hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
         missing = [Check("store", "warn", without.message, hint)]
         if repair:
-            missing.insert(0, Check("repair", "ok", "there is no store, and nothing to be mended"))
+            missing.insert(0, Check("repair", "ok", "there is no store, and nothing to repair"))
     with TemporaryDirectory(prefix="speckit-doctor-") as folder:
         try:
             with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:
@@ -137,24 +138,26 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
 
 
 def _repair(memory: Memory) -> Check:
-    """What was mended; the check of the store tells what is left."""
+    """The result of the repair; the check of the store reports remaining faults."""
     try:
         done = memory.repair()
     except SpeckitError as error:
         return Check("repair", "fail", str(error), "nothing was changed")
     if not done.before:
-        return Check("repair", "ok", "nothing of the store is to be mended")
-    mended = "; ".join(done.mended) or "nothing that is wrong can be made anew"
-    hint = "index again what is wrong still, by name and with --force" if done.left else ""
-    return Check("repair", "fail" if done.left else "ok", f"{mended}; the store before is kept as {done.before}", hint)
+        return Check("repair", "ok", "nothing in the store needs a repair")
+    mended = "; ".join(done.mended) or "nothing that is wrong can be rebuilt"
+    hint = "index the documents that are still wrong again, by name and with --force" if done.left else ""
+    return Check(
+        "repair", "fail" if done.left else "ok", f"{mended}; the store before the repair is kept as {done.before}", hint
+    )
 
 
 def _unrepaired(why: str) -> Check:
-    return Check("repair", "fail", f"nothing was mended: {why}", "correct that first, then repair again")
+    return Check("repair", "fail", f"nothing was repaired: {why}", "correct that first, then repair again")
 
 
 def _with_the_shipped_pipeline(common: Common, fix: bool, repair: bool) -> list[Check]:
-    """What can be checked, and mended, although the configured pipeline cannot be built."""
+    """Runs the checks and repairs that are possible although the configured pipeline cannot be built."""
     if common.pipeline == DEFAULT and not common.overrides:
         return [_unrepaired("the pipeline cannot be built")] if repair else []
     return [check for check in _engine(Common(common.db, DEFAULT), fix, repair) if check.name != "pipeline"]

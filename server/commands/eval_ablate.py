@@ -1,4 +1,4 @@
-"""`eval ablate`: what each step of a pipeline is worth."""
+"""`eval ablate`: measures the contribution of each step of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @shared("db", "pipeline", "set", "json")
 @sourced(several=True)
 def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None) -> None:
-    """Measure a pipeline against itself without each step in turn: what the step gains, and what it costs.
+    """Measure what each step of a pipeline gains and costs, by leaving it out.
 
-    With several datasets each counts the same in the verdict: pays, harms, no effect (within ±0.005), undecided, or
-    not exercised, when leaving the step out changes no figure of any query.
+    Several datasets have equal weight in the verdict: pays, harms, no effect (within ±0.005), undecided, or not
+    exercised, when leaving the step out changes no metric of any query.
     """
     from speckit_memory.evaluation.tuning.ablation import ablate
 

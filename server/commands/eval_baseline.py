@@ -1,4 +1,4 @@
-"""`eval baseline`: what a pipeline adds to plain BM25."""
+"""`eval baseline`: measures what a pipeline adds to plain BM25."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @shared("db", "pipeline", "set", "json")
 @sourced(several=False)
 def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None, no_keep: bool) -> None:
-    """Compare a pipeline with BM25 alone, and say how much more effort on it is due.
+    """Compare a pipeline with BM25 alone, and say how much more effort is due.
 
-    By the share of its MRR@5 that BM25 reaches: 80 % or more pause, 50 to 80 % proceed, less full effort. The report
-    says so when the queries are too few to decide.
+    The decision rests on the share of the pipeline's MRR@5 that BM25 reaches: 80 % or more pause, 50 to 80 % proceed,
+    less full effort. The report says so when the queries are too few to decide.
     """
     from speckit_memory.evaluation.comparing.baseline import baseline
 

@@ -1,4 +1,4 @@
-"""`eval compare`: pipelines beside a control, in depth."""
+"""`eval compare`: compares pipelines with a control in depth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "flags",
     multiple=True,
     metavar="NAME",
-    help="The control with this flag open, beside it with the flag closed; may be repeated.",
+    help="Compare the control with this flag open and closed; may be repeated.",
 )
 @click.option(
     "--run-file",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="With --own: the N-th 400 of the queries that can be made, so that a second comparison asks other ones.",
+    help="With --own: use the N-th 400 of the queries that can be made, so that a second comparison has new queries.",
 )
 @no_keep_option
 @shared("db", "set", "json")
@@ -69,12 +69,12 @@ def command(
     window: int,
     no_keep: bool,
 ) -> None:
-    """Compare pipelines with a control: verdicts, how far their answers agree, segments, and where they part.
+    """Compare pipelines with a control: verdicts, agreement, segments and differences.
 
-    The control runs twice, so that its difference from itself shows the noise. --set changes all pipelines but the
-    control; with one --pipeline that one is compared with itself changed so, and --flag needs none: the control is what
-    a search would use. Over several datasets a sentence says what all of them together show. The result is kept in the
-    evaluation database under its id, which `eval gate --against` and `flags promote --evidence` take.
+    The control runs twice, so that its difference from itself shows the noise. --set changes all pipelines except the
+    control. A single --pipeline is compared with itself as changed by --set. --flag needs no --pipeline: the control is
+    the pipeline that a search would use. Over several datasets, one sentence gives the overall verdict. The result is
+    kept in the evaluation database under an id, which `eval gate --against` and `flags promote --evidence` accept.
     """
     from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
     from speckit_memory.evaluation.comparing.overall import overall
@@ -114,14 +114,15 @@ def command(
 
 
 def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSource, ...]:
-    """One's own memories with other queries. Raises UsageError for anything else, whose queries are given."""
+    """Selects the window of queries made of the user's memories. Raises UsageError for other sources, which have no
+    windows."""
     from speckit_memory.evaluation.ground_truth.own import OwnSource
 
     own = [
         replace(source, window=window) for source in sources if isinstance(source, OwnSource) and not source.from_use
     ]
     if len(own) != len(sources) or not own:
-        message = "--window chooses among queries that are made: it goes with --own alone"
+        message = "--window selects among queries made of your memories, so it goes with --own alone"
         raise click.UsageError(message, click.get_current_context())
     return tuple(own)
 

@@ -1,4 +1,4 @@
-"""`eval gate`: whether a pipeline loses anything, as an exit status."""
+"""`eval gate`: tests whether a pipeline is worse, by the exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.measuring.measure import Progress
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
-"""Where GitHub Actions wants the summary of a step, as Markdown."""
+"""The file to which GitHub Actions wants the summary of a step added, as Markdown."""
 _TITLE = "### Retrieval gate"
 
 
@@ -34,7 +34,7 @@ _TITLE = "### Retrieval gate"
 @click.option(
     "--against",
     metavar="FILE|PRESET|ID|REV[:PATH]",
-    help="What must not be better: a pipeline, a stored evaluation, or the pipeline as of a git revision.",
+    help="The reference: a file or preset, a stored evaluation, or the pipeline as of a git revision.",
 )
 @click.option(
     "--max-loss",
@@ -62,19 +62,19 @@ def command(
     queries: int | None,
     no_keep: bool,
 ) -> int:
-    """Exit with 1 when --pipeline is significantly worse than --against, else with 0 and how large a loss can hide.
+    """Exit with 1 when --pipeline is significantly worse than --against, else with 0.
 
-    With --good-enough no other pipeline is needed: it exits with 1 when a criterion is missed, with 3 when nothing is
-    missed but one cannot be told yet, as in a workspace in which all memories are new. A table says which.
-    What is stored of each active flag of the pipeline is held against the flag's criterion and told as go or no-go,
-    which does not change the status. --set changes the gated pipeline alone. The summary is also added to
-    $GITHUB_STEP_SUMMARY where that is set.
+    The report says how large a loss can still hide. --good-enough needs no other pipeline: it exits with 1 when a
+    criterion is missed, and with 3 when none is missed but one cannot be measured yet, as in a workspace in which all
+    memories are new. For each active flag of the pipeline, the stored comparisons are tested against its criterion and
+    reported as go or no-go; this does not change the status. --set changes the gated pipeline alone. The summary is
+    also added to $GITHUB_STEP_SUMMARY if that is set.
     """
     from speckit_memory.evaluation.comparing.gate import gate
     from speckit_memory.evaluation.comparing.good_enough import good_enough as judged
 
     if good_enough == (against is not None) or (good_enough and max_loss):
-        message = "give --against, or --good-enough, which takes neither it nor --max-loss"
+        message = "give either --against, or --good-enough, which excludes --against and --max-loss"
         raise click.UsageError(message, click.get_current_context())
     if markdown is not None:
         check_target(markdown, lambda beginning: not beginning or beginning.startswith(_TITLE), "the summary")
@@ -111,7 +111,7 @@ def command(
 
 
 def _flags(common: Common) -> list[FlagVerdict]:
-    """What is known of the active flags of the pipeline that was gated, where a database beside the store tells."""
+    """The verdicts on the active flags of the gated pipeline, if there is an evaluation database next to the store."""
     from speckit_memory.engine import components
     from speckit_memory.evaluation.experiments.flag_verdicts import flag_verdicts
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -125,14 +125,14 @@ def _flags(common: Common) -> list[FlagVerdict]:
     try:
         with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:
             return flag_verdicts(whole, registry, whole.flags.values(), database)
-    except SpeckitError as error:  # the verdict of the gate is measured, and holds without what was kept
-        warning = f"warning: no flag is held against its criterion: {error.problems[0].message}"
+    except SpeckitError as error:  # the verdict of the gate is measured and does not depend on stored evaluations
+        warning = f"warning: no flag is tested against its criterion: {error.problems[0].message}"
         click.echo(wrapped(warning, stream=sys.stderr), err=True)
         return []
 
 
 def _summaries(text: str, markdown: Path | None) -> None:
-    """Writes the file that was asked for, and adds to the one of GitHub Actions."""
+    """Writes the requested file, and appends to the one of GitHub Actions."""
     summary = os.environ.get(SUMMARY_VARIABLE)
     try:
         if markdown is not None:

@@ -1,4 +1,4 @@
-"""`eval history`: what kept evaluations measured, by time."""
+"""`eval history`: shows a metric of kept evaluations over time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.server.shadows.since import since as moment_of
 
 
 @click.command("history")
-@click.option("--metric", default="nDCG@10", show_default=True, help="The figure to follow.")
+@click.option("--metric", default="nDCG@10", show_default=True, help="The metric to show.")
 @click.option("--since", metavar="WHEN", help="Only evaluations since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @shared("db", "json")
 def command(common: Common, metric: str, since: str | None) -> None:
-    """Show a metric over time: of every comparison, gate and replay that was kept, with its id.
+    """Show a metric of every kept comparison, gate and replay over time.
 
-    Those ids are what `eval gate --against` and `flags promote --evidence` take.
+    `eval gate --against` and `flags promote --evidence` accept the ids.
     """
     from speckit_memory.evaluation.running.history import History
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there

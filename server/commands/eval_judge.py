@@ -1,4 +1,4 @@
-"""`eval judge`: labels where two pipelines disagree, by a person or by a command."""
+"""`eval judge`: collects labels by a person or a command where two pipelines disagree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
 )
-@click.option("--own", is_flag=True, help="Judge queries that are made of your own memories.")
+@click.option("--own", is_flag=True, help="Judge queries made of your own memories.")
 @click.option(
     "--pipeline",
     "pipelines",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "--command",
     "judge",
     metavar="CMD",
-    help='A program that judges: one pair as JSON on its standard input, {"grade": 0} to 3 on its output. No shell.',
+    help='A program that judges: it reads one pair as JSON and prints {"grade": 0} to {"grade": 3}. No shell is used.',
 )
 @click.option(
     "--timeout",
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     default=60,
     show_default=True,
     metavar="S",
-    help="So many seconds the program may take for a pair.",
+    help="Seconds that the program may take for a pair.",
 )
 @click.option(
     "--preference",
     is_flag=True,
-    help="Choose the better of two whole answers, query by query, in place of grades; whose they are is not shown.",
+    help="Choose the better of two whole answers per query instead of grading; their pipelines are not shown.",
 )
 @click.option(
     "--jobs",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     default=4,
     show_default=True,
     metavar="N",
-    help="So many pairs the program judges at once.",
+    help="Number of pairs that the program judges at once.",
 )
 @click.option(
     "--list",
@@ -77,10 +77,10 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="The judgement list that labels come from and go to.",
 )
-@click.option("--by", metavar="NAME", help="Who judges; else your user name, or the program with what it is given.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many pairs.")
+@click.option("--by", metavar="NAME", help="The judge's name; else your user name, or the program with its arguments.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many pairs.")
 @click.option(
-    "--qrels", type=NamedPath(), metavar="FILE", help="What is judged already, as TREC lines; it joins the list."
+    "--qrels", type=NamedPath(), metavar="FILE", help="Earlier judgements as TREC lines, to be added to the list."
 )
 @click.option("--qrels-out", type=NamedPath(), metavar="FILE", help="Write all judgements as TREC lines.")
 @no_keep_option
@@ -102,11 +102,11 @@ def command(
     qrels_out: Path | None,
     no_keep: bool,
 ) -> None:
-    """Label the documents that two pipelines disagree on, those that could change the verdict most first.
+    """Label the documents that two pipelines disagree on, the most decisive first.
 
-    It ends when no further label can change the verdict. Which pipeline brought a document is not shown. Each label is
-    kept at once, by question and text: wherever the same pair comes up again, it is not asked for. With --preference a
-    person chooses between two whole answers, until these tell which pipeline is better.
+    It ends when no further label can change the verdict. The pipeline that found a document is not shown. Each label is
+    kept at once, by question and text, and is reused wherever the same pair occurs. With --preference a person chooses
+    between two whole answers until these choices show which pipeline is better.
     """
     from speckit_memory.evaluation.datasets.trec import check_qrels_file, write_qrels
     from speckit_memory.evaluation.datasets.trec_reading import read_qrels
@@ -121,10 +121,10 @@ def command(
         message = "give --experiment, or --dataset or --own with --pipeline twice"
         raise click.UsageError(message, click.get_current_context())
     if experiment is not None and pipelines:
-        message = "--experiment takes no --pipeline: its two have answered; --dataset and --own take two"
+        message = "--experiment takes no --pipeline: its two pipelines have answered; --dataset and --own take two"
         raise click.UsageError(message, click.get_current_context())
     if preference and (judge or qrels or qrels_out):
-        message = "--preference is asked of a person and has no grades; leave out --command, --qrels and --qrels-out"
+        message = "--preference needs a person and has no grades; leave out --command, --qrels and --qrels-out"
         raise click.UsageError(message, click.get_current_context())
     external = ExternalJudge(judge, timeout) if judge is not None else None
     imported = read_qrels(qrels) if qrels is not None else {}
@@ -174,7 +174,7 @@ def command(
 
 
 def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit: int | None, by: str) -> None:
-    """Asks which answer is better, keeps each word at once, and tells what all of them show."""
+    """Asks which answer is better, stores each choice at once, and reports the verdict."""
     from speckit_memory.evaluation.judging.judgement_list import lists_of
     from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -194,7 +194,7 @@ def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit:
         if (grade := grades.get(named(case))) is not None:
             known[case.query] = grade
         elif (grade := grades.get(named(case, swapped=True))) is not None:
-            known[case.query] = -grade  # the same two answers, the other way about
+            known[case.query] = -grade  # the same two answers in the opposite order
     session = PreferenceSession(docket.cases, known)
     stopped: KeyboardInterrupt | None = None
     try:
@@ -228,7 +228,7 @@ def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit:
     else:
         told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
         click.echo(
-            wrapped(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} that differ are left")
+            wrapped(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} differing ones are left")
         )
         word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
         click.echo(
@@ -243,9 +243,10 @@ def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit:
 def _by_command(
     sitting: Sitting, docket: Docket, external: ExternalJudge, limit: int | None, jobs: int, by: str
 ) -> list[str]:
-    """Asks the program, `jobs` times at once, and keeps each label as soon as it is given; why it gave none.
+    """Asks the program about `jobs` pairs at once and stores each label at once; returns the reasons for missing
+    labels.
 
-    Raises SpeckitError (E126) when it fails several times in a row.
+    Raises SpeckitError (E126) when the program fails several times in a row.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -264,6 +265,7 @@ def _by_command(
         return given
 
     failures: list[str] = []
+    # `row` counts consecutive failures
     row, most = 0, len(sitting) if limit is None else min(limit, len(sitting))
     with ThreadPoolExecutor(jobs) as pool, ProgressReporter("judging") as bar:
         while asked := sitting.upcoming(min(jobs, most - sitting.said)):
@@ -275,7 +277,7 @@ def _by_command(
                 if row == MOST_FAILURES:
                     raise SpeckitError("E126", f"the judge failed {row} times in a row, at last: {given}")
                 if sitting.closed is not None:
-                    break  # what else was said at the same time is kept, and needed no more
+                    break  # labels given at the same time are stored, but not needed any more
             bar.update(sitting.said, most)
     return failures
 
@@ -297,12 +299,14 @@ def _report(common: Common, sitting: Sitting, name: str, failures: list[str], *,
         )
         return
     judged = f"{counted(len(sitting.labels), 'pair')} judged by {name}, of {len(sitting):,} on which the two disagree"
-    click.echo(wrapped(judged + ("; kept, so that the next sitting goes on there" if kept and sitting.labels else "")))
+    click.echo(
+        wrapped(judged + ("; kept, so that the next session continues there" if kept and sitting.labels else ""))
+    )
     if failures:
         click.echo(
             wrapped(f"warning: no judgement on {counted(len(failures), 'pair')}; the first: {failures[0]}", "  ")
         )
     if closed:
-        click.echo(wrapped(f"the verdict on nDCG@10 is closed: {closed}"))
+        click.echo(wrapped(f"the verdict on nDCG@10 is final: {closed}"))
     else:
         click.echo(wrapped(f"still open; {so_far(sitting, verdict)}"))

@@ -1,4 +1,4 @@
-"""`eval make-queries`: datasets with made queries of the kinds that people type."""
+"""`eval make-queries`: makes datasets with queries of the kinds that people type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     type=DatasetPath(),
     required=True,
     metavar="DIR",
-    help="A dataset in the BEIR layout, of which the documents are enough; 'bundled' is the one that ships.",
+    help="A dataset in the BEIR layout, only its documents are needed; 'bundled' is the one that ships.",
 )
 @click.option("--out", type=NamedPath(), required=True, metavar="DIR", help="The folder to write.")
 @click.option(
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     "kinds",
     type=click.Choice(KIND_NAMES),
     multiple=True,
-    help="What the queries are; may be repeated. Else all. Several are written to a folder each.",
+    help="The kind of queries; may be repeated. Else all. Several kinds are written to a folder each.",
 )
 @click.option(
-    "--queries", type=click.IntRange(min=1), default=200, show_default=True, help="So many queries of each kind."
+    "--queries", type=click.IntRange(min=1), default=200, show_default=True, help="Number of queries of each kind."
 )
 @click.option(
     "--scope",
@@ -55,11 +55,11 @@ def command(
     seed: int,
     force: bool,
 ) -> None:
-    """Make queries of the kinds that people type from the documents of a dataset, judged by how they are made.
+    """Make queries of the kinds that people type from the documents of a dataset.
 
     Words, pairs of words, names, identifiers, phrases, misspelt words, titles, pasted paragraphs, stack traces and
-    others: each is known to stand in some documents and in no others. Authors, dates and statuses are those that
-    documents declare. Writes datasets that `eval run` measures. Exits with 1 when the documents allow not one.
+    others: each is known to occur in some documents and in no others. Authors, dates and statuses are those that
+    documents declare. Writes datasets for `eval run`. Exits with 1 when not one query can be made of the documents.
     """
     from speckit_memory.evaluation.made_queries.run import make_queries
 

@@ -1,4 +1,4 @@
-"""`eval replay`: what a pipeline would have made of the queries that were asked."""
+"""`eval replay`: asks recorded queries again through another pipeline."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from speckit_memory.server.shadows.since import since as moment_of
     "--flag",
     default="",
     metavar="NAME",
-    help="In its place: the control with this flag open, beside it with the flag closed.",
+    help="Instead of --pipeline: compare the control with this flag open and closed.",
 )
 @click.option(
     "--against",
     default="",
     metavar="FILE|PRESET",
     shell_complete=completion.pipelines,
-    help="The control; without it the pipeline in force.",
+    help="The control; else the pipeline in use.",
 )
 @click.option("--since", metavar="WHEN", help="Only queries since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @no_keep_option
 @shared("db", "set", "json")
 def command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
-    """Ask the noted queries again, of another pipeline: agreement, cost, and a verdict where something is known.
+    """Ask recorded queries again through another pipeline and compare the answers.
 
-    Needs the texts of queries, which are kept for seven days unless .speckit/config.yaml says otherwise. --db may
-    name a copy of the store: the queries are those noted beside it, else those of the workspace's own store. Nothing is
-    written to the store; the result is kept beside the queries under an id of its own, which `flags promote --evidence`
-    takes for the flag of --flag.
+    The report shows agreement, cost, and a verdict where there are judgements or uses. It needs the texts of queries,
+    which are kept for seven days unless .speckit/config.yaml configures otherwise. --db may name a copy of the store:
+    the queries are those recorded next to it, else those of the workspace's own store. Nothing is written to the store;
+    the result is kept with the queries under an id, which `flags promote --evidence` accepts for the flag of --flag.
     """
     if bool(asked) == bool(flag):
-        raise click.UsageError("give --pipeline, or --flag in its place", click.get_current_context())
+        raise click.UsageError("give either --pipeline or --flag", click.get_current_context())
     from speckit_memory.evaluation.comparing.replay import replay
     from speckit_memory.memory.store.evaluation.database import evaluation_file
 
@@ -59,6 +59,7 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     if not store_is_there(config.db):
         raise no_store(config, ("run `speckit-memory index PATH` first, in the project's folder",))
     moment = None if since is None else moment_of(since, time.time())
+    # a copy of a store usually has no log: use the workspace's
     beside, own = evaluation_file(config.db), evaluation_file(settings().db)
     log: Path = beside if beside.exists() else own
     with ProgressReporter("replay") as bar:
@@ -83,6 +84,8 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     if result.without_text:
         click.echo("\n" + wrapped(f"{counted(result.without_text, 'query')} without texts left out", dim=True))
     if result.served_by_others:
-        told = f"{counted(result.served_by_others, 'query')} were once answered by another pipeline than the control"
+        told = (
+            f"{counted(result.served_by_others, 'query')} were originally answered by a pipeline other than the control"
+        )
         click.echo(wrapped(told, dim=True))
     click.echo(wrapped(result.keeping, dim=True))

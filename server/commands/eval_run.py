@@ -1,4 +1,4 @@
-"""`eval run`: measure pipelines on a dataset."""
+"""`eval run`: measures pipelines on a dataset."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def command(
     run_file: Path | None,
     queries: int | None,
 ) -> None:
-    """Index a dataset into a throw-away store, run every query through each pipeline, report and compare.
+    """Run every query of a dataset through each pipeline, report and compare.
 
-    With --own no dataset is needed: your own memories are asked, and nothing is noted in their store.
+    The dataset is indexed into a temporary store. With --own no dataset is needed: queries made of your own memories
+    are asked, and nothing is recorded in their store.
     """
     if run_file is not None and len(sources) > 1:
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())
@@ -61,7 +62,7 @@ def command(
         if not common.as_json:
             show_report(report)
             if "*" in report.as_text():
-                click.echo(wrapped("* the best of its column", "  ", ""))
+                click.echo(wrapped("* the best in its column", "  ", ""))
     if common.as_json:
         documents = [report.as_json() for report in reports]
         print_json(documents if len(documents) > 1 else documents[0])

@@ -1,4 +1,4 @@
-"""`eval scorings`: what each step did to the scores and ranks of answers."""
+"""`eval scorings`: shows how the steps of a pipeline change scores and ranks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from speckit_memory.server.shadows.since import since as moment_of
 @click.option("--since", metavar="WHEN", help="Only answers since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @shared("db", "json")
 def command(common: Common, since: str | None) -> None:
-    """Show how often each step of a pipeline moved scores and ranks of what was served, and by how much.
+    """Show how often each step changed scores and ranks of results, and by how much.
 
-    Read from the sample of answers that is kept in detail: a twentieth of the queries, unless .speckit/config.yaml
-    says otherwise with `evaluation: {observe: 1}`.
+    The figures come from the sample of answers that is kept in detail: a twentieth of the queries, unless
+    .speckit/config.yaml sets another share, such as `evaluation: {observe: 1}`.
     """
     from speckit_memory.evaluation.experiments.scorings import ScoringReport, observed
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there

@@ -1,4 +1,4 @@
-"""`eval sensitivity`: how much one number of a pipeline matters."""
+"""`eval sensitivity`: measures how much one number of a pipeline matters."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def _numbers(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Numbers with commas between; all that are none are named at once."""
+    """Parses comma-separated numbers; the error lists all parts that are not numbers."""
     parts = [part.strip() for part in text.split(",")]
     wrong = [part for part in parts if not _is_number(part)]
     if wrong:
         told = ", ".join(f"'{part}' (the {parts.index(part) + 1}. of {len(parts)})" for part in dict.fromkeys(wrong))
-        no = "is no finite number" if len(wrong) == 1 else "are no finite numbers"
+        no = "is not a finite number" if len(wrong) == 1 else "are not finite numbers"
         raise click.BadParameter(f"{told} {no}; accepted are numbers such as 20,40,60")
     return tuple(float(part) for part in parts)
 
@@ -37,10 +37,16 @@ def _is_number(text: str) -> bool:
 
 @click.command("sensitivity")
 @click.option(
-    "--step", default="", metavar="STEP", help="Whose k it is, where a pipeline fuses by rank more than once."
+    "--step",
+    default="",
+    metavar="STEP",
+    help="The step whose k is varied, where a pipeline fuses by rank more than once.",
 )
 @click.option(
-    "--parameter", default="", metavar="STEP.PARAM[.KEY]", help="Another number than the k of the rank fusion."
+    "--parameter",
+    default="",
+    metavar="STEP.PARAM[.KEY]",
+    help="The number to vary instead of the k of the rank fusion.",
 )
 @click.option(
     "--values",
@@ -61,9 +67,10 @@ def command(
     values: tuple[float, ...],
     queries: int | None,
 ) -> None:
-    """Measure a pipeline with several values of one number: how far answers move, and what it gains or costs.
+    """Measure a pipeline with several values of one number.
 
-    Without --parameter that is the k of reciprocal rank fusion. A pipeline without one says which numbers it has.
+    The report shows how far answers change, and what that gains or costs. Without --parameter the number is the k of
+    reciprocal rank fusion. A pipeline without one lists the numbers that it has.
     """
     from speckit_memory.evaluation.comparing.sensitivity import sensitivity
 

@@ -1,4 +1,4 @@
-"""`eval tokens`: how much of what is relevant reaches an agent, by what it costs."""
+"""`eval tokens`: measures how much relevant content reaches an agent per token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 BUDGETS = (500, 1000, 2000)
-"""Tokens of an answer that are measured unless others are named."""
+"""The budgets that are measured by default, in tokens of an answer."""
 
 
 @click.command("tokens")
@@ -43,9 +43,9 @@ BUDGETS = (500, 1000, 2000)
     "forms",
     multiple=True,
     metavar="FORM",
-    help="A form of the answer, such as excerpt=200,rows=20,why=short; may be repeated. Else the one that is sent.",
+    help="A form of the answer, such as excerpt=200,rows=20,why=short; may be repeated. Else the default one.",
 )
-@click.option("--no-peers", is_flag=True, help="Leave out what two simpler memories would send.")
+@click.option("--no-peers", is_flag=True, help="Leave out the two simpler memories.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @shared("db", "set", "json")
 @sourced(several=True, or_else_bundled=True)
@@ -58,11 +58,11 @@ def command(
     no_peers: bool,
     queries: int | None,
 ) -> None:
-    """Measure how much of what is relevant reaches an agent within so many tokens, in the answers that it gets.
+    """Measure how much relevant content reaches an agent within a token budget.
 
     Every query of a dataset, by default of the one that ships, is answered as the tool memory_search answers it, once
-    for each budget. The first pipeline and form is compared with every other one, and with two peers that send the best
-    passages one after another: by FTS5 alone and by vectors alone.
+    for each budget. The first pipeline and form is compared with every other one, and with two simpler memories that
+    send the best passages in order: by FTS5 alone and by vectors alone.
     """
     from speckit_memory.evaluation.tokens.run import measure_tokens
     from speckit_memory.server.replies.answer_form import AnswerForm

@@ -1,4 +1,4 @@
-"""`export`: writes memories out as files."""
+"""`export`: writes memories to files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LISTED = 10
 @click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
 @shared("db", "json")
 def command(common: Common, directory: Path, folder: str) -> None:
-    """Write every memory into DIR as a file that people can read and edit, and beside it what was learned of it.
+    """Write every memory into DIR as a file that people can read and edit.
 
-    DIR is made, or is empty, or holds an earlier export, which is brought up to date. `import` brings all of it back,
-    here or elsewhere.
+    Everything that was learned about a memory is written next to it. DIR is created, or must be empty or hold an
+    earlier export, which is updated. `import` restores all of it, here or elsewhere.
     """
     with existing_store(common) as memory:
         done = memory.export(directory, folder=folder)
@@ -43,4 +43,4 @@ def command(common: Common, directory: Path, folder: str) -> None:
         click.echo(wrapped(f"{counted(done.secrets, 'secret')} left out of the texts", dim=True))
     if done.without_file:
         named = ", ".join(done.without_file[:LISTED]) + (" …" if len(done.without_file) > LISTED else "")
-        click.echo(wrapped(f"written from the store, as there is no such file: {named}", dim=True))
+        click.echo(wrapped(f"written from the store, as the file is missing: {named}", dim=True))

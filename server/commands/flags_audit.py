@@ -1,4 +1,4 @@
-"""`flags audit`: do the flags keep their rules?"""
+"""`flags audit`: checks whether the flags keep their rules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from speckit_memory.server.flags.flag_reading import evidence_in_force
 
 
 @click.command("audit")
-@click.option("--strict", is_flag=True, help="Let shipped flags that have expired count as a breach too.")
+@click.option("--strict", is_flag=True, help="Treat expired shipped flags as a breach too.")
 @shared("db", "pipeline", "json")
 def command(common: Common, strict: bool) -> int:
-    """Check the rules of feature flags: at most 6 active, 90 days of life, an owner, a criterion, one state at a time,
-    evidence for what is on. Exit 1 on a breach.
+    """Check the rules of feature flags; exit with 1 on a breach.
 
-    Looks at the flags of the product and at .speckit/flags.yaml of the workspace, and changes nothing. That shipped
-    flags have expired is only remarked on, unless --strict.
+    The rules: at most 6 active flags, 90 days of life, an owner, a criterion, one state at a time, evidence for flags
+    that are on. Reads the flags of the product and .speckit/flags.yaml of the workspace, and changes nothing. Expired
+    shipped flags are only remarked on, unless --strict is given.
     """
     with evidence_in_force(common.db, common.pipeline) as evidence:
         extensions = flags_of_extensions(os.environ)

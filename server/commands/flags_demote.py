@@ -1,4 +1,4 @@
-"""`flags demote`: a flag goes back to the state before."""
+"""`flags demote`: moves a flag back to its previous state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from speckit_memory.server.flags.flag_changes import demote
 @click.argument("name")
 @shared("db", "pipeline", "json")
 def command(common: Common, name: str) -> None:
-    """Take the flag NAME one state back, which needs no evidence. Writes .speckit/flags.yaml of the workspace."""
+    """Move the flag NAME one state back, which needs no evidence.
+
+    Writes .speckit/flags.yaml of the workspace.
+    """
     changed = demote(name, common.db, common.pipeline)
     if common.as_json:
         print_json(changed.as_json())

@@ -1,4 +1,4 @@
-"""`flags list`: states, ages, criteria and evidence."""
+"""`flags list`: shows states, ages, criteria and evidence of flags."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from speckit_memory.server.flags.flag_audit import audit, today
 @click.command("list")
 @shared("pipeline", "json")
 def command(common: Common) -> None:
-    """List the feature flags with state, age, expiry, criterion and evidence, who decided on the state,
-    the pipelines whose steps wait for it, and what it does now to the one in use.
+    """List the feature flags with state, age, expiry, criterion and evidence.
+
+    Also shows who decided on the state, the pipelines whose steps wait for the flag, and its present effect on the
+    pipeline in use.
     """
     from speckit_memory.engine.pipelines.flags_in_pipelines import waiting
 
@@ -59,6 +61,8 @@ def command(common: Common) -> None:
             )
             for f in flags
         ]
-        filled = [column for column in zip(*rows, strict=True) if any(column[1:])]  # the others have nothing to tell
+        filled = [
+            column for column in zip(*rows, strict=True) if any(column[1:])
+        ]  # columns without content are left out
         days = [place for place, column in enumerate(filled) if column[0] == "days"]
         click.echo(table(list(zip(*filled, strict=True)), right=days, headed=True))

@@ -1,4 +1,4 @@
-"""`flags promote`: a flag goes to its next state."""
+"""`flags promote`: moves a flag to its next state."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from speckit_memory.server.flags.flag_changes import promote
     "--evidence",
     default="",
     metavar="ID",
-    help="The comparison that it rests on: an id that `shadow report` or `eval compare` shows.",
+    help="The comparison to rest on: an id from `shadow report` or `eval compare`.",
 )
 @click.option(
     "--reason",
     default="",
     metavar="TEXT",
-    help="What the flag is for, where its criterion only rules out a loss and the comparison shows no gain.",
+    help="The purpose of the flag, needed if its criterion only rules out a loss and the comparison shows no gain.",
 )
 @shared("db", "pipeline", "json")
 def command(common: Common, name: str, evidence: str, reason: str) -> None:
-    """Bring the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
+    """Move the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
 
-    To be enabled, and again to be permanent, it needs a stored comparison of exactly the pipeline in use without and
-    with the flag that meets the flag's criterion and shows no loss; to be permanent, one on other queries than the one
-    by which it was enabled. Exits with 2 and everything that is missing otherwise. Writes the
-    state into .speckit/flags.yaml of the workspace, and leaves the rest of that file as it is.
+    To become enabled, and again to become permanent, a flag needs a stored comparison of exactly the pipeline in use
+    without and with it, which meets its criterion and shows no loss; to become permanent, one on other queries than the
+    one by which it was enabled. Otherwise the command exits with 2 and lists everything that is missing. Writes the
+    state into .speckit/flags.yaml of the workspace and leaves the rest of that file unchanged.
     """
     changed = promote(name, evidence, common.db, common.pipeline, reason=reason.strip())
     if common.as_json:

@@ -1,4 +1,4 @@
-"""`graph link`: links memories that name the same."""
+"""`graph link`: links memories that share a name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
 @click.command("link")
 @shared("db", "json")
 def command(common: Common) -> None:
-    """Link memories that name the same, by rules: where the graph has less than an edge per memory.
+    """Link memories that share a name, while the graph has few edges.
 
-    Names are words with capitals that stand together, headings, what is quoted, languages of code and what is used. One
-    that more than ten memories have links nothing. With `entities: link` in .speckit/config.yaml the background work
-    does this; `graph remove --by entities` takes it out again.
+    Linking needs less than one edge per memory. Names are found by rules: consecutive capitalised words, headings,
+    quoted text, languages of code blocks and used libraries. A name in more than ten memories links nothing. With
+    `entities: link` in .speckit/config.yaml the background work does this; `graph remove --by entities` removes the
+    links again.
     """
     with existing_store(common) as memory:
         found = memory.link_names()
@@ -26,5 +27,5 @@ def command(common: Common) -> None:
         print_json(asdict(found))
         return
     links = f"{counted(found.added, 'link')} added, {found.removed} removed"
-    dense = "" if found.room else "; the graph is dense without links of names"
+    dense = "" if found.room else "; the graph is dense enough without links by name"
     click.echo(wrapped(f"{counted(found.searched, 'memory')} searched for names, {links}{dense}"))

@@ -1,4 +1,4 @@
-"""`graph remove`: takes out of the causal graph what an automatic process put there."""
+"""`graph remove`: removes the edges of an automatic process from the causal graph."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
 
 
 @click.command("remove")
-@click.option("--by", "made_by", required=True, metavar="NAME", help="Who made the edges, as `graph show` tells.")
+@click.option(
+    "--by", "made_by", required=True, metavar="NAME", help="The process that made the edges, as `graph show` lists it."
+)
 @click.option("--dry-run", is_flag=True, help="Count the edges and delete none.")
 @shared("db", "json")
 def command(common: Common, made_by: str, dry_run: bool) -> None:
     """Delete every causal edge that an automatic process made.
 
-    Edges that documents declare and people make are not deleted this way. Those of names that documents share come back
-    with the next background work where .speckit/config.yaml says `entities: link`. What is left of the graph is ranked
-    anew then. `links undo --by "graph remove"` takes the deletion back.
+    Edges declared by documents or made by people are not deleted. Edges by shared names come back with the next
+    background work if .speckit/config.yaml says `entities: link`. The rest of the graph is ranked again afterwards.
+    `links undo --by "graph remove"` reverts the deletion.
     """
     with existing_store(common) as memory:
         removed = memory.remove_edges(made_by, dry_run=dry_run)

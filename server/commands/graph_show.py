@@ -1,4 +1,4 @@
-"""`graph show`: how dense the causal graph is, who made its edges, and what is computed of it."""
+"""`graph show`: shows the density of the causal graph, its edges by maker, and derived rankings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from speckit_memory.server.console.output import counted, print_json, table_rows
 @click.command("show")
 @shared("db", "json")
 def command(common: Common) -> None:
-    """Show how many edges each memory has on average, how many lead to the next band, and who made them.
+    """Show how dense the causal graph is and who made its edges.
 
-    Below 0.5 edges per memory the graph is sparse, from 1 on it is dense: then memories are ranked by what follows from
-    them and communities are found, in the background.
+    Below 0.5 edges per memory the graph is sparse, from 1 on it is dense. In a dense graph memories are ranked by the
+    links that lead from them and communities are found, in the background.
     """
     from speckit_memory.memory.store.reading.density import as_fields, told
 

@@ -1,4 +1,4 @@
-"""`help`: the help of a command."""
+"""`help`: shows the help of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.errors import nearest
 @click.argument("names", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def command(context: click.Context, names: tuple[str, ...]) -> None:
-    """Show the help of a COMMAND, such as 'links add', or of all of them."""
+    """Show the help of a COMMAND, such as 'links add', or of all commands."""
     shown = context.find_root()
     for name in names:
         group = shown.command

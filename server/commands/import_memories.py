@@ -1,4 +1,4 @@
-"""`import`: brings memories in from an export, or documents from elsewhere."""
+"""`import`: imports memories from an export, or documents from elsewhere."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ LISTED = 20
 
 @click.command("import")
 @click.argument("source", type=NamedPath(), metavar="SOURCE")
-@click.option("--merge", is_flag=True, help="What is newer here stays; this is what happens without --replace.")
-@click.option("--replace", is_flag=True, help="Take texts and what was learned from SOURCE, whatever there is here.")
-@click.option("--into", metavar="FOLDER", help="The folder for documents that are no export; else one named as SOURCE.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would become of each memory.")
+@click.option("--merge", is_flag=True, help="Keep memories that are newer here; the default without --replace.")
+@click.option(
+    "--replace", is_flag=True, help="Take texts and learned data from SOURCE, even where those here are newer."
+)
+@click.option(
+    "--into", metavar="FOLDER", help="The folder for documents that are not an export; else one named like SOURCE."
+)
+@click.option("--dry-run", is_flag=True, help="Show the outcome for each memory without importing it.")
 @shared("db", "json")
 def command(common: Common, source: Path, merge: bool, replace: bool, into: str | None, dry_run: bool) -> int:
-    """Bring in the memories of SOURCE: an export, a folder of documents, or a single one. Missing files are made.
+    """Import the memories of SOURCE: an export, a folder of documents, or a single one.
 
-    All of it or nothing. Before something is replaced, a checkpoint is made, and files are copied aside. Exit status 1
-    tells that memories were refused.
+    Missing files are created. The import is all or nothing. Before something is replaced, a checkpoint is made and
+    files are copied aside. Exits with 1 when memories were refused.
     """
     if merge and replace:
         raise click.UsageError("--merge or --replace, not both", click.get_current_context())
@@ -66,11 +70,11 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
     if done.written:
         click.echo(wrapped(f"{counted(len(done.written), 'file')} written to the workspace", dim=True))
     if done.checkpoint:
-        click.echo(wrapped(f"the store as it was before is kept as {done.checkpoint}", dim=True))
+        click.echo(wrapped(f"the store before the import is kept as {done.checkpoint}", dim=True))
     if done.aside:
-        click.echo(wrapped(f"files that were written over lie in {done.aside}", dim=True))
+        click.echo(wrapped(f"overwritten files were copied to {done.aside}", dim=True))
     if done.left_out:
-        click.echo(wrapped(f"{counted(done.left_out, 'link')} to memories that are not here left out", dim=True))
+        click.echo(wrapped(f"{counted(done.left_out, 'link')} to missing memories left out", dim=True))
     if done.pending:
         click.echo(wrapped(f"{counted(done.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
     return 1 if refused else 0

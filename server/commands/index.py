@@ -1,4 +1,4 @@
-"""`index`: bring the store up to date with files and folders."""
+"""`index`: updates the store from files and folders."""
 
 from __future__ import annotations
 
@@ -43,22 +43,24 @@ SHOWN_PROBLEMS = 20
 @click.option(
     "--forget",
     is_flag=True,
-    help="Take the paths out of the sources, and delete the memories that no other source holds.",
+    help="Remove the paths from the sources, and delete the memories that no other source holds.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and write nothing.")
 @click.option(
     "--watch",
     is_flag=True,
-    help="Go on and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
+    help="Keep running and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
 )
 @shared("db", "json")
 def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
-    """Index files and folders: new, changed and absent ones. Unchanged files cost next to nothing.
+    """Index files and folders: new, changed and missing ones.
 
-    A memory whose file is away is found by nothing and kept for 90 days, until the file is back.
+    Unchanged files cost next to nothing. A memory whose file is missing is left out of searches and kept for 90 days,
+    until the file is back.
 
-    What is named is taken and remembered as a source, be it hidden or ignored: a later run over a folder above it keeps
-    it. Below a folder, what .gitignore files and sources.exclude of .speckit/config.yaml leave out is not taken.
+    A path given here is indexed and remembered as a source even if it is hidden or ignored; a later run over a folder
+    above keeps it. Below a folder, files excluded by .gitignore or by sources.exclude of .speckit/config.yaml are left
+    out.
     """
     if forget:
         if force or watch:
@@ -77,11 +79,11 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
                 try:
                     status = index_once(common, memory, paths, force and run == 0, False)
                     if run == 0 and not any(map(is_there, named_paths(paths))):
-                        return status  # a slip of the pen; what goes later may come back
+                        return status  # probably a typing error; paths that vanish later may come back
                 except SpeckitError as error:
                     if run == 0:
                         raise
-                    show_failure(error, common.as_json)  # what is wrong now may be right after the next change
+                    show_failure(error, common.as_json)  # the next change may correct the problem
         return 0
 
 
@@ -92,7 +94,7 @@ def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
 
 @contextmanager
 def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
-    """The store; for a dry run without one a temporary one, because a dry run must not leave anything behind."""
+    """The store; for a dry run without a store a temporary one, because a dry run must leave nothing behind."""
     from speckit_memory.engine import Memory
 
     config = settings(common.db)
@@ -108,9 +110,9 @@ def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
 
 
 def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
-    """Raises E010 or E014 when there is no store yet and none of the paths could be indexed into one.
+    """Raises E010 or E014 when there is no store yet and none of the paths can be indexed.
 
-    A store made in vain would be worse than none: its folder would count as a workspace from then on.
+    An empty store would be worse than none: its folder would count as a workspace from then on.
     """
     config = settings(common.db)
     if store_is_there(config.db):
@@ -120,7 +122,7 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
     problems = []
     for given, path in zip(paths, named_paths(paths), strict=True):
         if not path.is_relative_to(config.root):
-            message = f"'{given}' lies outside the workspace {config.root}"
+            message = f"'{given}' is outside the workspace {config.root}"
             actions = ("start the command in the folder that holds it", "set SPECKIT_ROOT to that folder")
             problems.append(Problem("E014", message, "Keys are paths relative to the workspace root.", actions))
         elif not is_there(path):
@@ -130,7 +132,18 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
 
 
 def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
-    """One run with its report. Files that could not be indexed make it fail; the others are indexed all the same."""
+    """Runs and reports one indexing. Files that cannot be indexed make it fail; the others are indexed all the same.
+
+    Args:
+        common: The common options.
+        memory: The store.
+        paths: Files and folders as given.
+        force: Reads unchanged files again.
+        dry_run: Writes nothing.
+
+    Returns:
+        The exit status.
+    """
     from speckit_memory.memory.indexing.helpers import helpful_processes
 
     started, written = monotonic(), 0
@@ -166,7 +179,7 @@ def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) 
 
 
 def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
-    """The report as plain data: keys of what a run did, and how many documents it had nothing to do with."""
+    """The report as plain data: keys by outcome, and the number of unchanged documents."""
     return {
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "renamed": [move.as_json() for move in report.renamed],
@@ -189,7 +202,7 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 
 
 def show(report: IndexReport, seconds: float) -> None:
-    """The report for a reader."""
+    """Prints the report for a reader."""
     from speckit_memory.server.views.absent_files_text import absence_lines
 
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
@@ -229,16 +242,16 @@ def show(report: IndexReport, seconds: float) -> None:
 
 
 def show_saving(report: IndexReport) -> None:
-    """What was left out or mended as it was stored, and what new documents are to those there were."""
+    """Prints redactions and repairs of stored texts, and the relation of new documents to existing ones."""
     from speckit_memory.server.views.saving_text import told
 
     if report.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.redacted.items()))
-        click.echo(wrapped(f"secrets left out of what is stored: {kinds}"))
+        click.echo(wrapped(f"secrets left out of the store: {kinds}"))
     if report.recalled:
         click.echo(wrapped(f"recalled text left out: {counted(report.recalled, 'block')}"))
     if report.mended:
-        click.echo(wrapped(f"mended as stored, not in their files: {counted(report.mended, 'document')}"))
+        click.echo(wrapped(f"repaired in the store, not in their files: {counted(report.mended, 'document')}"))
     for key, verdict in report.verdicts.items():
         click.echo(wrapped(f"{abridged(key)}: {abridged(told(verdict))}", "  ", ""))
 
@@ -248,13 +261,13 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 
 
 def _by_reason(ignored: dict[str, str]) -> str:
-    """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
+    """The number of files and folders left out, with the reasons: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
     from speckit_memory.memory.indexing.restored_files import REMOVED
     from speckit_memory.memory.parsing.generated import GENERATED
     from speckit_memory.memory.scanning.lfs_pointer import POINTER
     from speckit_memory.memory.scanning.selection import FORMAT, HIDDEN, WORKTREE
 
-    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, POINTER, REMOVED)  # the other reasons name a file of patterns
+    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, POINTER, REMOVED)  # other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))
@@ -263,7 +276,7 @@ def _by_reason(ignored: dict[str, str]) -> str:
 
 
 def show_problems(title: str, label: str, problems: list[Problem]) -> None:
-    """Problems on standard error, at most twenty."""
+    """Prints problems on standard error, at most twenty."""
     if not problems:
         return
     click.echo(f"{title}: {len(problems)}", err=True)

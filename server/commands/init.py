@@ -1,4 +1,4 @@
-"""`init`: make a folder a workspace, and say how a client is told of it."""
+"""`init`: makes a folder a workspace, and prints the configuration for clients."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from speckit_memory.server.setup.writing import Configured, Made, agents_section
 @click.option(
     "--write",
     is_flag=True,
-    help="Also write config.yaml and pipeline.yaml to start from, a section of AGENTS.md that tells agents when to use "
-    "the memory, and the server into the files of clients.",
+    help="Also write starter files config.yaml and pipeline.yaml, a section of AGENTS.md that tells agents when to use "
+    "the memory, and the server entry in the files of clients.",
 )
 @click.option(
     "--client",
@@ -36,11 +36,12 @@ from speckit_memory.server.setup.writing import Configured, Made, agents_section
 )
 @shared("json")
 def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
-    """Make the current folder (or SPECKIT_ROOT) a workspace, and print what an MCP client needs to know.
+    """Make the current folder (or SPECKIT_ROOT) a workspace for MCP clients.
 
-    Creates the folder .speckit with a .gitignore of its own, which keeps the store out of version control. What --write
-    puts there changes nothing until you edit it. Files of yours are never replaced: a client's file and AGENTS.md are
-    added to, after a copy beside them, and what cannot be added to without a loss is printed for you to paste.
+    Creates the folder .speckit with its own .gitignore, which keeps the store out of version control, and prints the
+    configuration that an MCP client needs. The files that --write creates change nothing until you edit them. Your
+    files are never replaced: entries are added to a client's file and AGENTS.md after a copy is made next to them, and
+    an entry that cannot be added without a loss is printed for you to paste.
     """
     place = os.environ.get(ROOT_VARIABLE)
     root = resolved(named_path(place, ROOT_VARIABLE) if place else working_folder())
@@ -74,9 +75,9 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
 
 def _tell(configured: list[Configured], made: Made) -> None:
     for file, copy in made.changed.items():
-        click.echo(printable(f"added to {file}; as it was: {copy}"))
+        click.echo(printable(f"added to {file}; copy of the original: {copy}"))
     for left, why in made.left.items():
-        click.echo(printable(f"left {left} as it is: {why}"))
+        click.echo(printable(f"left {left} unchanged: {why}"))
     for one in configured:
         if one.outcome in ("to do", "by hand"):
             why = f" ({one.reason})" if one.reason else ""
@@ -88,10 +89,12 @@ def _tell(configured: list[Configured], made: Made) -> None:
 
 def _tell_how(named: tuple[str, ...], write: bool) -> None:
     if not named:
-        click.echo(f"\nIn the form of one client: --client {', '.join(CLIENTS)}; with --write it goes into its file.")
+        click.echo(
+            f"\nFor the format of one client: --client {', '.join(CLIENTS)}; --write adds it to the client's file."
+        )
     if not write:
-        click.echo("Files to start from, and a section of AGENTS.md for agents: speckit-memory init --write")
-        click.echo("Six tools instead of all, in a third of the room: profile: core in .speckit/config.yaml")
+        click.echo("Starter files, and a section of AGENTS.md for agents: speckit-memory init --write")
+        click.echo("Six tools instead of all, in a third of the tokens: profile: core in .speckit/config.yaml")
 
 
 def _folder(root: Path) -> list[str]:
@@ -105,7 +108,8 @@ def _folder(root: Path) -> list[str]:
 
 
 def _entry(root: Path) -> Entry:
-    """How a client starts this server, which it does in a folder of its own choice."""
+    """How a client starts this server from a working folder of its choice."""
+    # an absolute path, because clients start servers with another PATH
     script = shutil.which(sys.argv[0])
     environment = {ROOT_VARIABLE: str(root)}
     if db := os.environ.get(DB_VARIABLE):

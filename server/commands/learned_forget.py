@@ -1,4 +1,4 @@
-"""`learned forget`: takes learned trigger phrases away."""
+"""`learned forget`: removes learned trigger phrases."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
 
 @click.command("forget")
 @click.argument("name", required=False, metavar="[ID|KEY]")
-@click.option("--phrase", default="", metavar="TEXT", help="This phrase alone.")
-@click.option("--all", "every", is_flag=True, help="Those of all memories.")
+@click.option("--phrase", default="", metavar="TEXT", help="Only this phrase.")
+@click.option("--all", "every", is_flag=True, help="The phrases of all memories.")
 @shared("db", "json")
 def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
-    """Take learned phrases away, of one memory or of all. No later selection teaches a memory the same phrase again."""
+    """Remove learned phrases of one memory or of all.
+
+    A removed phrase is not learned again for the same memory.
+    """
     if (name is None) != every:
-        raise click.UsageError("name a memory, or say --all for those of all memories")
+        raise click.UsageError("name a memory, or give --all for the phrases of all memories")
     with existing_store(common) as memory:
         gone = memory.unlearn(name=known_key(memory, name) if name else None, phrase=phrase)
     if common.as_json:

@@ -1,4 +1,4 @@
-"""`learned judgements`: what readers judged, and what that did."""
+"""`learned judgements`: lists the judgements of readers and their effects."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from speckit_memory.server.views.judgements_text import HEADS, cells, row
 
 
 @click.command("judgements")
-@click.option("--memory", "name", metavar="ID|KEY", help="Those of this memory alone.")
-@click.option("--session", default="", metavar="NAME", help="Those that this session gave.")
+@click.option("--memory", "name", metavar="ID|KEY", help="Only judgements of this memory.")
+@click.option("--session", default="", metavar="NAME", help="Only judgements by this session.")
 @click.option(
-    "--limit", type=click.IntRange(min=1, max=10_000), default=100, show_default=True, help="How many, the last first."
+    "--limit",
+    type=click.IntRange(min=1, max=10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number, the latest first.",
 )
 @shared("db", "json")
 def command(common: Common, name: str | None, session: str, limit: int) -> None:
-    """Show what was judged useful or not and what was promoted: when, by which session, and what it did.
+    """Show judgements and promotions: when, by which session, and their effect.
 
-    `learned undo` takes it back. Of each memory the last 200 are kept.
+    `learned undo` reverts them. The last 200 of each memory are kept.
     """
     with existing_store(common) as memory:
         found = memory.judgements(known_key(memory, name) if name else None, session=session, limit=limit)

@@ -1,4 +1,4 @@
-"""`learned list`: the trigger phrases that were learned from selections."""
+"""`learned list`: lists the trigger phrases learned from selections."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DAY = 86_400.0
 @click.command("list")
 @shared("db", "json")
 def command(common: Common) -> None:
-    """List learned trigger phrases: of which memory, from which selection, since when and until when.
+    """List learned trigger phrases with their memory, selection, start and expiry.
 
-    Searches read them while the flag SPECKIT_LEARN_FROM_SELECTION is on; `maintain` and running servers learn them.
+    Searches use them while the flag SPECKIT_LEARN_FROM_SELECTION is on; `maintain` and running servers learn them.
     """
     from speckit_memory.server.views.rows.rows import when
 
@@ -52,7 +52,7 @@ def command(common: Common) -> None:
 
 
 def standing(found: LearnedPhrases) -> str:
-    """Where learning stands, in words."""
+    """The state of learning in words."""
     if not found.texts:
         return "nothing is learned: questions are not kept (evaluation: {keep_texts: never} in .speckit/config.yaml)"
     if found.learns:
@@ -68,7 +68,7 @@ def _told(one: LearnedPhrase) -> str:
 
 
 def row(one: LearnedPhrase) -> dict[str, object]:
-    """A phrase for programs."""
+    """A phrase as plain data."""
     from speckit_memory.server.views.rows.rows import when
 
     return {

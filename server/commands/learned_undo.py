@@ -1,4 +1,4 @@
-"""`learned undo`: takes judgements and promotions back."""
+"""`learned undo`: reverts judgements and promotions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @click.command("undo")
 @click.argument("numbers", nargs=-1, type=ShownNumber(), metavar="[JUDGEMENT]...")
-@click.option("--memory", "name", metavar="ID|KEY", help="All that was judged of this memory.")
-@click.option("--session", default="", metavar="NAME", help="All that this session judged.")
+@click.option("--memory", "name", metavar="ID|KEY", help="All judgements of this memory.")
+@click.option("--session", default="", metavar="NAME", help="All judgements by this session.")
 @shared("db", "json")
 def command(common: Common, numbers: tuple[int, ...], name: str | None, session: str) -> None:
-    """Take judgements and promotions back: by the numbers that `learned judgements` shows, all or none, or all of a
-    memory or a session.
+    """Undo judgements and promotions by number, or all of a memory or a session.
 
-    Memories are then as if nobody had given them: what came later counts as it would have, and a promotion for which
-    too little is left goes too.
+    The numbers are those of `learned judgements`; all of them are undone or none. Memories are then as if the
+    judgements had never been given: later ones count as they would have, and a promotion with too little support left
+    is undone too.
     """
     if bool(numbers) is bool(name or session):
-        raise click.UsageError("say which judgements, by their numbers or with --memory or --session")
+        raise click.UsageError("give judgements by their numbers, or with --memory or --session")
     with existing_store(common) as memory:
         key = known_key(memory, name) if name else None
         found = memory.undo_judgements(numbers, name=key, session=session)
@@ -52,16 +52,16 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
                 f"{one.key}: {one.tier}, confidence {one.confidence:g}, {counted(one.validation_count, 'validation')}"
             )
         )
-    without = f"; {counted(len(found.followed), 'promotion')} with too little left for it" if found.followed else ""
+    without = f"; {counted(len(found.followed), 'promotion')} undone for lack of support" if found.followed else ""
     why = "" if found.undone else f": {_nothing(key, session, kept)}"
-    click.echo(wrapped(f"{counted(len(found.undone), 'judgement')} taken back{why}{without}"))
+    click.echo(wrapped(f"{counted(len(found.undone), 'judgement')} undone{why}{without}"))
 
 
 def _nothing(key: str | None, session: str, kept: bool) -> str:
-    """Why nothing was there to be taken back; `kept` where there are judgements on record."""
+    """Why there was nothing to undo; `kept` if there are judgements on record."""
     of, by = f" of {key}" if key else "", f" by session '{session}'" if session else ""
     what = f"judgement{of}{by}"
-    return f"every {what} was taken back before" if kept else f"no {what} is on record"
+    return f"every {what} was undone before" if kept else f"no {what} is on record"
 
 
 def _stands(one: Validated) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`lineage`: why something was decided, and what came of it."""
+"""`lineage`: shows the reasons for a decision and its consequences."""
 
 from __future__ import annotations
 
@@ -26,18 +26,22 @@ if TYPE_CHECKING:
     show_default=True,
     help="Follow links from their source, from their target, or from either.",
 )
-@click.option("--depth", type=int, default=3, show_default=True, help="How many hops, 1 to 10.")
+@click.option("--depth", type=int, default=3, show_default=True, help="Maximum number of hops, 1 to 10.")
 @click.option(
-    "--relation", "relations", type=click.Choice(RELATIONS), multiple=True, help="Follow these alone; may be repeated."
+    "--relation",
+    "relations",
+    type=click.Choice(RELATIONS),
+    multiple=True,
+    help="Follow only this relation; may be repeated.",
 )
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart and nothing else.")
 @shared("db", "json")
 def command(
     common: Common, name: str, direction: Direction, depth: int, relations: tuple[str, ...], mermaid: bool
 ) -> None:
-    """Show why a memory was decided and what came of it: the causal links around it, grouped by what they say.
+    """Show why a memory was decided and what followed, by its causal links.
 
-    The links of a group stand nearest and strongest first, and what contradicts or holds no longer is said last.
+    Links are grouped by meaning, the nearest and strongest first; contradictions and outdated memories come last.
     """
     if mermaid and common.as_json:
         raise click.UsageError("--mermaid and --json print different documents; choose one of them")

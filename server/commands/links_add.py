@@ -1,4 +1,4 @@
-"""`links add`: a causal link by hand."""
+"""`links add`: adds a causal link."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from speckit_memory.server.views.links.relations import RELATIONS
 @click.argument("source", metavar="ID|KEY")
 @click.argument("relation", type=click.Choice(RELATIONS))
 @click.argument("target", metavar="ID|KEY")
-@click.option("--strength", type=float, help="How sure the link is, 0 to 1: 1 for a new one.")
-@click.option("--evidence", default="", help="Why it is there.")
+@click.option("--strength", type=float, help="Confidence in the link, 0 to 1: 1 for a new one.")
+@click.option("--evidence", default="", help="The reason for the link.")
 @shared("db", "json")
 def command(common: Common, source: str, relation: str, target: str, strength: float | None, evidence: str) -> None:
-    """Link two memories: "SOURCE RELATION TARGET", as in `new.md supersedes old.md`. A link there is is changed.
+    """Link two memories, as in `new.md supersedes old.md`, or change the link.
 
-    The front matter of SOURCE declares it under `causalLinks`, or the store alone where that file cannot be edited. A
-    memory has at most 20 links.
+    The front matter of SOURCE declares the link under `causalLinks`, or the store alone if that file cannot be edited.
+    A memory has at most 20 links.
     """
     with existing_store(common) as memory:
         edge = memory.link_one(

@@ -1,4 +1,4 @@
-"""`links history`: what became of causal links."""
+"""`links history`: lists changes of causal links."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ from speckit_memory.server.views.links.links_text import change_cells
 
 @click.command("history")
 @click.argument("name", required=False, metavar="[ID|KEY]")
-@click.option("--by", default="", metavar="MAKER", help="Only what this maker changed, such as consolidation.")
+@click.option("--by", default="", metavar="MAKER", help="Only changes by this maker, such as consolidation.")
 @click.option(
-    "--limit", type=click.IntRange(min=1, max=10_000), default=100, show_default=True, help="How many, the last first."
+    "--limit",
+    type=click.IntRange(min=1, max=10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number, the latest first.",
 )
 @shared("db", "json")
 def command(common: Common, name: str | None, by: str, limit: int) -> None:
-    """Show every change of a link's strength, and which links were made or removed by hand or by background work.
+    """Show changes of links: strengths, additions and removals.
 
-    With a name, those of one memory. `links undo` takes changes back by their numbers.
+    With a name, only those of one memory. Changes are by hand or by background work. `links undo` reverts them by
+    number.
     """
     with existing_store(common) as memory:
         changes = memory.link_history(known_key(memory, name) if name else None, by=by, limit=limit)

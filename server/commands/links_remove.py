@@ -1,4 +1,4 @@
-"""`links remove`: takes a causal link away."""
+"""`links remove`: removes a causal link."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from speckit_memory.server.views.links.links_text import edge_text
 @click.argument("link", type=ShownNumber(), metavar="LINK")
 @shared("db", "json")
 def command(common: Common, link: int) -> None:
-    """Remove the link with the number LINK, which `lineage` shows. `links undo` brings it back.
+    """Remove the link with the number LINK, which `lineage` shows.
 
-    It is taken out of the front matter that declares it too; one in the text of a document is to be taken out there.
+    It is also removed from the front matter that declares it; a link in the text of a document must be removed there.
+    `links undo` restores it.
     """
     with existing_store(common) as memory:
         removed, declared = memory.unlink(link)
@@ -26,4 +27,4 @@ def command(common: Common, link: int) -> None:
         return
     click.echo(wrapped(f"removed {edge_text(removed)}"))
     if declared:
-        click.echo(wrapped(f"a document declares it all the same: {edge_text(declared)}"))
+        click.echo(wrapped(f"a document still declares it: {edge_text(declared)}"))

@@ -1,4 +1,4 @@
-"""`links review`: what background work found that people should look at."""
+"""`links review`: lists findings of background work for people to review."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speckit_memory.server.console.arguments.shown_number import ShownNumber
 from speckit_memory.server.console.output import counted, print_json, wrapped
 
 MOST_STALE = 20
-"""Stale memories that are named to a reader; JSON has all."""
+"""Maximum number of stale memories printed; JSON has all."""
 
 
 @click.command("review")
@@ -20,11 +20,11 @@ MOST_STALE = 20
     "--dismiss",
     type=ShownNumber(),
     metavar="NUMBER",
-    help="Say that these two do not contradict.",
+    help="Mark the pair as not contradictory.",
 )
 @shared("db", "json")
 def command(common: Common, dismiss: int | None) -> None:
-    """Show pairs of memories that seem to contradict each other, and memories that nobody asked for in 90 days.
+    """Show pairs that seem to contradict each other, and memories unused for 90 days.
 
     The weekly background work finds the pairs and changes nothing. A pair is settled by a link (`links add NEWER
     supersedes OLDER`), by an edit, or with --dismiss.

@@ -1,4 +1,4 @@
-"""`links undo`: takes changes of causal links back."""
+"""`links undo`: reverts changes of causal links."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from speckit_memory.server.views.links.links_text import change_cells
 
 @click.command("undo")
 @click.argument("changes", nargs=-1, type=ShownNumber(), metavar="[CHANGE]...")
-@click.option("--by", default="", metavar="MAKER", help="All that this maker changed, such as consolidation.")
+@click.option("--by", default="", metavar="MAKER", help="All changes by this maker, such as consolidation.")
 @shared("db", "json")
 def command(common: Common, changes: tuple[int, ...], by: str) -> int:
-    """Take changes of links back: by the numbers that `links history` shows, all or none, or all that a maker changed.
+    """Undo changes of links by number, or all changes by a maker.
 
-    What a later change stands on is not undone alone; with --by it is told and left. Exit 1 when something is left.
+    The numbers are those of `links history`; all of them are undone or none. A change on which a later one rests is not
+    undone alone; with --by it is reported and left. Exits with 1 when a change is left.
     """
     if bool(changes) is bool(by):
-        raise click.UsageError("say which changes, by their numbers or with --by MAKER, one of the two")
+        raise click.UsageError("give either changes by their numbers or --by MAKER")
     with existing_store(common) as memory:
         found = memory.undo_links(changes, by=by)
     if common.as_json:

@@ -1,4 +1,4 @@
-"""`list`: the memories there are, a page at a time (feature T5)."""
+"""`list`: lists memories, a page at a time (feature T5)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DATE = len("2026-11-22")
     type=click.Choice(SORTS),
     default="created_at",
     show_default=True,
-    help="What comes first: the newest, the last changed or the heaviest.",
+    help="Sort by newest, last changed or heaviest first.",
 )
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many memories.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of memories.")
 @click.option(
-    "--offset", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="How many to pass over."
+    "--offset", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Number of memories to skip."
 )
 @click.option("--chunks", is_flag=True, help="Show the passages of each memory below it.")
 @shared("db", "json")
 def command(common: Common, folder: str, sort: str, limit: int, offset: int, chunks: bool) -> None:
-    """List what is remembered, newest first, a page at a time."""
+    """List the memories, newest first, a page at a time."""
     with existing_store(common) as memory:
         memories, total = memory.list(folder, sort, limit, offset)
         rows = with_passages(memory, rows_of(memories)) if chunks else rows_of(memories)

@@ -1,4 +1,4 @@
-"""`maintain`: the background work that is due, once."""
+"""`maintain`: runs the background work that is due, once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 @click.command("maintain")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and write nothing.")
 @shared("db", "json")
 def command(common: Common, dry_run: bool) -> int:
-    """Do the background work that is due, once: for cron, where no server runs.
+    """Run the background work that is due, once: for cron, where no server runs.
 
-    Forgets sessions that are over, deletes memories whose files were away for too long, archives those that have
-    expired and those that are old, hardly used and doubted, embeds what waits for its vectors, looks for memories that
-    contradict each other, moves the strength of links with their use, links what names the same where
-    .speckit/config.yaml says `entities: link`, and ranks what the causal graph connects. A process at a time does so;
-    where another is at it, nothing is done. Exit 1 when a job fails.
+    Forgets sessions that are over, deletes memories whose files were missing for too long, archives expired memories
+    and those that are old, rarely used and doubted, embeds memories that wait for vectors, finds contradictions,
+    adjusts the strength of links to their use, links memories that share a name if .speckit/config.yaml says `entities:
+    link`, and ranks memories by the causal graph. Only one process does this at a time; if another one is running,
+    nothing is done. Exits with 1 when a job fails.
     """
     with existing_store(common) as memory:
         found = memory.maintain(dry_run=dry_run)
@@ -36,7 +36,7 @@ def command(common: Common, dry_run: bool) -> int:
         for row in table_rows([(done.job, _told(done, dry_run)) for done in found.jobs]):
             click.echo(row)
         if found.elsewhere:
-            click.echo(wrapped("another process is at it; it does what is due"))
+            click.echo(wrapped("another process is running the background work"))
     return 1 if found.failed else 0
 
 

@@ -1,4 +1,4 @@
-"""`match`: memories whose trigger phrases stand in a prompt (feature T3)."""
+"""`match`: finds memories whose trigger phrases occur in a prompt (feature T3)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_
 
 @click.command("match")
 @click.argument("prompt")
-@click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True, help="How many memories.")
-@click.option("--session", default="", help="Name of the session: what it attends to comes first.")
-@click.option("--turn", type=click.IntRange(0, 2**31), help="The turn of its conversation: attention fades by turns.")
+@click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True, help="Maximum number of memories.")
+@click.option("--session", default="", help="Name of the session; memories that it attends to come first.")
+@click.option(
+    "--turn",
+    type=click.IntRange(0, 2**31),
+    help="The turn of the session's conversation; attention fades with each turn.",
+)
 @shared("db", "json")
 def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
-    """Find memories whose trigger phrases stand in a PROMPT, which is faster than a search."""
+    """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
     if not prompt.strip():
-        raise SpeckitError("E043", "the prompt is empty", actions=("say in which words triggers may stand",))
+        raise SpeckitError("E043", "the prompt is empty", actions=("give the text to look for trigger phrases in",))
     if turn is not None and not session:
-        raise click.UsageError("--turn is of the conversation of a session: name it with --session")
+        raise click.UsageError("--turn needs --session, the session whose conversation it counts")
     with existing_store(common) as memory:
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turn)
         rows = trigger_rows(found, text_field="text", state=True, attention=bool(session))
@@ -44,4 +48,4 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
         click.echo(wrapped(f"related: {', '.join(row['key'] for row in related)}"))
     click.echo(wrapped(f"{counted(found.total, 'memory')} triggered", dim=True))
     if not rows:
-        click.echo(wrapped("no phrase stands in the prompt; `speckit-memory search` looks for its words"))
+        click.echo(wrapped("no trigger phrase occurs in the prompt; `speckit-memory search` searches for its words"))

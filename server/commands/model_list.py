@@ -1,4 +1,4 @@
-"""`model list`: the models of a store, of this machine, and those that can be fetched."""
+"""`model list`: lists the models of a store, of this machine, and those that can be fetched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from speckit_memory.server.console.output import print_json, table_rows, wrapped
 @click.command("list")
 @shared("db", "json")
 def command(common: Common) -> None:
-    """List embedding models: those of the store, those on this machine, and those that can be fetched by name."""
+    """List embedding models: in the store, on this machine, and available by name."""
     from speckit_memory.memory.models.embedders.model_name import SERVICES
     from speckit_memory.memory.models.embedders.pulled import fetching, shelf
 
@@ -45,7 +45,7 @@ def command(common: Common) -> None:
     for line in table_rows([_row(one) for one in store["models"]]) if store["models"] else ["  nothing yet"]:
         click.echo(line)
     if build := store["build"]:
-        click.echo(wrapped(f"being made: {build['name']}, {build['done']:,} of {build['total']:,} passages"))
+        click.echo(wrapped(f"being built: {build['name']}, {build['done']:,} of {build['total']:,} passages"))
     if named:
         click.echo(wrapped(f"named by {EMBEDDER_VARIABLE}: {named}"))
     click.echo("on this machine:")

@@ -1,4 +1,4 @@
-"""`model pull`: fetches a model by name, once."""
+"""`model pull`: downloads a model by name, once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from speckit_memory.server.console.progress import ProgressReporter
 @click.argument("name")
 @shared("json")
 def command(common: Common, name: str) -> None:
-    """Fetch the embedding model NAME, such as fastembed:BAAI/bge-small-en-v1.5. Needs the extra 'quality'.
+    """Fetch the embedding model NAME, such as fastembed:BAAI/bge-small-en-v1.5.
 
-    Every file is compared with the checksum that its repository tells. Afterwards nothing is asked of a network.
+    Needs the extra 'quality'. Every file is compared with the checksum from its repository. Afterwards the network is
+    not used.
     """
     from speckit_memory.memory.models.embedders.model_name import FASTEMBED, parsed
     from speckit_memory.memory.models.embedders.pulled import fetching, shelf
@@ -28,7 +29,7 @@ def command(common: Common, name: str) -> None:
     if wanted.kind != FASTEMBED:
         raise SpeckitError(
             "E030",
-            f"'{name}' is not fetched: models that are have names such as fastembed:BAAI/bge-small-en-v1.5",
+            f"'{name}' cannot be fetched: only names such as fastembed:BAAI/bge-small-en-v1.5 can",
             actions=("run `speckit-memory model list` for their names",),
         )
     with ProgressReporter("fetching") as bar:
@@ -37,6 +38,6 @@ def command(common: Common, name: str) -> None:
     if common.as_json:
         print_json({**asdict(manifest), "folder": str(place), "fetched": fetched})
         return
-    what = "fetched into" if fetched else "is there and whole in"
+    what = "fetched into" if fetched else "is already complete in"
     click.echo(wrapped(f"fastembed:{manifest.model}, revision {manifest.revision[:12]}, {what} {place}"))
-    click.echo(wrapped(f"`speckit-memory model use fastembed:{manifest.model}` puts it in use"))
+    click.echo(wrapped(f"`speckit-memory model use fastembed:{manifest.model}` activates it"))

@@ -20,21 +20,20 @@ if TYPE_CHECKING:
 @click.command("use")
 @click.argument("name", required=False)
 @click.option("--rollback", is_flag=True, help="Go back to the model that was in use before the last change.")
-@click.option("--compare-only", is_flag=True, help="Make the vectors and compare them; leave those in use.")
+@click.option("--compare-only", is_flag=True, help="Build the vectors and compare them; keep those in use.")
 @click.option("--no-compare", is_flag=True, help="Change without a comparison.")
 @shared("db", "json")
 def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> int:
-    """Make the vectors of the embedding model NAME, compare them with those in use, and change to them unless they are
-    worse.
+    """Build the vectors of the embedding model NAME and use them unless they are worse.
 
-    Compared are answers to queries made of your memories, and to the judged questions that ship, by vectors alone.
-    Searches go on with the old vectors until the change, which is one step for all processes. A run that is interrupted
-    is gone on with by the next. --rollback goes back and computes nothing.
+    The vectors are compared by the answers to queries made of your memories and, by vectors alone, to the judged
+    questions that ship. Searches use the old vectors until the change, which is one step for all processes. The next
+    run continues an interrupted one. --rollback restores the previous model and computes nothing.
     """
     if rollback == bool(name):
         raise click.UsageError("give either a NAME or --rollback", click.get_current_context())
     if rollback and (compare_only or no_compare):
-        raise click.UsageError("--rollback goes alone", click.get_current_context())
+        raise click.UsageError("--rollback takes no other option", click.get_current_context())
     if compare_only and no_compare:
         raise click.UsageError("--compare-only and --no-compare exclude each other", click.get_current_context())
     with existing_store(common) as memory:
@@ -50,7 +49,7 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
         click.echo(wrapped(found["refused"]))
         return 1
     if "changed" not in found:
-        click.echo(wrapped(f"nothing was changed; `speckit-memory model use {name}` changes"))
+        click.echo(wrapped(f"nothing was changed; `speckit-memory model use {name}` changes the model"))
         return 0
     changed = found["changed"]
     waiting = f", {changed['pending']:,} memories wait for their vectors" if changed["pending"] else ""
@@ -79,7 +78,7 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
     if worse and not compare_only:
         found["refused"] = (
             f"nothing was changed, because the vectors of {name} are worse than those in use; "
-            f"`speckit-memory model use {name} --no-compare` changes all the same"
+            f"`speckit-memory model use {name} --no-compare` changes the model anyway"
         )
     elif not compare_only:
         found["changed"] = _plain(memory.use_model(name))

@@ -1,4 +1,4 @@
-"""`pipeline calibrate`: the threshold of the evidence gap, fitted to a stated rate of false alarms."""
+"""`pipeline calibrate`: fits the threshold of the evidence gap to a rate of false alarms."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     default=0.05,
     show_default=True,
     metavar="RATE",
-    help="Share of answerable questions that may be warned of, between 0 and 1.",
+    help="Share of answerable questions that may get a warning, between 0 and 1.",
 )
 @click.option(
-    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts into which queries are split."
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Number of folds into which queries are split.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
+@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seed of all random choices.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
 @shared("db", "json")
 @sourced(several=True)
@@ -47,17 +51,17 @@ def command(
     seed: int,
     queries: int | None,
 ) -> None:
-    """Fit the threshold of the step evidence_gap on judged queries, and write a new file that extends this one.
+    """Fit the threshold of the step evidence_gap on judged queries.
 
-    The threshold is the highest at which no more than the stated share of answerable questions is warned of. What it
-    detects is measured on questions that cannot be answered: those of the other datasets, and the judged ones without
-    their relevant documents.
+    Writes a new file that extends this one. The threshold is the highest one at which at most the stated share of
+    answerable questions gets a warning. Detection is measured on unanswerable questions: those of the other datasets,
+    and the judged ones without their relevant documents.
     """
     check_target(out, source)
     from speckit_memory.config.pipelines.document import read
     from speckit_memory.evaluation.tuning.calibration import calibrate
 
-    document = read(source)  # once: what is measured is what is written, whatever becomes of the file meanwhile
+    document = read(source)  # read once: the measured document is the one written, even if the file changes meanwhile
     with ProgressReporter("calibrate") as bar:
         report = calibrate(
             document,

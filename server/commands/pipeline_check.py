@@ -1,4 +1,4 @@
-"""`pipeline check`: every problem of a pipeline file, with its position."""
+"""`pipeline check`: reports every problem of a pipeline file with its position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.argument("file", shell_complete=completion.pipelines)
 @shared("set", "json")
 def command(common: Common, file: str) -> int:
-    """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
+    """Check a pipeline FILE (or preset) and report all problems at once.
+
+    Each problem has the form file:line:column: code message, followed by a hint.
+    """
     from speckit_memory.engine.pipelines import pipelines
 
     _show_remarks(remarks(os.environ))

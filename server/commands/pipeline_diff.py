@@ -1,4 +1,4 @@
-"""`pipeline diff`: what differs between two pipelines."""
+"""`pipeline diff`: shows the differences between two pipelines."""
 
 from __future__ import annotations
 

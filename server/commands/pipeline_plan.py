@@ -1,4 +1,4 @@
-"""`pipeline plan`: a dry run."""
+"""`pipeline plan`: shows what a search would do."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from speckit_memory.server.console.output import counted, print_json, table, wra
 
 @click.command("plan")
 @query_argument
-@click.option("--limit", type=int, default=10, show_default=True, help="How many results would be asked for.")
+@click.option("--limit", type=int, default=10, show_default=True, help="Maximum number of results.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
-@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
 @shared("db", "pipeline", "set", "json")
 def command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
-    """Say what a QUERY would do and how much it would read, without searching."""
+    """Show what a QUERY would do and how much it would read, without searching."""
     with existing_store(common) as memory:
         plan = memory.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
     if common.as_json:
@@ -39,7 +39,7 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
         click.echo(wrapped(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", ""))
     for one in plan.beside:
         share = f", {one.sample:.0%} of queries" if one.sample < 1 else ""
-        click.echo(wrapped(f"beside it: {one.name} ({one.mode}{share})"))
+        click.echo(wrapped(f"shadow: {one.name} ({one.mode}{share})"))
     click.echo("\nterms")
     click.echo(table([(term, f"in {counted(count, 'memory')}") for term, count in plan.terms], indent="  "))
     click.echo("\nwork")

@@ -1,4 +1,4 @@
-"""`pipeline schema`: the JSON Schema of pipeline files."""
+"""`pipeline schema`: prints the JSON Schema of pipeline files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.server.console.output import print_json
 @click.command("schema")
 @shared("json")
 def command(common: Common) -> None:  # noqa: ARG001 -- the answer is JSON with and without --json
-    """Print the JSON Schema of pipeline files, for editors: completion, descriptions and inline errors."""
+    """Print the JSON Schema of pipeline files, for completion and checks in editors."""
     from speckit_memory.engine.pipelines.pipelines import schema
 
     print_json(schema())

@@ -1,4 +1,4 @@
-"""`pipeline show`: what would run."""
+"""`pipeline show`: prints the pipeline in use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.server.console.output import print_json
 
 @click.command("show")
 @click.option("--effective", is_flag=True, help="Show every parameter with its value, defaults included.")
-@click.option("--origin", is_flag=True, help="Say where each value comes from, key by key.")
+@click.option("--origin", is_flag=True, help="Show where each value comes from, key by key.")
 @shared("pipeline", "set", "json")
 def command(common: Common, effective: bool, origin: bool) -> None:
     """Show the pipeline in use as YAML: as written, or with every value filled in."""

@@ -1,4 +1,4 @@
-"""`pipeline tune`: better values for the parameters that are declared tunable."""
+"""`pipeline tune`: finds better values for the parameters that are declared tunable."""
 
 from __future__ import annotations
 
@@ -28,17 +28,27 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="STEP.PARAM",
     shell_complete=completion.tunables,
-    help="Search this parameter alone; may be repeated. Else all that are declared tunable.",
+    help="Search only this parameter; may be repeated. Else all that are declared tunable.",
 )
 @click.option(
-    "--trials", type=click.IntRange(min=1), default=100, show_default=True, help="Settings that one search may try."
+    "--trials",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Maximum number of settings that one search tries.",
 )
 @click.option(
-    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts into which queries are split."
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Number of folds into which queries are split.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
+@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seed of all random choices.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that share the work.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that share the work."
+)
 @shared("db", "json")
 @sourced(several=True)
 def command(
@@ -53,17 +63,17 @@ def command(
     queries: int | None,
     jobs: int,
 ) -> None:
-    """Search the tunable parameters of a pipeline for the best nDCG@10, and write the result as a new file.
+    """Search the tunable parameters of a pipeline for the best nDCG@10.
 
-    Every figure comes from queries that the values were not chosen by: from folds held out, and with several datasets
-    from each dataset left out. Values that gain nothing, or are significantly worse on any dataset, are not taken; the
-    file then keeps the old ones and says so.
+    Writes the result as a new file. Every figure comes from queries that were not used to choose the values: from
+    held-out folds, and with several datasets from each dataset left out. Values that gain nothing, or are significantly
+    worse on any dataset, are rejected; the file then keeps the old ones and says so.
     """
     check_target(out, source)
     from speckit_memory.config.pipelines.document import read
     from speckit_memory.evaluation.tuning.tuning import tune
 
-    document = read(source)  # once: what is measured is what is written, whatever becomes of the file meanwhile
+    document = read(source)  # read once: the measured document is the one written, even if the file changes meanwhile
     with ProgressReporter("tune") as bar:
         report = tune(
             document,

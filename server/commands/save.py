@@ -1,4 +1,4 @@
-"""`save`: remembers one file, or a text that becomes one."""
+"""`save`: stores one file, or a text as a new file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("save")
 @click.argument("file", required=False, default="", metavar="[FILE]", shell_complete=completion.files)
-@click.option("--content", metavar="TEXT|-", callback=typed, help="A text to be remembered, '-' for standard input.")
+@click.option("--content", metavar="TEXT|-", callback=typed, help="The text to store, '-' for standard input.")
 @click.option("--title", default="", metavar="TEXT", callback=typed, help="The title of the new document.")
 @click.option("--folder", metavar="DIR", help="The folder of the new file, else 'memories'.")
 @click.option("--tier", default="", metavar="TIER", callback=typed, help="The tier of the new document.")
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PHRASE",
     callback=typed,
-    help="A trigger phrase of it; may be repeated.",
+    help="A trigger phrase of the document; may be repeated.",
 )
 @click.option("--supersedes", multiple=True, metavar="ID|KEY", help="A memory that it replaces; may be repeated.")
-@click.option("--relates-to", multiple=True, metavar="ID|KEY", help="A memory that it is about too; may be repeated.")
+@click.option("--relates-to", multiple=True, metavar="ID|KEY", help="A related memory; may be repeated.")
 @click.option("--append", "append", is_flag=True, help="Add the text to FILE, or to a section of it.")
-@click.option("--replace", "replace", is_flag=True, help="Put the text in the place of a section of FILE.")
+@click.option("--replace", "replace", is_flag=True, help="Replace a section of FILE by the text.")
 @click.option("--section", default="", metavar="NAME", callback=typed, help="The section, by ANCHOR id or heading.")
 @click.option("--force", is_flag=True, help="Save despite problems found by the checks.")
-@click.option("--skip-preflight", is_flag=True, help="Look neither at anchors, for duplicates nor at the length.")
-@click.option("--dry-run", is_flag=True, help="Only check, and tell what it is to what is remembered.")
+@click.option("--skip-preflight", is_flag=True, help="Skip the checks of anchors, duplicates and length.")
+@click.option("--dry-run", is_flag=True, help="Only check, and show how the text relates to existing memories.")
 @click.option("--session", default="", help="Name of the session that saves.")
 @shared("db", "json")
 def command(
@@ -62,11 +62,11 @@ def command(
     dry_run: bool,
     session: str,
 ) -> None:
-    """Check and remember one FILE; or a text, which is written into a new Markdown file first.
+    """Check and store one FILE, or a text as a new Markdown file.
 
-    The new file is FILE, or one in a folder that is named for the title; no file is ever written over. With --append
-    or --replace the text goes into the FILE of a memory. What it supersedes and relates to is written into its front
-    matter, under `causalLinks`.
+    The new file is FILE, or one named after the title; no file is ever overwritten. With --append or --replace the text
+    goes into the FILE of a memory. Links to superseded and related memories are written into the front matter, under
+    `causalLinks`.
     """
     how: Literal["append", "replace", ""] = "append" if append else "replace" if replace else ""
     _require_fitting(file, content, how, append and replace, section, bool(title or folder or tier or triggers))

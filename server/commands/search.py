@@ -1,4 +1,4 @@
-"""`search`: one query through the pipeline."""
+"""`search`: runs one query through the pipeline."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import Explanation, ResultRow, SearchResult
 
 SHOWN, IN_DOCUMENTS = 5, 10
-"""Results unless a limit is given: as many as a reader takes in, or a program."""
+"""Default limits: as many results as a reader, or a program, can use."""
 WEAK = "Weak match: the answer may not be here."
 USUAL_TIER = "normal"
 SHOWN_FROM_MS = 1
 _UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
-_NAMED = ("correct the path", "leave --db out for the store of the workspace", "make it: index PATH with this --db")
+_NAMED = ("correct the path", "leave --db out for the store of the workspace", "create it: index PATH with this --db")
 MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
@@ -38,26 +38,30 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 @query_argument
 @click.option("--limit", type=int, help=f"How many results, 1 to 100; else {SHOWN}, with --json {IN_DOCUMENTS}.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
-@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
 @click.option("--only-fitting", is_flag=True, help="Show the results that fit the query, or none.")
 @click.option("--session", default="", help="Name of the session the query belongs to.")
 @click.option(
     "--deadline-ms",
     type=float,
     metavar="MS",
-    help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
+    help="Skip costly or optional steps after this time, not counting the opening of the store; 0 for never. Else "
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show whole passages, states and why each result surfaced.")
-@click.option("--explain", is_flag=True, help="The same, and how each step made the score of every result.")
-@click.option("--why-not", metavar="ID|KEY", help="Say why this memory is no result, and what would make it one.")
+@click.option(
+    "--explain", is_flag=True, help="Like --verbose, and how each step contributed to the score of every result."
+)
+@click.option(
+    "--why-not", metavar="ID|KEY", help="Explain why this memory is not a result, and what would make it one."
+)
 @click.option(
     "--shadow",
     "shadows",
     multiple=True,
     metavar="FILE|PRESET",
     shell_complete=completion.pipelines,
-    help="Show what another pipeline answers beside; may be repeated.",
+    help="Also show the answer of another pipeline; may be repeated.",
 )
 @shared("db", "pipeline", "set", "json")
 def command(
@@ -76,8 +80,8 @@ def command(
 ) -> None:
     """Search the memories.
 
-    "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
-    Shows rank, score, title and key of every result, and how the passage begins that matched best.
+    "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
+    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.
     """
     from speckit_memory.engine.answers.search_options import Adjustment
 
@@ -85,7 +89,7 @@ def command(
         memory = opened.enter_context(existing_store(common))
         if shadows:
             memory = opened.enter_context(memory.beside(*shadows))
-        opened.enter_context(SERVING.serving())  # what runs after a reply waits until it is printed
+        opened.enter_context(SERVING.serving())  # work that follows an answer waits until it is printed
         limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
         result = memory.search(
             query,
@@ -130,37 +134,32 @@ def command(
 
 
 def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any], str]:
-    """The task that a resumed session goes on with: the entry `task` of the document, and lines for a reader. Both
-    empty where none was recorded."""
-    from speckit_memory.server.views.rows.task_rows import (  # which other searches do not need
-        resumed_task,
-        resumed_text,
-    )
+    """The last task of a resumed session: the entry `task` of the JSON document, and lines for a reader; empty
+    without one."""
+    from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text  # other searches do not need it
 
     task = memory.last_task(folder, session)
     return resumed_task(task), resumed_text(task)
 
 
 def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
-    """The entry `shadows` of the document."""
-    from speckit_memory.server.views import (
-        side_by_side,  # loads what compares rankings, which a plain search does not need
-    )
+    """The entry `shadows` of the JSON document."""
+    from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
 
     return side_by_side.shadows_json(result)
 
 
 def show_shadows(result: SearchResult) -> None:
-    """What other pipelines answer, beside the results."""
+    """Shows the answers of other pipelines next to the results."""
     from speckit_memory.server.views import side_by_side
 
     if not result.beside:
-        click.echo("\n" + wrapped("Hand-overs answered, through a pipeline of their own; nothing ran beside it."))
+        click.echo("\n" + wrapped("The handover pipeline answered; no shadow ran."))
     side_by_side.show_beside(result)
 
 
 def existing_store(common: Common) -> Memory:
-    """Opens a store that must exist; without one, the error says where it was looked for and how to make it."""
+    """Opens an existing store; without one, the error says where it was expected and how to create it."""
     try:
         return common.open(create=False)
     except SpeckitError as error:
@@ -170,7 +169,13 @@ def existing_store(common: Common) -> Memory:
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
-    """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
+    """Prints the results, each with its explanation; degraded or doubtful parts are always reported.
+
+    Args:
+        result: The answer.
+        explained: The explanations, aligned with the results.
+        verbose: Shows whole passages and reasons.
+    """
     from speckit_memory.pipeline.model.columns import GAP_WARNING
 
     verbose = verbose or bool(explained)
@@ -193,6 +198,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     if other := result.notes.facts.get("interleaved_with"):
         click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
     for warning in warnings:
+        # for a handover this sentence is the answer itself
         is_answer = warning == result.why_nothing and result.pipeline.name == "resume"
         click.echo(wrapped(warning if is_answer else f"warning: {warning}", fg="yellow"))
     for part in result.notes.degraded:
@@ -217,11 +223,11 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
 
 
 def show_briefly(rank: int, row: ResultRow) -> None:
-    """One result in three lines: title, place, and how the passage begins."""
+    """Prints one result in three lines: title, location, and the beginning of the passage."""
     show_title(rank, row)
     successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
     copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
-    # by the id a pasted answer is known for one, see `memory.intake.recalled`
+    # a pasted answer is recognised by the id, see `memory.intake.recalled`
     about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
     style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
     click.echo(wrapped(" · ".join(about), "    ", **style))
@@ -230,22 +236,22 @@ def show_briefly(rank: int, row: ResultRow) -> None:
 
 
 def show_title(rank: int, row: ResultRow) -> None:
-    """The first line of a result."""
+    """Prints the first line of a result."""
     click.echo(wrapped(row.title, "    ", number(rank, row), bold=True))
 
 
 def number(rank: int, row: ResultRow) -> str:
-    """What a result begins with: its rank and score."""
+    """The beginning of a result's line: its rank and score."""
     return f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  "
 
 
 def place(row: ResultRow) -> str:
-    """Where the passage of a result stands."""
+    """The location of a result's passage."""
     return f"{row.key}:{row.first_line}" if row.first_line else row.key
 
 
 def show_row(rank: int, row: ResultRow) -> None:
-    """One result: what it is, where else it stands, what has replaced it, the passage, and why it surfaced."""
+    """Prints one result with its state, copies, successors, passage and reason."""
     show_title(rank, row)
     about = [place(row), f"id {row.id}", row.tier, row.state]
     click.echo(wrapped(" · ".join(part for part in about if part), "    ", dim=True))
@@ -264,9 +270,9 @@ def show_row(rank: int, row: ResultRow) -> None:
 
 
 def show_work(result: SearchResult) -> None:
-    """What the causal graph knows of the question, and the time that each step took."""
+    """Prints the causal coverage of the question, and the time of each step."""
     if coverage := result.plan.coverage:
-        few = ", too few to rest on" if coverage.gap else ""
+        few = ", too few to rely on" if coverage.gap else ""
         connected = counted(coverage.connected, "memory")
         click.echo("\n" + wrapped(f"Causal links connect {connected} with the question{few}."))
     rows = [("stage", "step", "ms", "rows in", "rows out", "outcome")]
@@ -275,9 +281,9 @@ def show_work(result: SearchResult) -> None:
         rows.append((record.stage, record.step, *counts, record.outcome))
     click.echo("\nWhere the time went:")
     if result.notes.facts.get("words_from") == "file":
-        text = "Words were looked up in the store itself, as no segment was in use; the answer is the same, and later."
+        text = "Words were looked up in the store itself, as no segment was in use: the same answer takes longer."
         click.echo(wrapped(text, "  ", dim=True))
     if result.notes.facts.get("vectors_from") == "lists":
-        text = "Like passages were found by an approximate index; with SPECKIT_VECTOR_INDEX=exact all are compared."
+        text = "Similar passages were found by an approximate index; SPECKIT_VECTOR_INDEX=exact compares all."
         click.echo(wrapped(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

@@ -1,4 +1,4 @@
-"""`serve`: the MCP server."""
+"""`serve`: runs the MCP server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ BAD_CONFIGURATION = 2
 @click.option(
     "--token-file",
     type=NamedPath(),
-    help="HTTP: a file that holds the bearer token clients must present; needed for any but a loopback address.",
+    help="HTTP: a file with the bearer token that clients must send; required unless the address is loopback.",
 )
 @click.option(
     "--allow-host",
     "allowed",
     multiple=True,
     metavar="NAME",
-    help="HTTP: a further Host name to answer to, such as that of a proxy; may be repeated.",
+    help="HTTP: a further Host name to accept, such as that of a proxy; may be repeated.",
 )
 @click.option(
     "--workspace",
@@ -40,7 +40,7 @@ BAD_CONFIGURATION = 2
     multiple=True,
     metavar="[NAME=]DIR",
     help="The workspace to serve, else that of SPECKIT_ROOT or the working folder. May be repeated: over HTTP each has "
-    "the path /mcp/NAME, over stdio the client's roots tell which it is.",
+    "the path /mcp/NAME, over stdio the client's roots select it.",
 )
 @click.option(
     "--warm-up/--no-warm-up", default=True, show_default=True, help="Load the store soon after the first request."
@@ -48,7 +48,7 @@ BAD_CONFIGURATION = 2
 @click.option(
     "--profile",
     type=click.Choice(TOOL_PROFILES),
-    help=f"The tools to offer: core, the six of daily work, or full, all; else {PROFILE_VARIABLE}, else the profile of "
+    help=f"The tools to offer: core (six for daily work) or full (all); else {PROFILE_VARIABLE}, else the profile of "
     ".speckit/config.yaml, else full.",
 )
 @click.option(
@@ -56,12 +56,12 @@ BAD_CONFIGURATION = 2
     type=click.IntRange(0, 3600),
     default=60,
     show_default=True,
-    help="So long an answer is given again while nothing changes; 0: never.",
+    help="Reuse an answer for this long while nothing changes; 0: never.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Index changed files beside the answers; one process of all that serve a store does. Needs the extra 'watch'.",
+    help="Index changed files in the background; only one server per store does. Needs the extra 'watch'.",
 )
 @shared("db", "pipeline", "set")
 def command(
@@ -79,10 +79,9 @@ def command(
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
-    Exits with 2 when the store, .speckit/config.yaml, --pipeline or --set cannot be what was meant. Where files or the
-    environment decide on a pipeline that cannot be used, the shipped one answers until it is mended, and says so.
-    Without a store the server starts all the same: memory_index_scan and memory_save create one where it is clear
-    which workspace is meant.
+    Exits with 2 when the store, .speckit/config.yaml, --pipeline or --set cannot be used. If files or the environment
+    name an unusable pipeline, the shipped one answers with a warning until it is corrected. The server starts without a
+    store too: memory_index_scan and memory_save create one once the workspace is clear.
     """
     from speckit_memory.server.transport.served import Served
     from speckit_memory.server.views.file_changes import require_watching
@@ -116,7 +115,8 @@ def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
 def _checked(
     common: Common, roots: dict[str, Path], called: ToolProfile | None
 ) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
-    """The profile of each workspace, and what is wrong with some; raises when nothing could be served."""
+    """The profile of each workspace, and the error of each unusable one. Raises SpeckitError when none can be
+    served."""
     from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
     from speckit_memory.server.commands.startup import check_configuration
 
@@ -130,6 +130,7 @@ def _checked(
         except SpeckitError as error:
             broken[name] = error
         profiles.append(profile)
+    # one usable workspace is enough to serve
     if len(broken) == len(profiles):
         raise SpeckitError.of([problem for error in broken.values() for problem in error.problems])
     return tuple(profiles), broken

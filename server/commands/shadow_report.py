@@ -1,4 +1,4 @@
-"""`shadow report`: what the pipelines beside the served one have shown."""
+"""`shadow report`: reports the results of shadow pipelines."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
 
 PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
-"""What a page begins with, so that it is known for ours when it is to be overwritten."""
+"""Marks a page as ours, so that it may be overwritten."""
 
 
 @click.command("report")
-@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page.")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write the report as one self-contained page.")
 @click.option(
     "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
 )
-@click.option("--experiment", default="", metavar="ID", help="Only this comparison, by the id that reports show.")
+@click.option("--experiment", default="", metavar="ID", help="Only this comparison, by its id in reports.")
 @shared("db", "json")
 def command(common: Common, page: Path | None, since: str | None, experiment: str) -> None:
-    """Show what pipelines beside the served one have shown: verdict, agreement, cost, and what to do next.
+    """Show the results of shadow pipelines: verdict, agreement, cost, next steps.
 
-    Queries that wait to be replayed for shadows are replayed first; an interrupted run goes on where it was. Looking
-    does no harm: verdicts hold however often they are looked at. Percentiles of times have no interval.
+    Queries that wait for a replay are replayed first; the next run continues an interrupted replay. Reports may be read
+    at any time: their verdicts are anytime-valid. Percentiles of times have no interval.
     """
     now = time.time()
     first = None if since is None else moment_of(since, now)
@@ -51,7 +51,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     from speckit_memory.server.shadows.text import show
 
     replay(common, config)
-    gc.disable()  # hundreds of thousands of records are made, and kept to the end
+    gc.disable()  # hundreds of thousands of records are created and live until the end
     try:
         report = read(
             config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since)
@@ -70,8 +70,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
 
 
 def replay(common: Common, config: Settings) -> None:
-    """Replays what waits for the shadows of the pipeline in force. Where that cannot be, a warning says so: what is
-    known is reported all the same."""
+    """Replays queries that wait for the shadows of the pipeline in use; a failure is only a warning."""
     from speckit_memory.engine import Memory
     from speckit_memory.memory.store.evaluation.database import evaluation_file
 
@@ -85,7 +84,7 @@ def replay(common: Common, config: Settings) -> None:
 
 
 def write_page(file: Path, report: ShadowReport) -> None:
-    """Writes the page, whole or not at all. Raises E014."""
+    """Writes the page completely or not at all. Raises SpeckitError (E014)."""
     from speckit_memory.server.page.shadow_page import page
 
     text = page(report)

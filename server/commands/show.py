@@ -1,4 +1,4 @@
-"""`show`: the text of one memory, or of one of its sections."""
+"""`show`: prints the text of one memory, or one of its sections."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from speckit_memory.server.views.superseded_text import superseded_data, superse
 @click.argument("name", metavar="ID|KEY")
 @click.option("--section", default="", metavar="NAME", help="Only this section, by ANCHOR id or heading.")
 @click.option("--from-line", default=1, type=click.IntRange(1), metavar="N", help="Begin at this line of the document.")
-@click.option("--session", default="", help="Name of the session that reads: it attends to the memory.")
+@click.option("--session", default="", help="Name of the reading session, which then attends to the memory.")
 @shared("db", "json")
 def command(common: Common, name: str, section: str, from_line: int, session: str) -> None:
-    """Print a memory as it is stored: all of it, or one section."""
+    """Print the stored text of a memory: all of it, or one section."""
     with existing_store(common) as memory:
         found = memory.read(known_key(memory, name), section=section, first_line=from_line)
         memory.was_read(found, session=session)

@@ -1,4 +1,4 @@
-"""`stats`: how much is stored, and where (feature T6)."""
+"""`stats`: shows the size of the store (feature T6)."""
 
 from __future__ import annotations
 
@@ -19,27 +19,25 @@ RANKINGS: tuple[FolderOrder, ...] = ("count", "recency", "importance", "composit
 
 
 @click.command("stats")
-@click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many folders, the first ones."
-)
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of folders.")
 @click.option(
     "--rank",
     "ranking",
     type=click.Choice(RANKINGS),
     default="count",
     show_default=True,
-    help="What puts folders first: memories, the latest change, their tiers, or all of it.",
+    help="Rank folders by memories, the latest change, their tiers, or all of these.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="REGEX", help="Leave out folders in which this is found; may be repeated."
+    "--exclude", multiple=True, metavar="REGEX", help="Leave out folders that match this expression; may be repeated."
 )
-@click.option("--scores", is_flag=True, help="Show the score of each folder, and its parts.")
-@click.option("--archived", is_flag=True, help="Rank archives too, and count what was put away.")
+@click.option("--scores", is_flag=True, help="Show the score of each folder and its components.")
+@click.option("--archived", is_flag=True, help="Rank archive folders too, and count archived memories.")
 @shared("db", "json")
 def command(
     common: Common, limit: int, ranking: FolderOrder, exclude: tuple[str, ...], scores: bool, archived: bool
 ) -> None:
-    """Count what is stored: memories by tier and folder, passages, causal links, trigger phrases, bytes."""
+    """Count memories by tier and folder, passages, causal links, triggers and bytes."""
     from speckit_memory.memory.store.reading.density import told
 
     with existing_store(common) as memory:
@@ -62,9 +60,11 @@ def command(
         ("bytes", f"{stats.bytes:,}"),
     ]
     if stats.pending_links:
-        facts.append(("declared links", f"{stats.pending_links:,} lead to nothing that is there"))
+        facts.append(("declared links", f"{stats.pending_links:,} have no target"))
     if stats.pending_embeddings:
-        facts.append(("without vectors", f"{counted(stats.pending_embeddings, 'memory')}; the next `index` makes them"))
+        facts.append(
+            ("without vectors", f"{counted(stats.pending_embeddings, 'memory')}; the next `index` creates them")
+        )
     if stats.embedding_model:
         facts.append(("model", f"{stats.embedding_model}, {stats.dimensions} dimensions"))
     if stats.oldest is not None and stats.newest is not None:

@@ -1,4 +1,4 @@
-"""`task history`: what tasks of a folder taught."""
+"""`task history`: lists past tasks of a folder and what they taught."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from speckit_memory.server.console.output import print_json, table, wrapped
 @click.command("history")
 @click.argument("folder")
 @click.option("--session", default="", metavar="NAME", help="Only tasks of this session.")
-@click.option("--limit", type=click.IntRange(1, MOST_LISTED), default=10, show_default=True, help="At most so many.")
+@click.option(
+    "--limit", type=click.IntRange(1, MOST_LISTED), default=10, show_default=True, help="Maximum number of tasks."
+)
 @click.option("--complete", is_flag=True, help="Only tasks that are complete.")
 @shared("db", "json")
 def command(common: Common, folder: str, session: str, limit: int, complete: bool) -> None:

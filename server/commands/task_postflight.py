@@ -1,4 +1,4 @@
-"""`task postflight`: what is known after a task, and what it taught."""
+"""`task postflight`: records the state of knowledge after a task, and the learning."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.command("postflight")
 @click.argument("folder")
 @click.argument("task")
-@click.option("--knowledge", type=SCORE, required=True, help="How much is known now, 0 to 100.")
-@click.option("--uncertainty", type=SCORE, required=True, help="How unsure you are now, 0 to 100.")
-@click.option("--context", type=SCORE, required=True, help="How complete the context is now, 0 to 100.")
+@click.option("--knowledge", type=SCORE, required=True, help="Knowledge after the task, 0 to 100.")
+@click.option("--uncertainty", type=SCORE, required=True, help="Uncertainty after the task, 0 to 100.")
+@click.option("--context", type=SCORE, required=True, help="Completeness of the context after the task, 0 to 100.")
 @click.option("--closed", multiple=True, metavar="TEXT", help="A gap that is closed; may be repeated.")
-@click.option("--new-gap", "new_gaps", multiple=True, metavar="TEXT", help="A gap found; may be repeated.")
+@click.option("--new-gap", "new_gaps", multiple=True, metavar="TEXT", help="A new gap; may be repeated.")
 @shared("db", "json")
 def command(
     common: Common,
@@ -30,8 +30,9 @@ def command(
     closed: tuple[str, ...],
     new_gaps: tuple[str, ...],
 ) -> None:
-    """Complete the record of a task and tell what it has taught: 0.4 of the knowledge gained, 0.35 of the uncertainty
-    lost and 0.25 of the context gained.
+    """Complete the record of a task and show its learning index.
+
+    The index is 0.4 of the knowledge gained, 0.35 of the uncertainty lost and 0.25 of the context gained.
     """
     from speckit_memory.server.views.rows.task_rows import changes, task_row
 

@@ -1,4 +1,4 @@
-"""`task preflight`: what is known before a task."""
+"""`task preflight`: records the state of knowledge before a task."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SCORE = click.IntRange(0, 100)
 @click.command("preflight")
 @click.argument("folder")
 @click.argument("task")
-@click.option("--knowledge", type=SCORE, required=True, help="How much is known, 0 to 100.")
-@click.option("--uncertainty", type=SCORE, required=True, help="How unsure you are, 0 to 100.")
-@click.option("--context", type=SCORE, required=True, help="How complete the context is, 0 to 100.")
-@click.option("--gap", "gaps", multiple=True, metavar="TEXT", help="What is not known yet; may be repeated.")
+@click.option("--knowledge", type=SCORE, required=True, help="Knowledge, 0 to 100.")
+@click.option("--uncertainty", type=SCORE, required=True, help="Uncertainty, 0 to 100.")
+@click.option("--context", type=SCORE, required=True, help="Completeness of the context, 0 to 100.")
+@click.option("--gap", "gaps", multiple=True, metavar="TEXT", help="A gap in knowledge; may be repeated.")
 @click.option("--session", default="", metavar="NAME", help="The session that works on it.")
 @shared("db", "json")
 def command(
@@ -30,10 +30,10 @@ def command(
     gaps: tuple[str, ...],
     session: str,
 ) -> None:
-    """Record what is known before a task of a folder.
+    """Record the state of knowledge before a task of a folder.
 
-    A repetition takes the place of the earlier record until the task is complete, and keeps gaps and session of it
-    where none are given.
+    Until the task is complete, a repetition replaces the earlier record; it keeps the earlier gaps and session if none
+    are given.
     """
     from speckit_memory.server.views.rows.task_rows import task_row
 

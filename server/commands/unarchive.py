@@ -1,4 +1,4 @@
-"""`unarchive`: takes memories back that were archived."""
+"""`unarchive`: restores archived memories."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from speckit_memory.server.console.output import counted, print_json, table_rows
 @click.argument("names", nargs=-1, metavar="[ID|KEY]...")
 @shared("db", "json")
 def command(common: Common, names: tuple[str, ...]) -> None:
-    """Take archived memories back, which searches then find as before; without a name, list what is archived.
+    """Restore archived memories for searches; without a name, list them.
 
-    A memory that was archived because it had expired lives seven more days. Names that are unknown refuse the rest.
+    A memory that was archived because it had expired lives seven more days. An unknown name makes the whole command
+    fail.
     """
     with existing_store(common) as memory:
         if not names:

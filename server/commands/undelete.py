@@ -1,4 +1,4 @@
-"""`undelete`: brings deleted memories and their files back."""
+"""`undelete`: restores deleted memories and their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ LISTED = 50
 @click.argument("deletion", required=False)
 @shared("db", "json")
 def command(common: Common, deletion: str | None) -> None:
-    """Bring back what DELETION took: memories with all that was learned of them, and files. Without one, list them."""
+    """Restore a DELETION: memories with their learned data, and files.
+
+    Without a name, list the deletions.
+    """
     with existing_store(common) as memory:
         if deletion is None:
             found = memory.deletions(LISTED)
@@ -30,7 +33,7 @@ def command(common: Common, deletion: str | None) -> None:
             print_json({"undone": deletion, **shown})
             return
         memories, files = counted(len(back.memories), "memory"), counted(len(back.files), "file")
-        click.echo(wrapped(f"{memories} and {files} are back"))
+        click.echo(wrapped(f"{memories} and {files} were restored"))
         if back.pending:
             click.echo(wrapped(f"{counted(back.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
         return
@@ -49,4 +52,4 @@ def command(common: Common, deletion: str | None) -> None:
         lines = [(str(row["name"]), str(row["at"]), str(row["memories"]), str(row["what"])) for row in rows]
         click.echo(table([("deletion", "at", "memories", "what"), *lines], right=[2], headed=True))
     else:
-        click.echo(wrapped("nothing was deleted that could be brought back"))
+        click.echo(wrapped("there is no deletion that could be undone"))

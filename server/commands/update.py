@@ -1,4 +1,4 @@
-"""`update`: changes what the document of a memory declares."""
+"""`update`: changes the metadata that the document of a memory declares."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.option(
     "--trigger", "triggers", multiple=True, metavar="PHRASE", callback=typed, help="A trigger phrase; may be repeated."
 )
-@click.option("--no-triggers", is_flag=True, help="Declare no trigger phrase any more.")
+@click.option("--no-triggers", is_flag=True, help="Remove all trigger phrases.")
 @click.option("--tier", metavar="TIER", help="constitutional, critical, important, normal, temporary or deprecated.")
 @click.option("--weight", type=float, metavar="0..1", help="The importance weight.")
-@click.option("--partial", is_flag=True, help="Keep the change although the model cannot embed the memory anew.")
+@click.option("--partial", is_flag=True, help="Keep the change even if the model cannot embed the memory again.")
 @shared("db", "json")
 def command(
     common: Common,
@@ -32,9 +32,9 @@ def command(
     weight: float | None,
     partial: bool,
 ) -> None:
-    """Change title, trigger phrases, tier or weight of a memory in the front matter of its file, and index that.
+    """Change title, trigger phrases, tier or weight of a memory in its file.
 
-    The phrases that are given take the place of all that were declared.
+    The front matter is edited and indexed again. Given phrases replace all declared ones.
     """
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())

@@ -1,4 +1,4 @@
-"""`validate`: tells whether a memory was useful (feature T10)."""
+"""`validate`: records whether a memory was useful (feature T10)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from speckit_memory.server.views.validated import TAKEN_BACK, validated_data
 
 @click.command("validate")
 @click.argument("name", metavar="ID|KEY")
-@click.option("--useful/--not-useful", default=None, help="Whether it was; one of them is needed.")
-@click.option("--promote", is_flag=True, help="Make it critical, once readers trust it.")
-@click.option("--session", default="", metavar="NAME", help="Name of the session that says so.")
+@click.option("--useful/--not-useful", default=None, help="Whether the memory was useful; one of them is required.")
+@click.option("--promote", is_flag=True, help="Make the memory critical, once readers trust it.")
+@click.option("--session", default="", metavar="NAME", help="Name of the judging session.")
 @shared("db", "json")
 def command(common: Common, name: str, useful: bool | None, promote: bool, session: str) -> None:
-    """Tell whether a memory that you read was useful: its confidence rises or falls."""
+    """Record whether a memory that you read was useful, which changes its confidence."""
     if useful is None:
         raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
     from speckit_memory.server.views.unweighed import unweighed_judgement
@@ -36,6 +36,6 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
     if judged.restored:
         click.echo(wrapped(TAKEN_BACK))
     if judged.eligible:
-        click.echo(wrapped("it may become critical: the next `validate` may say --promote"))
+        click.echo(wrapped("it may become critical: the next `validate` may use --promote"))
     for hint in hints:
         click.echo(wrapped(hint, dim=True))

@@ -1,4 +1,4 @@
-"""What `index --watch` waits for (feature I8): changes of files, told once for many, until somebody ends it."""
+"""The file watcher of `index --watch` (feature I8): reports changes in batches until it is ended."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from speckit_memory.config.workspace.settings import CONFIG_FILE
 from speckit_memory.errors import SpeckitError
 
 LOOK_MS = 500
-"""So often it is asked whether a watched path is still the same folder or file."""
+"""Interval in milliseconds at which watched paths are checked for replacement."""
 SETTLE_MS = 1_000
-"""Changes that follow one another are told together, after at most so long."""
+"""Changes within this many milliseconds of one another are reported together."""
 
 _Places = dict[Path, tuple[int, int]]
 
@@ -36,9 +36,9 @@ def require_watching() -> None:
 
 @contextmanager
 def until_told_to_end() -> Iterator[Event]:
-    """A block that SIGINT and SIGTERM end: what it is at is ended as by Ctrl-C, and that is no error.
+    """A context that SIGINT and SIGTERM end like Ctrl-C, without an error.
 
-    The event is set from then on, by which `changes` ends: Python loses what a signal raises where it tidies up.
+    The event is set by the signal and ends `changes`, because Python may lose an exception raised during clean-up.
     """
     told = Event()
 
@@ -57,10 +57,10 @@ def until_told_to_end() -> Iterator[Event]:
 
 
 def changes(paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
-    """Yields once when it watches, and then whenever something below the paths has changed, until `ended` is set.
+    """Yields once when watching starts, and then after every change below the paths, until `ended` is set.
 
-    A path may go and come back, also as another folder or file of the name, as editors and checkouts do. What programs
-    write below the workspace `root` is not looked at, the workspace's configuration apart: indexing writes too.
+    A path may vanish and come back, also as another folder or file of that name, as with editors and checkouts. Only
+    documents and folders count below the workspace `root`, and its configuration, because indexing writes files too.
     """
     known: _Places | None = None
     while not ended.is_set():
@@ -68,6 +68,7 @@ def changes(paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
         if there:
             yield from _until_others(there, paths, root, ended)
         else:
+            # the paths have vanished: report it once
             if known != there:
                 yield
             ended.wait(LOOK_MS / 1000)
@@ -75,7 +76,7 @@ def changes(paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
 
 
 def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
-    """As `changes`, until other folders or files have the names."""
+    """Like `changes`, until a path names another folder or file."""
     from watchfiles import watch
 
     from speckit_memory.memory.scanning import ignore_files
@@ -89,11 +90,11 @@ def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Even
         below = path.relative_to(root).parts if path.is_relative_to(root) else path.parts[-1:]
         if path in deciding or path.name in deciding:
             return True
-        # of what is no document only a folder matters, or that something went: where reports are written to is neither
+        # other files matter only when they vanish or are folders, so that writing reports there triggers nothing
         return passed_over.isdisjoint(below) and (path.suffix.lower() in DOCUMENT_SUFFIXES or not path.is_file())
 
     told = False
-    with suppress(FileNotFoundError):  # it went a moment ago
+    with suppress(FileNotFoundError):  # the path has just vanished
         for found in watch(
             *there,
             watch_filter=looked_at,
@@ -103,7 +104,7 @@ def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Even
             raise_interrupt=True,
             stop_event=ended,
         ):
-            if found or not told:  # what changed before it watched is told by the first look
+            if found or not told:  # the first timeout reports changes made before watching started
                 told = True
                 yield
             if _there(paths) != there:
@@ -111,7 +112,7 @@ def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Even
 
 
 def _there(paths: Sequence[Path]) -> _Places:
-    """Those of the paths that are there, with the device and number by which the system knows each."""
+    """The existing paths with their device and inode numbers."""
     found = {}
     for path in paths:
         with suppress(OSError):

@@ -132,8 +132,8 @@ def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) ->
         ["words", "1.0000", "0.6309", "0.8155"],
     ]
     assert [len({len(line) for line in block}) for block in blocks[1:3]] == [1, 1]
-    assert blocks[3][0] == "Not exercised, no figure of any query changes without them: min_max."
-    assert blocks[3][1] == "So many answers change all the same, in scores or notes: min_max (90)."
+    assert blocks[3][0] == "Not exercised (no metric of any query changes without them): min_max."
+    assert blocks[3][1] == "Answers that still change in scores or notes: min_max (90)."
     assert blocks[3][2].startswith("fuse is needed: ")
 
 
@@ -160,7 +160,7 @@ def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Writ
     assert [worth.degraded_queries for worth in report.steps] == [0, 0]
     absent = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
     assert [worth.verdict(3) for worth in absent.steps] == ["undecided", "did not run"]
-    assert "Did not run, so that nothing is known about them: vector." in absent.as_text().splitlines()
+    assert "Did not run, so nothing is known about them: vector." in absent.as_text().splitlines()
 
 
 def test_the_reason_why_a_channel_is_needed_names_the_step_that_needs_it(write_dataset: Write, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ BETTER = Condition("nDCG@10", "better", 0.0, 200)
         (NOT_WORSE, difference("nDCG@10", Figure(0.0, 50, (-0.012, 0.01))),
          ["nDCG@10 not worse by 0.005 over 200 queries: needs 200 queries, has 50, nDCG@10 interval reaches -0.012, "
           "margin is 0.005"]),
-        (NOT_WORSE, Shown(), ["nDCG@10 not worse by 0.005 over 200 queries: it has no figure of nDCG@10"]),
+        (NOT_WORSE, Shown(), ["nDCG@10 not worse by 0.005 over 200 queries: it has no figure for nDCG@10"]),
         (BETTER, difference("nDCG@10", Figure(0.02, 200, (0.001, 0.04), 0.01)), []),
         (BETTER, difference("nDCG@10", Figure(0.02, 200, (0.0, 0.04), 0.06)),
          ["nDCG@10 better over 200 queries: nDCG@10 interval reaches +0, it must lie beyond +0, p after correction is "
@@ -65,7 +65,7 @@ BETTER = Condition("nDCG@10", "better", 0.0, 200)
         (Condition("p95_ms", "at_most", 100, 1), Shown(owns={"p95_ms": Figure(90.0, 9, (80.0, 110.0))}),
          ["p95_ms at most 100 over 1 queries: p95_ms interval reaches 110, at most 100 is accepted"]),
         (BETTER, difference("nDCG@10", Figure(0.02, 200, (0.001, 0.04))),
-         ["nDCG@10 better over 200 queries: it has no p of nDCG@10"]),
+         ["nDCG@10 better over 200 queries: it has no p for nDCG@10"]),
     ],
 )  # fmt: skip
 def test_a_condition_is_met_or_what_it_lacks_is_told(condition: Condition, figures: Shown, told: list[str]) -> None:

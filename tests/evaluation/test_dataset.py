@@ -117,16 +117,16 @@ def test_every_malformed_line_of_every_file_is_reported_at_once(write_dataset: W
         "corpus.jsonl:3:1: a line must be an object; found a list",
         "corpus.jsonl:4:1: the key '_id' is missing",
         "corpus.jsonl:5:1: '_id' must be a text; found a number 5",
-        "corpus.jsonl:6:1: the id 'a' stands in line 1 already",
+        "corpus.jsonl:6:1: the id 'a' is already used in line 1",
         "corpus.jsonl:7:1: 'metadata.tier' is 'normale'; did you mean 'normal'?",
         "corpus.jsonl:7:1: 'text' must be a text; found a list",
         "corpus.jsonl:7:1: 'metadata.triggers' must be a list of texts; found a text 'one'",
         "corpus.jsonl:7:1: 'metadata.created_at' must be an ISO 8601 date or a number of seconds since 1970; "
         "found a text 'soon'",
         "corpus.jsonl:8:1: 'metadata' must be an object; found a list",
-        "corpus.jsonl:9:1: 'text' holds half a surrogate pair, which is no character",
+        "corpus.jsonl:9:1: 'text' holds half a surrogate pair, which is not a character",
         "edges.tsv:2:1: 'a' is linked to itself",
-        "edges.tsv:3:1: 'likes' is no relation; "
+        "edges.tsv:3:1: 'likes' is not a relation; "
         "accepted: caused, contradicts, derived_from, enabled, supersedes, supports",
         "edges.tsv:4:1: the id 'z' is not in corpus.jsonl",
         "edges.tsv:4:1: the strength is 2; accepted: 0 to 1",
@@ -141,7 +141,7 @@ def test_every_malformed_line_of_every_file_is_reported_at_once(write_dataset: W
         "queries.jsonl:3:1: the key 'text' is missing",
         "queries.jsonl:4:1: the query '?!' holds no letter and no digit",
         "queries.jsonl:5:1: the query has 10,001 characters; a query may have 10,000",
-        "queries.jsonl:6:1: the id 'q' stands in line 1 already",
+        "queries.jsonl:6:1: the id 'q' is already used in line 1",
     ]
 
 

@@ -130,7 +130,7 @@ FIRST = sorted(range(60), key=lambda number: lot(f"{number:016x}", readable=Fals
 CASES = {
     "not run": (
         [], experiment(), {},
-        "undecided", "rsf has not run beside default yet, so there is nothing to compare.",
+        "undecided", "rsf has not run with default yet, so there is nothing to compare.",
     ),
     "all dropped": (
         [], experiment(queue=2, state=1), {},
@@ -177,7 +177,7 @@ CASES = {
         [pair(number, [1], [2], mode="dark_run", spent_ms=600.0) for number in range(20)], experiment("dark_run"), {},
         "undecided",
         "rsf takes 2.0 ms more at the median over 20 queries and breaks its budget of 500 ms (p95 600.0 ms); a dark "
-        "run keeps no results, so it says nothing of their quality.",
+        "run keeps no results, so it says nothing about their quality.",
     ),
     "worse": (
         [pair(number, *SWAPPED) for number in range(60)], experiment(),

@@ -85,7 +85,7 @@ def test_times_of_a_kept_evaluation_are_held_to_the_criterion_by_their_interval(
     (told,) = unmet([Condition("p95_ms", "at_most", value + 0.01, QUERIES)], found)
     assert "p95_ms interval reaches" in told
     assert unmet([Condition("p95_ms", "at_most", 99.0)], stored([{"nDCG@10": gains(0)}])) == [
-        "p95_ms at most 99 over 200 queries: it has no figure of p95_ms"
+        "p95_ms at most 99 over 200 queries: it has no figure for p95_ms"
     ]
 
 
@@ -133,11 +133,11 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Figures]:
 
 def test_what_is_missing_says_about_how_many_more_queries_would_do(alike: Mapping[int, Figures]) -> None:
     (told,) = unmet([Condition("nDCG@10", "not_worse", 0.005, 200)], alike[200])
-    further = int(re.findall(r"about ([\d,]+) more queries like these would do", told)[0].replace(",", ""))
+    further = int(re.findall(r"about ([\d,]+) more queries like these would be enough", told)[0].replace(",", ""))
     low, _ = sequential.anytime_interval(np.zeros(200 + further))
     assert low == pytest.approx(-0.005, rel=0.02)
     (told,) = unmet([Condition("nDCG@10", "better", 0.0, 200)], alike[200])
-    assert "more queries like these would not do" in told
+    assert "more queries like these would not be enough" in told
 
 
 @pytest.mark.parametrize(

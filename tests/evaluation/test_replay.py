@@ -95,7 +95,7 @@ def test_without_texts_it_says_what_to_set(workspace: Path) -> None:
     (workspace / ".speckit" / "config.yaml").write_text("evaluation: {keep_texts: never}\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
         memory.served(memory.search("rank fusion"))
-    with pytest.raises(SpeckitError, match="holds 1 queries, all without their texts") as raised:
+    with pytest.raises(SpeckitError, match="holds 1 queries, all without texts") as raised:
         replay(log, store, "bm25")
     assert "evaluation: {keep_texts: 30}" in raised.value.problems[0].actions[0]
 
@@ -145,7 +145,7 @@ def test_a_flag_is_promoted_by_what_a_replay_showed(asked: Path) -> None:
     assert [value for value in control["MRR@5"] if value is not None] == [control["MRR@5"][place]] == [1.0]
     # a gate asks a dataset, in which nobody asked these
     error = call(asked, ["eval", "gate", "--own", "--against", name, "--json"]).refused("E030")
-    assert "was kept by `eval replay` and is of queries that were asked" in error["message"]
+    assert "was kept by `eval replay` and replays queries recorded" in error["message"]
     # another pipeline's evidence is refused, this one's is accepted
     other = call(asked, ["eval", "replay", "--pipeline", "bm25", "--json"]).json["id"]
     refused = call(asked, ["flags", "promote", FLAG, "--evidence", other])

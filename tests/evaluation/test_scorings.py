@@ -32,7 +32,7 @@ def test_each_step_says_how_often_and_how_much_it_moved_scores_and_ranks() -> No
         StepMoves("mmr", 2, 0.5, 0.5 / 6, 0.0, 0.0),
     )
     assert "boost         1          100%  1.0000         100%  1.33" in report.as_text()
-    assert "no answer of that time is kept in detail" in observed([empty], {}).as_text()
+    assert "no answer of that period is kept in detail" in observed([empty], {}).as_text()
 
 
 @pytest.mark.requirement("E7.moves")

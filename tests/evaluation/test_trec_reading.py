@@ -32,7 +32,7 @@ def test_every_wrong_line_of_a_run_file_is_told_with_its_place(tmp_path: Path) -
         read_runs(file)
     places = [(problem.code, problem.where.line) for problem in caught.value.problems if problem.where]
     assert places == [("E123", 2), ("E123", 3), ("E123", 4), ("E123", 6)]
-    assert "'a' stands twice in the ranking of 'q' by t" in str(caught.value.problems[0])
+    assert "'a' occurs twice in the ranking of 'q' by t" in str(caught.value.problems[0])
     assert "found 2 cells in 'short line'" in str(caught.value.problems[2])
 
 

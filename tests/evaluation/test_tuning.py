@@ -246,10 +246,8 @@ def test_harm_on_a_dataset_refuses_a_setting_and_harm_on_an_unseen_one_is_said(t
     assert (refused.used, refused.remarks(), refused.as_json()["accepted"]) == ({}, {}, False)
     warned = replace(report, left_out=harmed[1:])
     assert warned.used == report.overrides
-    assert warned.verdict == (
-        f"{report.verdict}; a setting found without two is worse there: data unlike these may not gain"
-    )
+    assert warned.verdict == (f"{report.verdict}; a setting found without two is worse there: other data may not gain")
     backward = replace(report.overall, comparisons=(replace(report.overall.main, delta=0.0),))
     assert replace(report, overall=backward).refusal == (
-        "on queries it was not chosen by, the tuned setting gains no more than its standard error"
+        "on held-out queries the tuned setting gains no more than its standard error"
     )

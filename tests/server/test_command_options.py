@@ -241,7 +241,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "doctor": ("--json", {
         "--fix": E("", lambda a, b: ["memories need none" in x.out for x in (a, b)] == [True, False]),
         "--verbose": E("", lambda a, b: ["ok  sqlite" in x.out for x in (a, b)] == [False, True], ""),
-        "--repair": E("", lambda a, b: ["to be mended" in x.out for x in (a, b)] == [False, True], ""),
+        "--repair": E("", lambda a, b: ["needs a repair" in x.out for x in (a, b)] == [False, True], ""),
         "--db": E("docs/tone.md", end(0, 1)), "--pipeline": E("docs/tone.md", end(0, 1)),
         "--set": E("bm25.b=7", end(0, 1)),
     }),

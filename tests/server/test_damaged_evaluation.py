@@ -43,7 +43,7 @@ def test_a_gate_decides_though_it_cannot_be_kept(damaged: Path, mixed: Path) -> 
     gated = call(damaged, ["eval", "gate", "--dataset", mixed, "--pipeline", "bm25", "--against", "bm25", "--json"])
     assert (gated.status, gated.json["gate"]["verdict"], gated.json["flags"]) == (0, "pass", [])
     assert gated.json["keeping"].startswith("not kept: ")
-    assert "warning: no flag is held against its criterion: " in " ".join(gated.err.split())
+    assert "warning: no flag is tested against its criterion: " in " ".join(gated.err.split())
 
 
 def test_what_is_kept_nowhere_shows_no_id(tmp_path: Path, mixed: Path) -> None:

@@ -146,7 +146,7 @@ def test_eval_run_says_what_its_stars_mean(dataset: Path, tmp_path: Path) -> Non
     one = call(tmp_path, ["eval", "run", "--dataset", dataset, "--pipeline", "bm25"]).out
     two = call(tmp_path, ["eval", "run", "--dataset", dataset, "--pipeline", "bm25", "--pipeline", "fts5"]).out
     assert "*" not in one
-    assert two.splitlines()[-1] == "* the best of its column"
+    assert two.splitlines()[-1] == "* the best in its column"
 
 
 @pytest.mark.requirement("P10.evaluated")

@@ -34,7 +34,7 @@ def test_the_demo_shows_a_live_shadow_with_its_verdict_within_seconds(tmp_path: 
 def test_a_pipeline_that_changes_one_value_has_the_shadow_too(tmp_path: Path) -> None:
     ran = call(tmp_path, ["demo", "--pipeline", "rrf", "--set", "rrf.k=30"])
 
-    assert "`vector` answered 60 curated queries, unseen" in " ".join(ran.out.split())
+    assert "`vector` answered 60 curated queries too" in " ".join(ran.out.split())
     assert "than rrf" in " ".join(ran.out.split())
     assert "demo --html FILE" in " ".join(ran.out.split())
 

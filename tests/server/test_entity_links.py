@@ -140,7 +140,7 @@ def test_nothing_is_linked_where_others_made_the_graph_dense(notes: Path) -> Non
         assert memory.graph().makers == {"manual": 5}
         assert memory.graph().density.band == "dense"
     ran = call(notes, ["graph", "link"])
-    assert ran.out.endswith("0 links added, 0 removed; the graph is dense without links of names\n")
+    assert ran.out.endswith("0 links added, 0 removed; the graph is dense enough without links by name\n")
 
 
 @pytest.mark.parametrize(("written", "status"), [("link", 0), ('"off"', 0), ("links", 2), ("[link]", 2)])

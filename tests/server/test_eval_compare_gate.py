@@ -207,9 +207,9 @@ def test_a_revision_brings_its_own_flags(workspace: Path, mixed: Path) -> None:
 @pytest.mark.parametrize(
     ("against", "message"),
     [
-        ("no-such-branch", "is no revision of the repository"),
+        ("no-such-branch", "is not a revision of the repository"),
         ("HEAD:none.yaml", "has no file 'none.yaml'"),
-        ("-n", "names no revision"),
+        ("-n", "does not name a revision"),
         ("0123456789ab", "is neither a preset, a file, the id of a stored evaluation, nor a revision"),
     ],
 )
@@ -220,7 +220,7 @@ def test_what_names_nothing_is_told_with_the_accepted(workspace: Path, mixed: Pa
 
 def test_outside_a_repository_a_revision_is_refused(tmp_path: Path, mixed: Path) -> None:
     error = gate(tmp_path, mixed, "--pipeline", "bm25", "--against", "HEAD", "--json").refused("E030")
-    assert "is in no git repository" in error["message"]
+    assert "is not in a git repository" in error["message"]
 
 
 def test_run_files_are_compared_by_judgements_alone(tmp_path: Path, mixed: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_program_labels_until_no_label_can_change_the_verdict(workspace: Path)
     ("name", "why"),
     [
         ("garbage", "is not JSON: 'three"),
-        ("beyond", 'it must say {"grade": 0} to {"grade": 3}'),
+        ("beyond", 'it must print {"grade": 0} to {"grade": 3}'),
         ("crash", "it ended with status 1: no key"),
         ("hang", "it gave no answer within 0.5 s"),
     ],
@@ -234,7 +234,7 @@ def test_a_person_prefers_one_of_two_answers_blindly_until_there_is_a_verdict(wo
     assert figure is not None
     assert (figure.value < 0, figure.p is not None and figure.p < 0.05) == (True, True)
     refused = judge(workspace, "--preference", *by("oracle")).ended(2)
-    assert "--preference is asked of a person and has no grades" in refused.err
+    assert "--preference needs a person and has no grades" in refused.err
 
 
 def preferred(screen: str) -> str:
@@ -298,7 +298,7 @@ def test_the_end_of_the_input_and_an_interruption_keep_what_was_judged(
 
     assert shown.status == status
     assert "2 pairs judged by me" in shown.text
-    assert "kept, so that the next sitting goes on there" in " ".join(shown.text.split())
+    assert "kept, so that the next session continues there" in " ".join(shown.text.split())
     assert kept(workspace) == [2, 1]
     again = sit(workspace, b"q\n")
     assert again.status == 0

@@ -20,10 +20,10 @@ def refused(root: Path, *options: str) -> Ran:
 @pytest.mark.parametrize(
     ("options", "found", "offered"),
     [
-        (("--parameter", "bm25.kk"), "--parameter: 'bm25.kk' is no number of 'default'", "bm25.k1 (1.2)"),
-        (("--parameter", "k1"), "--parameter: 'k1' is no number of 'default'", "Nearest are bm25.k1 (1.2)."),
-        (("--parameter", "bm25.nothing"), "is no number of 'default'", "The step 'bm25' has limit, k1, b,"),
-        (("--parameter", "nothing"), "is no number of 'default'", "belong to the steps times, spelling,"),
+        (("--parameter", "bm25.kk"), "--parameter: 'bm25.kk' is not a number of 'default'", "bm25.k1 (1.2)"),
+        (("--parameter", "k1"), "--parameter: 'k1' is not a number of 'default'", "Nearest are bm25.k1 (1.2)."),
+        (("--parameter", "bm25.nothing"), "is not a number of 'default'", "The step 'bm25' has limit, k1, b,"),
+        (("--parameter", "nothing"), "is not a number of 'default'", "belong to the steps times, spelling,"),
         (("--pipeline", "bm25"), "'bm25' has no rank fusion, and so no k", "Its step 'bm25' has limit, k1, b,"),
     ],
 )
@@ -40,7 +40,7 @@ def test_a_number_that_is_not_there_is_answered_by_those_that_are_near(
 def test_all_values_that_are_no_numbers_are_named_at_once(tmp_path: Path) -> None:
     said = refused(tmp_path, "--values", "20,x,40,inf").err
 
-    assert "'--values': 'x' (the 2. of 4), 'inf' (the 4. of 4) are no finite numbers; accepted are numbers" in said
+    assert "'--values': 'x' (the 2. of 4), 'inf' (the 4. of 4) are not finite numbers; accepted are numbers" in said
 
 
 def test_all_values_out_of_range_are_named_at_once(tmp_path: Path) -> None:

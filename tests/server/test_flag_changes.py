@@ -170,7 +170,7 @@ def test_a_flag_is_settled_by_other_queries_than_those_that_enabled_it(tmp_path:
     for name, told in (
         (
             "first0000000",
-            "first0000000 is what it was enabled by; a second comparison on other queries must confirm it",
+            "it was enabled by first0000000 itself; a second comparison on other queries must confirm it",
         ),
         (
             "before000000",
@@ -213,8 +213,8 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     refused = promote(tmp_path, "--evidence", "other0000000", "--json").ended(2)
     told = refused.out
     assert refused.json["error"]["code"] == "E127"
-    assert "it is of the control 000000000000; the pipeline without the flag is " in told
-    assert "it is of the variant 111111111111; the pipeline with the flag is " in told
+    assert "its control is 000000000000; the pipeline without the flag is " in told
+    assert "its variant is 111111111111; the pipeline with the flag is " in told
     assert "needs 200 queries, has 50, nDCG@10 interval reaches -0.1" in told
     assert "there is no comparison 'none'" in promote(tmp_path, "--evidence", "none").err
     assert file.read_text() == before
@@ -540,4 +540,4 @@ def test_a_window_is_for_made_queries_alone(tmp_path: Path) -> None:
     judged_runs = ["--qrels", "a.txt", "--run-file", "a.txt"]
     for more in (["--from-use", "--flag", NAME], ["--dataset", "bundled", "--flag", NAME], judged_runs):
         refused = call(tmp_path, ["eval", "compare", *more, "--window", "2"]).ended(2)
-        assert "--window chooses among queries that are made: it goes with --own alone" in refused.err
+        assert "--window selects among queries made of your memories, so it goes with --own alone" in refused.err

@@ -225,14 +225,14 @@ def test_a_session_of_the_console_judges_and_numbers_are_taken_as_they_are_shown
     assert "#2" in shown
     for wrong in ("##2", "#", "#-1", "2#", "#0"):
         assert call(workspace, ["learned", "undo", wrong]).status == 2
-    assert "1 judgement taken back" in call(workspace, ["learned", "undo", "#2"]).out
+    assert "1 judgement undone" in call(workspace, ["learned", "undo", "#2"]).out
 
     undo = ["learned", "undo", "--session"]
     nobody = call(workspace, [*undo, "nobody"])
-    assert nobody.out == "0 judgements taken back: no judgement by session 'nobody' is on record\n"
+    assert nobody.out == "0 judgements undone: no judgement by session 'nobody' is on record\n"
     assert call(workspace, [*undo, "nobody", "--json"]).json["undone"] == []
-    assert call(workspace, [*undo, "mine"]).out.endswith("1 judgement taken back\n")
-    again = f"0 judgements taken back: every judgement of {TONE} by session 'mine' was taken back before\n"
+    assert call(workspace, [*undo, "mine"]).out.endswith("1 judgement undone\n")
+    again = f"0 judgements undone: every judgement of {TONE} by session 'mine' was undone before\n"
     assert call(workspace, [*undo, "mine", "--memory", TONE]).out == again
     assert "validations" not in known(workspace)
 

@@ -79,7 +79,7 @@ def test_the_report_for_a_reader_counts_and_explains(dataset: Path, tmp_path: Pa
         "notes: 3 documents, seed 20",
         "words       2 of 2 queries  out/words",
         "paragraphs  0 of 2 queries",
-        "            there is no further document with more than 80 words that are its own",
+        "            there is no further document with more than 80 words that no other document has",
     ]
 
 

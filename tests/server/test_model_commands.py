@@ -151,7 +151,7 @@ def test_where_there_is_no_network_a_fetch_says_so_and_leaves_nothing(root: Path
     [
         (["pull", "fastembed:BAAI/bge-smal-en-v1.5"], "did you mean 'BAAI/bge-small-en-v1.5'?"),
         (["pull", "fastembd:BAAI/bge-small-en-v1.5"], "did you mean 'fastembed'?"),
-        (["pull", "openai:text-embedding-3-small"], "is not fetched"),
+        (["pull", "openai:text-embedding-3-small"], "cannot be fetched"),
         (["use", "bundld"], "did you mean 'bundled'?"),
         (["use", "mine"], "error E001: 'mine' is neither an ONNX file nor a folder"),
         (["use", NAME], f"run `speckit-memory model pull {NAME}`"),

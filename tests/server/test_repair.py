@@ -113,7 +113,7 @@ def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by
 
 @pytest.mark.requirement("M14.repair")
 def test_nothing_is_done_where_nothing_is_wrong_or_no_checkpoint_can_be_made(workspace: Path) -> None:
-    assert "nothing of the store is to be mended" in call(workspace, ["doctor", "--repair"]).ok().out
+    assert "nothing in the store needs a repair" in call(workspace, ["doctor", "--repair"]).ok().out
     assert not (workspace / "memory.db.checkpoints").exists()
     (workspace / "memory.db.checkpoints").write_text("in the way")
     damage(workspace / "memory.db", DAMAGES["words lost"])

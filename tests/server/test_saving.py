@@ -55,7 +55,7 @@ def test_memory_save_and_index_tell_what_was_left_out_and_never_the_secret(folde
     assert saved["data"]["redacted"] == ran.json["redacted"] == {"github token": 1}
     assert saved["data"]["quality"]["passed"] is False
     assert saved["data"]["memory_type"] == {"kind": "declarative", "by": "default", "confidence": 0.5}
-    assert "secrets left out of what is stored: 1 github token" in shown.out
+    assert "secrets left out of the store: 1 github token" in shown.out
     assert SECRET not in str(saved) + ran.out + ran.err + shown.out + shown.err
 
 

@@ -62,7 +62,7 @@ def test_the_verdict_comes_first_and_the_json_holds_the_contract(workspace: Path
     assert "eval judge" not in ran.out  # there are no words to read
     assert "write `evaluation: {keep_texts: 7}` in .speckit/config.yaml" in ran.out
     assert "eval compare --own --flag SPECKIT_RSF_FUSION" in ran.out
-    unmet = "Its criterion is not met yet (nDCG@10 better over 200 queries: it has no figure of nDCG@10)."
+    unmet = "Its criterion is not met yet (nDCG@10 better over 200 queries: it has no figure for nDCG@10)."
     assert unmet in words(ran.out)
     assert "flags promote" not in ran.out  # it would be refused
     assert "flags demote SPECKIT_RSF_FUSION" in ran.out

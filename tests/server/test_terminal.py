@@ -173,7 +173,7 @@ def test_figures_fit_the_terminal_and_none_is_left_out(dataset: Path, columns: i
     assert shown.status == 0, shown.text
     assert shown.widest <= columns
     text = " ".join(" ".join(shown.lines).split())
-    for name in ("nDCG@10", "MRR@5", "Recall@20", "Hit@1", "p50", "p95", "degraded", "intent", "best of its column"):
+    for name in ("nDCG@10", "MRR@5", "Recall@20", "Hit@1", "p50", "p95", "degraded", "intent", "best in its column"):
         assert name in text
     assert text.count("1.0000*") == 8
 

@@ -92,8 +92,8 @@ def test_a_parameter_without_effect_is_said_to_have_none(pipeline: Path, tmp_pat
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (["--parameter", "bm25.titel"], "E033", "'bm25.titel' is no tunable parameter of this pipeline"),
-        (["--parameter", "bm25.level"], "E033", "'bm25.level' is no tunable parameter of this pipeline"),
+        (["--parameter", "bm25.titel"], "E033", "'bm25.titel' is not a tunable parameter of this pipeline"),
+        (["--parameter", "bm25.level"], "E033", "'bm25.level' is not a tunable parameter of this pipeline"),
         (["--folds", "9"], "E032", "'mixed' has 8 judged queries, too few for 9 folds"),
         (["--dataset", "mixed"], "E030", "two datasets are named 'mixed'"),
         (["--dataset", "nowhere"], "E123", "'nowhere' has no file corpus.jsonl"),

@@ -131,7 +131,7 @@ def test_queries_that_a_run_lacks_count_as_nothing_found_and_are_told(tmp_path: 
     assert report.values["b"]["Hit@1"].tolist() == [1.0, 0.0]
     assert list(report.all_warnings()) == [
         "a holds 1 queries that are not judged; they are left out",
-        "b answers 1 of 2 judged queries with nothing; they count as 0",
+        "b has no answer to 1 of 2 judged queries; they count as 0",
     ]
 
 

@@ -63,7 +63,7 @@ def test_a_pipeline_without_rank_fusion_says_which_numbers_it_has(mixed: Path) -
     with pytest.raises(SpeckitError, match="'bm25' has no rank fusion, and so no k") as caught:
         sensitivity(DatasetSource(mixed), "bm25", environ=ENVIRON)
     assert "Its step 'bm25' has limit, k1, b" in caught.value.problems[0].hint
-    with pytest.raises(SpeckitError, match=r"--parameter: 'bm25\.k2' is no number of 'bm25'") as caught:
+    with pytest.raises(SpeckitError, match=r"--parameter: 'bm25\.k2' is not a number of 'bm25'") as caught:
         sensitivity(DatasetSource(mixed), "bm25", parameter="bm25.k2", environ=ENVIRON)
     assert "bm25.k1 (1.2)" in caught.value.problems[0].hint
 
@@ -164,15 +164,15 @@ def test_where_all_memories_are_new_a_cold_start_cannot_be_told_yet(tmp_path: Pa
     assert [one.word for one in found.criteria] == ["go", "go", "not yet"]
     assert (found.verdict, found.status) == ("unknown", 3)
     assert found.sentence == (
-        "whether bm25 is good enough cannot be told yet; cold start cannot be told yet: all 6 queries ask for memories "
-        "of the last two days; some must be older, so that new ones stand among others"
+        "whether bm25 is good enough cannot be decided yet; cold start cannot be measured yet: all 6 queries ask for "
+        "memories of the last two days; older memories must be there too, so that new ones compete with them"
     )
-    assert found.as_markdown().startswith("### Retrieval gate cannot tell yet\n")
+    assert found.as_markdown().startswith("### Retrieval gate cannot be decided yet\n")
     blind = {"pipeline": "blind", "extends": "bm25",
              "candidates": {"channels": [{"use": "bm25", "limit": 100, "fields": {"body": 0}}]}}  # fmt: skip
     missed = good_enough(DatasetSource(folder), blind, environ=ENVIRON, now=NOW)
     assert (missed.verdict, missed.status) == ("no-go", 1)
-    assert missed.sentence.startswith("blind misses MRR@5, constitutional surfacing; cold start cannot be told yet")
+    assert missed.sentence.startswith("blind misses MRR@5, constitutional surfacing; cold start cannot be measured yet")
 
 
 @pytest.mark.requirement("E8.absolute")
@@ -185,7 +185,7 @@ def test_what_is_missed_is_a_no_go_and_what_nothing_tells_is_not_counted(tmp_pat
     assert found.sentence == "blind misses MRR@5, constitutional surfacing, cold start"
     plain = good_enough(DatasetSource(mixed), "bm25", environ=ENVIRON, now=NOW)
     assert [(one.word, one.queries) for one in plain.criteria[1:]] == [("n/a", 0), ("n/a", 0)]
-    assert plain.sentence.endswith("nothing here tells constitutional surfacing, cold start")
+    assert plain.sentence.endswith("these queries cannot measure constitutional surfacing, cold start")
 
 
 @pytest.mark.requirement("E4.ratio", "E8.absolute")

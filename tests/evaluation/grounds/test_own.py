@@ -118,14 +118,14 @@ def test_holding_back_is_measured_by_hard_negatives_and_by_questions_that_nothin
     assert default.warned > 0.5
     assert bm25.warned == 0.0  # it has no step that could warn
     assert default.tempted > 0
-    assert "queries that nothing answers" in report.as_text()
+    assert "unanswerable queries" in report.as_text()
     assert report.as_json()["pipelines"][0]["restraint"]["tempted"] == default.tempted
 
 
 def test_a_store_that_is_too_small_says_what_is_missing(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "memory.db", "bm25", root=tmp_path, environ=ENVIRON):
         pass
-    with refused("E125", match="the store holds 0 memories; queries of one's own take 5 at least"):
+    with refused("E125", match="the store holds 0 memories; making queries takes at least 5"):
         OwnSource(tmp_path / "memory.db").ground(ENVIRON)
     with refused("E010"):
         OwnSource(tmp_path / "none.db").ground(ENVIRON)

@@ -36,7 +36,7 @@ def test_folders_have_equal_shares() -> None:
 
 
 def test_documents_without_any_folder_cannot_be_asked_about_by_folder() -> None:
-    with refused("E125", match="no document lies in a folder"):
+    with refused("E125", match="no document is in a folder"):
         Maker(DOCUMENTS[3:], scoped=True)
 
 
