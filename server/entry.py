@@ -1,4 +1,4 @@
-"""The console script. Light on purpose: it decides what may be imported before anything heavy is."""
+"""The console script. It imports little: it prepares the process before heavy modules are loaded."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def main() -> None:
 
 def _main() -> None:
     if os.name == "posix" and sys.getfilesystemencoding() != "utf-8":
-        # Files have names in any language, whatever the locale: where it cannot spell them, the interpreter has to.
+        # File names may be in any language. If the locale cannot encode them, restart in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     standard_streams.open_what_is_closed()
-    # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
+    # Nothing allocated while modules load is garbage; collecting it takes a tenth of the start-up time.
     gc.disable()
     arguments = sys.argv[1:]
     for name in SINGLE_THREADED:
-        # One query is too small a matrix product for two threads: they make it slower. An operator may still decide.
+        # The matrix products of one query are too small for two threads, which are slower. Operators may override this.
         os.environ.setdefault(name, "false" if name.startswith("TOKENIZERS") else "1")
     standard_streams.prepare()
     from speckit_memory.server.commands.cli import run

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call, in our words: what was found, and what is accepted (feature T26)."""
+"""Describes invalid arguments of a call: the type found and what is accepted (feature T26)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ RANGES = frozenset(
     {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
 )
 FAR = 100_000
-"""Numbers from here on bound nothing that a client would ask for."""
+"""Bounds from here on are too large to matter to a client; they are not listed."""
 TYPE_ERROR = "_type"
-"""How the validation's kinds of problems end that are about the type of a value."""
+"""The suffix of pydantic's error types that concern the type of a value."""
 FORMS = {
     "string": "a text",
     "integer": "a whole number",
@@ -25,15 +25,16 @@ FORMS = {
     "array": "a list",
 }
 MEMORY_NAME = "an id (whole number) or a key (text)"
-"""What takes a text or a whole number takes the name of a memory."""
+"""The description of a parameter that accepts text or a whole number: such a parameter names a memory."""
 
 
 def problems_of(tool: str, details: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> list[Problem]:
-    """The validation's details, each as a problem; values that were rejected are left out, they are content.
+    """Converts validation errors to problems. Rejected values are left out, since they are content.
 
     `schema` is the JSON Schema of the parameters with all their bounds.
     """
     accepted = list(schema["properties"])
+    # twice the number of problems shown, as unions have several errors per value
     details, further = details[: 2 * LISTED], len(details) - 2 * LISTED
     missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
     told = False
@@ -41,10 +42,10 @@ def problems_of(tool: str, details: Sequence[Mapping[str, Any]], schema: Mapping
     for detail, name, form in _placed(details, schema):
         kind = detail["type"]
         if kind == "extra_forbidden":
-            # what is no synonym is most likely meant for the one that is missing
+            # an unknown name that is no synonym most likely means the missing parameter
             meant = accepted_synonym(name, accepted) or (missing[0] if len(missing) == 1 else closest(name, accepted))
             offer = f"; did you mean '{meant}'?" if meant else "" if told else f"; {nearest(name, accepted)}"
-            told = told or not meant  # the accepted ones are listed once
+            told = told or not meant  # list the accepted names once
             problems.append(Problem("E033", f"{tool} has no parameter '{name}'{offer}"))
         elif kind == "missing":
             problems.append(Problem("E031", f"{tool} needs the parameter '{name}'"))
@@ -65,8 +66,8 @@ def problems_of(tool: str, details: Sequence[Mapping[str, Any]], schema: Mapping
 def _placed(
     details: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
 ) -> list[tuple[Mapping[str, Any], str, Mapping[str, Any]]]:
-    """Each detail with the name of its value and the schema of that. Where one of several types would have done, the
-    validation complains of each: told is what is wrong with a value of the right type, else one of them for all."""
+    """Pairs each error with the name and schema of its value. For a union the validation reports one error per type:
+    an error about a value of the right type is preferred, else one type error is kept for all."""
     placed = [(detail, *_place(detail["loc"], schema["properties"])) for detail in details]
     told = {name for detail, name, _ in placed if not detail["type"].endswith(TYPE_ERROR)}
     once = []
@@ -80,7 +81,7 @@ def _placed(
 
 
 def _place(loc: Sequence[str | int], properties: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The name of what stands at a place of the arguments, and its schema; an empty one for what has none."""
+    """The dotted name of a location in the arguments, and its schema; {} if there is none."""
     first, *further = loc
     names, form = [abridged(str(first))], _single(properties.get(str(first), {}))
     for part in further:
@@ -92,13 +93,13 @@ def _place(loc: Sequence[str | int], properties: Mapping[str, Any]) -> tuple[str
 
 
 def _single(form: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema of a value that is given, where it may be left open as well."""
+    """The schema of an optional value without its null alternative."""
     options = [option for option in form.get("anyOf", []) if option != {"type": "null"}]
     return options[0] if len(options) == 1 else form
 
 
 def _accepted(form: Mapping[str, Any]) -> str:
-    """What a value may be, with the bounds that somebody may come near."""
+    """Describes the accepted values, with those bounds that matter to a client."""
     if "anyOf" in form:
         kinds = [option.get("type") for option in form["anyOf"] if option != {"type": "null"}]
         return MEMORY_NAME if set(kinds) == {"string", "integer"} else " or ".join(FORMS[kind] for kind in kinds)
@@ -142,7 +143,7 @@ def _found(value: object) -> str:
 
 
 def _likely(form: Mapping[str, Any], value: object) -> str:
-    """An offer of the accepted word that a misspelt one most likely means."""
+    """Offers the accepted word that is closest to a misspelt one."""
     word = closest(abridged(str(value)).lower(), form["enum"])
     return f"; did you mean '{word}'?" if word else ""
 

@@ -1,4 +1,4 @@
-"""Which mode `memory_context` uses when the caller leaves the choice to us (feature T1)."""
+"""Chooses the mode of `memory_context` when the caller gives none (feature T1)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _RESUME = re.compile(
     r"|^\W*what (?:was i|were we) (?:doing|working on)\b",
     re.IGNORECASE,
 )
-"""How people ask to go on. "continue" in the middle of a question is a word like others."""
+"""Phrases that ask to resume work. "continue" in the middle of a question does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModeSettings:
-    """What a mode costs: the token budget of the answer and how many results it asks for."""
+    """The settings of a mode: token budget of the answer and number of results."""
 
     budget: int
     limit: int
@@ -40,7 +40,7 @@ SETTINGS: dict[Mode, ModeSettings] = {
 
 
 def choose(text: str, intent: Callable[[], str]) -> tuple[Mode, str]:
-    """A mode and the reason for it, for a caller with room in its context; `intent` is asked last, as it costs most."""
+    """Chooses a mode and gives the reason; `intent` is evaluated last because it costs most."""
     if _RESUME.search(text):
         return "resume", "the input asks to go on with earlier work"
     if len(text) < SHORT_INPUT:

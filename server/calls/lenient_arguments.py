@@ -1,4 +1,4 @@
-"""Arguments as they were meant, where clients write one thing in another form, and a note on each that was changed."""
+"""Coerces arguments that clients spell or type differently, with a note on each change."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from speckit_memory.errors.synonyms import plain
 TO_THE_LETTER = frozenset(
     {"confirm", "confirmName", "skipCheckpoint", "skipPreflight", "clearExisting", "force", "promote"}
 )
-"""Parameters that allow what cannot be taken back, or waive a check that guards against it. They are taken as they are
-written or not at all, name and value: a slip of a client must never be what lets memories go."""
+"""Parameters that allow an irreversible action or waive a check against one. Neither their names nor their values are
+coerced: a client's slip must never delete memories."""
 LONGEST_NAME = 64
-"""Characters of a name that may be another spelling of one of ours."""
+"""Length of the longest name that is compared with ours."""
 LONGEST_NUMBER = 32
 MOST_ITEMS = 1_000
-"""Items of a list that are read; a longer one is longer than any list may be."""
+"""Longest list whose items are coerced; no parameter accepts a longer one."""
 WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 EXACT = 2.0**53
-"""Up to here a floating-point number without a fraction is one whole number and no other."""
+"""Up to here a float without a fraction is exactly one integer."""
 
 SEPARATORS = frozenset(",;，；、")
-"""With one of them (some are of other scripts), or in several lines, a text may be several items: which ones, only its
-writer knows."""
+"""A text with one of these separators (some from other scripts) or with several lines may mean several items, in a way
+only its writer knows."""
 NO_ITEM = frozenset({"none", "null", "nil", "undefined"})
 
 _NOTHING = object()
@@ -38,29 +38,30 @@ _NOTHING = object()
 
 @dataclass(frozen=True, slots=True)
 class AsMeant:
-    """Arguments in the form that the parameters ask for, and what was changed for that, by the parameter."""
+    """Arguments in the form that the parameters require, and notes on the changes by parameter."""
 
     arguments: dict[str, Any]
     notes: Mapping[str, str]
 
 
 class Parameters:
-    """The parameters of a tool, which tell what an argument can have been meant for."""
+    """The parameters of a tool, to which arguments are coerced."""
 
     def __init__(self, schema: Mapping[str, Any], *, destructive: bool = False) -> None:
-        """From the JSON Schema of all parameters together, as it is sent.
+        """`schema` is the JSON Schema of all parameters as sent to clients.
 
-        Of a `destructive` tool none is left open by a text that says so: what its caller gave may be what narrows or
-        withholds the deed, such as a number of days or a dry run.
+        `destructive` tools never treat the text "null" as "not given": the argument may limit the action (a number of
+        days, a dry run).
         """
         self._opened = not destructive
         self._forms: dict[str, Mapping[str, Any]] = schema.get("properties", {})
+        # two parameters with the same plain name would make a spelling ambiguous: neither is coerced
         times = Counter(map(_plain, self._forms))
         self._named = {_plain(name): name for name in self._forms if times[_plain(name)] == 1}
 
     def as_meant(self, arguments: Mapping[str, Any]) -> AsMeant:
-        """Valid arguments as they are. What is no spelling of a parameter, or no form of a value of it, stays too, for
-        the validation to refuse it."""
+        """Coerces arguments. Valid ones are unchanged, and so are those that cannot be coerced: the validation rejects
+        them."""
         spelt = self._spelt(arguments)
         filled = frozenset(spelt.values())
         read: dict[str, Any] = {}
@@ -70,7 +71,7 @@ class Parameters:
             said = [f"read as {name}"] if written in spelt else []
             if name in self._forms and name not in TO_THE_LETTER:
                 if written in filled and self._open(name, value):
-                    continue  # another spelling fills it, and the note on that says so
+                    continue  # an argument under another spelling fills it and is noted
                 value, how = self._read(name, value)  # noqa: PLW2901 -- it is the same value, read
                 said += [how] if how else []
             if value is not _NOTHING:
@@ -80,12 +81,14 @@ class Parameters:
         return AsMeant(read, notes)
 
     def _spelt(self, arguments: Mapping[str, Any]) -> dict[str, str]:
-        """The names that are other spellings of parameters: each the only one, and its own name is not there."""
+        """Maps other spellings to parameter names: only unique spellings, and only if the parameter itself is
+        absent."""
         meant = {
             name: self._named[_plain(name)]
             for name in arguments
             if name not in self._forms and len(name) <= LONGEST_NAME and _plain(name) in self._named
         }
+        # two spellings of one parameter are ambiguous as well
         times = Counter(meant.values())
         return {
             written: name
@@ -94,30 +97,28 @@ class Parameters:
         }
 
     def _absent(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether a parameter is not given by its own name, or left open by that."""
+        """Whether a parameter is missing under its own name, or given as "null"."""
         return name not in arguments or self._open(name, arguments[name])
 
     def _open(self, name: str, value: Any) -> bool:
-        """Whether a value says that the parameter is left open, and may say so."""
+        """Whether a value means "not given", where the parameter allows that."""
         text = "string" in _types(self._forms[name])
         return self._opened and not text and isinstance(value, str) and value.strip() == "null"
 
     def _read(self, name: str, value: Any) -> tuple[Any, str]:
-        """A value in a form that its parameter asks for, and how it was read."""
+        """The value in the form its parameter requires, and a note on how it was read."""
         if self._open(name, value):
-            return _NOTHING, "left open, as the text 'null' says"
+            return _NOTHING, "not given, as the text 'null' says"
         return _read(self._forms[name], value)
 
 
 def told(notes: Mapping[str, str], most_characters: int) -> tuple[str, ...]:
-    """The notes, each a hint; where they would take more characters than that, one hint with how many parameters they
-    are about, and with as many of their names as there is room for."""
+    """Returns one hint per note. If together they exceed `most_characters`, returns one hint with the number of
+    parameters and as many of their names as fit."""
     hints = tuple(notes.values())
     if sum(map(len, hints)) <= most_characters:
         return hints
-    said = (
-        f"{len(notes)} parameters were read as they were meant" if len(notes) > 1 else "1 parameter was read as meant"
-    )
+    said = f"{len(notes)} parameters were read as intended" if len(notes) > 1 else "1 parameter was read as intended"
     named = list(notes)[:LISTED]
     while named and len(joint := _joint(said, named, len(notes))) > most_characters:
         named.pop()
@@ -129,15 +130,16 @@ def _joint(said: str, named: list[str], times: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what tells spellings of it apart; in other scripts, only its writer knows what does."""
+    """A name without case and separators; unchanged if it is not ASCII, where the rules of the script are unknown."""
     return plain(name) if name.isascii() else name
 
 
 def _read(form: Mapping[str, Any], value: Any) -> tuple[Any, str]:
-    """A value in a form that was asked for, and how it was read; itself and nothing where it needs no reading, or where
-    there is none."""
+    """The value in the form required, and a note on how it was read; the value itself and "" if it fits already or
+    cannot be coerced."""
     types = _types(form)
     match value:
+        # bool is a subclass of int, so it must come first
         case bool():
             return value, ""
         case float() if "integer" in types and "number" not in types and value.is_integer() and abs(value) <= EXACT:
@@ -145,6 +147,7 @@ def _read(form: Mapping[str, Any], value: Any) -> tuple[Any, str]:
         case str() if "string" not in types:
             return _read_text(form, types, value)
         case str() if "enum" in form and value not in form["enum"]:
+            # enum values are matched case-insensitively, but only if exactly one matches
             same = [word for word in form["enum"] if isinstance(word, str) and word.lower() == value.lower()]
             return (same[0], f"read '{value}' as '{same[0]}'") if len(same) == 1 else (value, "")
         case list() if "array" in types:
@@ -154,7 +157,8 @@ def _read(form: Mapping[str, Any], value: Any) -> tuple[Any, str]:
 
 
 def _read_text(form: Mapping[str, Any], types: list[str], text: str) -> tuple[Any, str]:
-    """A text where none was asked for."""
+    """Reads a text given for a parameter that is no text."""
+    # int() and float() of a long text would be slow and can never be a valid number here
     bare = text.strip() if len(text) <= LONGEST_NUMBER else ""
     if "boolean" in types and bare.lower() in ("true", "false"):
         return bare.lower() == "true", f"read the text '{bare}' as {bare.lower()}"
@@ -175,14 +179,14 @@ def _read_text(form: Mapping[str, Any], types: list[str], text: str) -> tuple[An
 
 
 def _is_one_item(text: str) -> bool:
-    """Whether a text can be meant for one item of a list, and for nothing else."""
+    """Whether a text can only mean a single item of a list."""
     plain = text.strip().lower()
     several = len(text.splitlines()) > 1 or not SEPARATORS.isdisjoint(text)
     return bool(plain) and plain not in NO_ITEM and not plain.startswith(("[", "{")) and not several
 
 
 def _read_items(form: Mapping[str, Any], items: list[Any]) -> tuple[list[Any], str]:
-    """A list with each item in the form that was asked for."""
+    """The list with each item in the form required."""
     if len(items) > MOST_ITEMS:
         return items, ""
     read = [_read(form.get("items", {}), item) for item in items]

@@ -1,4 +1,4 @@
-"""What `memory_search` says of a memory that somebody expected: why it is no result, and what would make it one."""
+"""The `whyNot` of `memory_search`: why an expected memory is not a result, and what would make it one."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ PARAMETERS = {
     "only_fitting": "onlyFitting",
     "min_state": "minState",
 }
-"""The parameters of the tool by what they are called inside: of the question, and of what a search wants otherwise."""
+"""The parameters of the tool by the names of the engine's search parameters and options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is told of one memory and one answer. `rank` is its place among the results, 0 where it is none; `hurried`
-    where the call had to be answered within a time."""
+    """The explanation for one memory and one answer.
+
+    `rank` is its rank among the results from 1, 0 if it is none; `hurried` tells that the call had a time limit.
+    """
 
     name: str | int
     key: str
@@ -63,11 +65,11 @@ class Missing:
 
     @property
     def cut_short(self) -> bool:
-        """Whether nothing was found before the time was over: asked once more, there may be enough of it."""
+        """Whether time ran out before a change was found; another call may have enough time."""
         return self.hurried and self.change is not None and not (self.change.complete or self.change.change)
 
     def told(self, shown: int) -> Aside:
-        """For an answer that has room for so many results."""
+        """The explanation for an answer that shows `shown` results."""
         reason, more = self.reason, ""
         if self.rank > shown:
             reason = f"'{self.key}' was found as result {self.rank}, left out to stay within {self.budget} tokens; "
@@ -84,12 +86,19 @@ class Missing:
 
 
 def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) -> Missing:
-    """What is to be told of the memory of an id, a key or a path in an answer of this many tokens.
+    """Explains why a memory is missing from an answer. The attempts use only the time the search has left.
 
-    The search and what is tried after it take no longer together than the search alone was allowed to. Raises E080 with
-    the nearest keys.
+    Args:
+        memory: The open memory.
+        result: The result of the search.
+        name: Id, key or path of the memory.
+        budget: Token budget of the answer.
+
+    Raises:
+        SpeckitError: E080 with the nearest keys for an unknown name.
     """
     allowed = result.asked.allowed_ms if result.asked else None
+    # seconds left of the search's own time limit
     left = math.inf if allowed is None else (allowed - result.timings_ms.total) / 1000
     reason, change = reason_of_absence(memory, result, name, door=TOOL, until=time.perf_counter() + left)
     if change:
@@ -100,7 +109,7 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
 
 
 def in_the_call(change: Change) -> str:
-    """A change as a client makes it, by the name of the parameter; of what only its user can change, that it is so."""
+    """Describes a change as a parameter of the call, or as a task for the user if the client cannot make it."""
     now = f"(now {yaml_text(change.before)})"
     match change.kind:
         case "question" | "wish":
@@ -114,8 +123,8 @@ def in_the_call(change: Change) -> str:
 
 
 def change_data(change: Change) -> dict[str, Any]:
-    """The same as plain data: `parameters` are those of the call, null for one to be left out; none where only the user
-    can change it."""
+    """A change as plain data. `parameters` are those of the call, null for one to omit; {} if only the user can make
+    the change."""
     own = change.kind in ("question", "wish")
     name, value = _parameter(change) if own else (change.name, change.after)
     return {
@@ -128,5 +137,5 @@ def change_data(change: Change) -> dict[str, Any]:
 
 
 def _parameter(change: Change) -> tuple[str, Plain]:
-    """The parameter of the tool and its value, None for one that is to be left out."""
+    """The parameter of the tool and its value; None to omit it."""
     return PARAMETERS.get(change.name, change.name), None if change.after == "" else change.after

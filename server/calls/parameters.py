@@ -1,4 +1,4 @@
-"""The parameters that several tools have, with their limits and descriptions."""
+"""Parameters shared by tools, with their limits and descriptions."""
 
 from typing import Annotated, Literal
 
@@ -23,7 +23,7 @@ TierName = Literal["constitutional", "critical", "important", "normal", "tempora
 ContextType = Literal["research", "implementation", "decision", "discovery", "general"]
 Intent = Literal["add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision"]
 Wish = Annotated[bool | None, Field(strict=True)]
-"""Yes, no, or as the pipeline says."""
+"""True, false, or null for the pipeline's setting."""
 State = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 Required = Annotated[str, Field(min_length=1, max_length=200)]
 Score = Annotated[int, Field(strict=True, ge=0, le=100)]

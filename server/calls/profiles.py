@@ -1,4 +1,4 @@
-"""Which tools each profile offers, and what is said of a tool that is left out."""
+"""The tools of each profile, and the error for a tool outside it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CORE = (
     "memory_validate",
     "memory_index_scan",
 )
-"""Find, read, write, take back, judge, and fill an empty store: no task of an agent's day ends for want of another."""
+"""The tools of the profile `core`: find, read, write, undo, judge and index, which cover an agent's daily work."""
 
 UNSAID = {
     "memory_search": (
@@ -38,23 +38,24 @@ UNSAID = {
     ),
     "memory_index_scan": ("includeConstitutional", "includeSpecDocs"),
 }
-"""Parameters that the small profile's definitions are silent about: an agent hardly ever needs them."""
+"""Parameters that the definitions of the profile `core` omit, as agents rarely need them."""
 
 
 def offers(profile: ToolProfile, name: str) -> bool:
-    """Whether a profile has the tool of this name."""
+    """Whether a profile has the tool."""
     return profile == "full" or name in CORE
 
 
 def offered(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
-    """The tools of a profile, in the order in which they are given."""
+    """The tools of a profile, in the given order."""
     if profile == "full":
         return list(tools)
+    # hidden parameters still work; only their definitions are left out to save tokens
     return [tool.saying_less(UNSAID.get(tool.name, ())) for tool in tools if offers(profile, tool.name)]
 
 
 def left_out(name: str, profile: ToolProfile) -> SpeckitError:
-    """The error for a tool that exists, but not in the profile that is served."""
+    """The error for a tool that exists but is not in the profile."""
     return SpeckitError(
         "E035",
         f"the tool '{name}' is not in the profile '{profile}', which this server offers; the profile 'full' has it",

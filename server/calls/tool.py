@@ -1,4 +1,4 @@
-"""A tool with a closed input schema whose every failure is an error object."""
+"""An MCP tool with a closed input schema; every failure becomes an error object."""
 
 import inspect
 import time
@@ -27,12 +27,12 @@ from speckit_memory.server.replies.envelope import SCHEMA, Count, Fitted, Reply,
 from speckit_memory.server.replies.worker_calls import EqualCalls, WorkerCall
 
 NOTES_PER_TOKEN = 1
-"""Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
+"""Characters of coercion notes per token of the budget, which limits them to about a quarter of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a call is answered with, and what the log says of it."""
+    """The result of a call with the facts for its log entry."""
 
     result: CallToolResult
     code: str = ""
@@ -43,9 +43,8 @@ class _Answer:
 class SpeckitTool(Tool):
     """Runs its function in a worker thread, measures it and wraps its `Reply`.
 
-    Differs from the SDK's tool in three ways: unknown arguments are refused (with the nearest name), none is converted
-    silently (hints of the answer name each that was meant in another form), and failures carry a code, a hint and next
-    steps.
+    Differs from the SDK's tool in three ways: unknown arguments are refused (with the nearest name), no argument is
+    converted silently (hints name each coerced one), and failures carry a code, a hint and next steps.
     """
 
     _budget: int = PrivateAttr(default=0)
@@ -80,13 +79,22 @@ class SpeckitTool(Tool):
         idle: Rule | None = None,
         equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
     ) -> "SpeckitTool":
-        """The tool of a function, whose docstring is the description; `title` names it to people.
+        """Builds the tool of a function, whose docstring is the description.
 
-        `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
-        of all tools of a kind; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the
-        log which configuration is in force; `offers` says whether a client has a tool of that name, so that errors can
-        send it there; `idle` says which parameters do nothing beside others. Calls under way at once get one answer
-        when `equal` returns the same for the values of all their parameters.
+        Args:
+            function: Returns the `Reply` for its keyword arguments.
+            title: Name for users.
+            budget: Token budget of the tool's layer (feature T24).
+            limiter: Bounds the threads of all tools of a kind.
+            count: Counts tokens.
+            read_only: Whether the tool never writes.
+            idempotent: Whether repeating a call has no further effect.
+            destructive: Whether it may delete or overwrite.
+            cache: Caches answers (feature T25); None for no cache.
+            config_hash: Returns the hash of the pipeline in force, for the log.
+            offers: Tells whether the client has a tool, so that errors suggest only those.
+            idle: Finds parameters without effect.
+            equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
         """
         tool = cls.from_function(
             function,
@@ -98,6 +106,7 @@ class SpeckitTool(Tool):
         assert isinstance(tool, cls)  # from_function builds the class it is called on
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"
+        # rejected values are content and must not appear in errors
         arguments.model_config["hide_input_in_errors"] = True
         arguments.model_rebuild(force=True)
         tool._whole = arguments.model_json_schema(by_alias=True)
@@ -117,14 +126,14 @@ class SpeckitTool(Tool):
         return tool
 
     def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
-        """The same tool, whose definition is silent about some parameters; it takes them all the same."""
+        """A copy whose definition omits some parameters, which it still accepts."""
         less = self.model_copy()
         said = {name: schema for name, schema in self._schema["properties"].items() if name not in unsaid}
         less.parameters = self._schema | {"properties": said}
         return less
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
-        """Validates, calls, wraps. Never raises for a failure of the tool."""
+        """Validates the arguments, calls the function and wraps its reply. Never raises for a failure of the tool."""
         started = time.perf_counter()
 
         def taken() -> float:
@@ -134,41 +143,42 @@ class SpeckitTool(Tool):
             return _Answer(failure(for_client(error, self._offers), self.name, taken()), error.code)
 
         def answer() -> _Answer:
-            # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
-            # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
+            # The one boundary, inside the thread: an exit or interrupt raised by a component or library would end the
+            # event loop and the server. The thread of a cancelled call ends by itself.
             try:
                 with SERVING.serving():
                     found, again = self._answered(arguments)
-                    require_wanted()  # what nobody waits for was not served
-                    # this too: what follows a reply writes to the store, and the loop must not wait for that
+                    require_wanted()  # a cancelled call must not count as served
+                    # in the thread, too: `sent` may write to the store, which must not block the event loop
                     return _Answer(found.sent(taken(), again=again), "", again, found.pipeline)
             except SpeckitError as error:
                 return failed(error)
             except WithdrawnError:
-                return _Answer(CallToolResult(content=[]))  # which nobody reads
-            except BaseException as error:  # nothing of a defect reaches the client
+                return _Answer(CallToolResult(content=[]))  # not sent: the call was cancelled
+            except BaseException as error:  # clients do not see the text of defects
                 return failed(internal(error))
 
+        # equal concurrent calls wait for the same work, such as one index run
         call = self._under_way.joined(self._equal_by(arguments), lambda: WorkerCall(answer, self._limiter))
         given = await call.answer(CallProgress(context, "documents"))
         config_hash = given.pipeline or self._config_hash()
         logs.tool_called(self.name, taken(), given.code, arguments, cached=given.again, config_hash=config_hash)
-        return given.result.model_copy()  # others may get the same, with a `_meta` of their own
+        return given.result.model_copy()  # calls may share a result, but each gets its own `_meta`
 
     def _equal_by(self, arguments: dict[str, Any]) -> Hashable | None:
-        """What calls under way have in common that get one answer, None where each gets its own."""
+        """The key by which concurrent calls share an answer; None if each gets its own."""
         if self._equal is None:
             return None
         try:
             values, notes = self._values(arguments)
             return self._equal(values), tuple(sorted(notes.items()))
         except SpeckitError:
-            return None  # of which the call itself tells
+            return None  # the call itself reports it
 
     def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:
-        """The answer within its budget, and whether it had been made before.
+        """The answer within its budget, and whether it came from the cache.
 
-        What was read as it was meant gets the answer of what should have been written; notes on it are of this call.
+        Coerced arguments share the cache entry of their canonical form; coercion notes are added per call.
         """
         values, notes = self._values(arguments)
 
@@ -188,18 +198,18 @@ class SpeckitTool(Tool):
         return answer.noted(hints, self._count), again
 
     def _values(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """The arguments of the function, and a note on each that was read as it was meant. Raises SpeckitError with all
-        that is wrong with those of the caller."""
-        # clients write null for what their user left open; a required one is missing then
+        """The validated arguments of the function, and notes on the coerced ones. Raises SpeckitError with all
+        problems."""
+        # clients send null for "not given"; a required parameter is then reported as missing
         meant = self._accepted.as_meant({name: value for name, value in arguments.items() if value is not None})
         given = meant.arguments
         arguments_of = self.fn_metadata.arg_model
         accepted = arguments_of.model_fields
-        surplus = [name for name in given if name not in accepted][LISTED - 1 :]  # the rest in one sentence
+        surplus = [name for name in given if name not in accepted][LISTED - 1 :]  # the rest are counted below
         for name in surplus:
             del given[name]
         try:
-            # strictly: what may be read in another form has been, and was noted
+            # strict, since coercion has been done above and noted
             return arguments_of.model_validate(given, strict=True).model_dump_one_level(), meant.notes
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False)
@@ -210,10 +220,11 @@ class SpeckitTool(Tool):
 
 
 def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
-    """The annotations, without those that say what the protocol takes for granted, and what every client does: that a
-    tool writes, and that calling it twice is not calling it once. That it may destroy goes without saying as well, and
-    is said all the same: there are clients that take nothing said for harmless. Of a tool that only reads, the protocol
-    asks for neither of the two that are about changes."""
+    """Builds the annotations without those that equal the protocol's defaults (not read-only, not idempotent).
+
+    `destructive` is always given for tools that write: it is true by default, but some clients take a missing hint for
+    harmless. For read-only tools the protocol ignores the hints on changes.
+    """
     if read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ToolAnnotations(destructive_hint=destructive, idempotent_hint=idempotent or None, open_world_hint=False)
@@ -232,16 +243,15 @@ def _is_surplus(key: str, item: Any, schema: dict[str, Any]) -> bool:
         case "maximum":
             return isinstance(item, int) and item >= FAR
         case "minimum":
-            # a number of things is at least one, which nobody needs to be told
+            # counts are at least one, which needs no mention
             return schema.get("maximum", FAR) >= FAR or (schema.get("type") == "integer" and item == 1)
         case _:
             return False
 
 
 def _lean(schema: Any) -> Any:
-    """A schema without what only costs tokens: generated titles, defaults that say "not given", null as a spelling of
-    that, bounds that nobody comes near, and alternatives of plain types written as such. The bounds hold all the same:
-    who exceeds one is told."""
+    """Removes the parts of a schema that only cost tokens: generated titles, defaults and null for "not given", and
+    bounds that are never reached; unions of plain types become type lists. The validation still enforces all bounds."""
     if isinstance(schema, list):
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What a client most likely meant that called a tool which is not there."""
+"""Suggests the tool that a client most likely meant by an unknown name."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ _MEANT = {
     "info count summary statistics": ("memory_stats", ""),
     "snapshot backup": ("checkpoint_create", ""),
 }
-"""The tool for actions that a name may speak of, and the parameter for them where it has others too."""
+"""The tool for each group of action words, and the parameter for the action if the tool has several uses."""
 _BY_ACTION = {action: meant for actions, meant in _MEANT.items() for action in actions.split()}
 
 
 def meant_tool(name: str, offered: Collection[str]) -> str:
-    """A phrase that offers the one of the tools `offered` that a name means, or lists them all."""
-    bare = name[:LONGEST_NAME].rpartition("__")[2]  # clients put the name of their server before it
+    """A phrase that suggests the tool of `offered` meant by the name, or lists them all."""
+    bare = name[:LONGEST_NAME].rpartition("__")[2]  # clients prefix the server's name
     words = {word.lower() for word in _WORD.findall(bare)} - _NOUNS
+    # only an unambiguous action is mapped; otherwise fall back to the nearest spelling
     if len(words) == 1 and bare not in offered:
         tool, parameter = _BY_ACTION.get(words.pop(), ("", ""))
         if tool in offered:

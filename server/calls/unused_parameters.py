@@ -1,4 +1,4 @@
-"""Parameters that a caller gave and that do nothing in this call: a hint of the answer says so, and why."""
+"""Hints on parameters that have no effect in a call, with the reason."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any, NamedTuple
 from speckit_memory.errors.echo import listed
 
 NAMED = 6
-"""So many are named; of more their number is told."""
+"""Parameters named; the rest are only counted."""
 
 
 class Idle(NamedTuple):
-    """Parameters that do nothing beside the values of others, and why."""
+    """Parameters without effect given the values of others, and the reason."""
 
     names: Collection[str]
     why: str
 
 
 Rule = Callable[[Mapping[str, Any]], Idle | None]
-"""What a tool says of the values of all its parameters; None where each of them counts."""
+"""Finds the parameters without effect among the values of all parameters; None if each has an effect."""
 
 
 def told_idle(rule: Rule | None, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[str, ...]:
-    """The hint on what was given in vain, if there is one. Values that are those of the definition ask for nothing."""
+    """The hint on parameters given without effect, if any. Values equal to the default do not count as given."""
     idle = rule(values) if rule else None
     if idle is None:
         return ()
+    # a default value cannot be told apart from "not given"
     given = [name for name, value in values.items() if name in idle.names and value != defaults[name]]
     return (f"without effect, as {idle.why}: {listed(given, NAMED)}",) if given else ()

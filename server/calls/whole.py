@@ -1,4 +1,4 @@
-"""One memory read by key: its text, or sections of it, as far as the budget goes, and on from there (feature A7)."""
+"""Reads a memory by key: its text or sections of it, within the budget, from any line on (feature A7)."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,19 +12,31 @@ from speckit_memory.server.views.superseded_text import superseded_data, superse
 from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 4000
-"""Tokens, as for searches that ask for whole memories."""
+"""Token budget, as for searches for whole memories."""
 FOR_TEXT = 0.9
-"""The share of it that texts take; keys and hints take the rest."""
+"""Share of the budget for texts; keys and hints take the rest."""
 FOR_HINTS = 120
-"""Tokens that are kept for them in an answer that has few."""
+"""Minimum of tokens reserved for keys and hints."""
 MOST_SECTIONS = 40
-"""So many names of sections are told."""
+"""Names of sections listed."""
 
 
 def read_whole(
     workspace: Workspace, name: int | str, sections: list[str], from_line: int, session: str, budget: int = BUDGET
 ) -> Reply:
-    """The reply: lines from `from_line` on, as far as `budget` tokens go, and where to go on when they are not all."""
+    """Builds the reply with the text of a memory, and a hint where to continue if it does not fit.
+
+    Args:
+        workspace: The workspace.
+        name: Id or key of the memory.
+        sections: Anchors or headings of the sections to read; [] for the whole text.
+        from_line: First line to read, from 1.
+        session: Session that reads, "" for none.
+        budget: Token budget of the answer.
+
+    Raises:
+        SpeckitError: E080 with the nearest keys for an unknown memory.
+    """
     from speckit_memory.server.console.arguments.memory_names import known_key
 
     memory = workspace.memory()
@@ -87,17 +99,20 @@ def _row(reading: Reading, section: str, text: str, lines: int) -> dict[str, Any
 
 
 def _fitting(reading: Reading, room: int, further: bool, count: Count) -> tuple[str, int, bool]:
-    """As many lines as fit, how many they are, and whether the only one was cut; in a further section it is not."""
+    """The lines that fit, their number, and whether the only one was cut; the lines of further sections are not cut."""
     lines = reading.text.split("\n")
+    # sizes: tokens per line; their sum only approximates the tokens of the joined text
     sizes = count([quoted(line) + "\n" for line in lines])
     fitting = total = 0
     while fitting < len(lines) and total + sizes[fitting] + 1 <= room:
         total += sizes[fitting] + 1
         fitting += 1
+    # correct the estimate with the exact count
     while fitting > 1 and count([quoted("\n".join(lines[:fitting]))])[0] > room:
         fitting -= 1
     if fitting or further:
         return "\n".join(lines[:fitting]), fitting, False
+    # a single line longer than the budget: cut it, starting from about four characters per token
     text = lines[0][: room * 4]
     while count([quoted(text)])[0] > room:
         text = text[: len(text) * 3 // 4]

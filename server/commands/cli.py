@@ -1,4 +1,4 @@
-"""The command line. Each command is a module of its own, imported when it is called."""
+"""The command line. Each command is a separate module, imported when it is called."""
 
 from __future__ import annotations
 
@@ -89,28 +89,28 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
 }
 GROUPS = {
-    "links": "Causal links between memories: add, remove, what became of them, undo, review.",
-    "learned": "What readers taught: list and forget trigger phrases, show judgements and undo them.",
-    "task": "Record what is known before and after a task, and see what tasks taught.",
-    "graph": "The causal graph: how dense it is, linking what names the same, and taking that out again.",
-    "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",
-    "model": "Embedding models: list, fetch, put in use, go back.",
+    "links": "Causal links between memories: add, remove, history, undo, review.",
+    "learned": "Learned trigger phrases and judgements: list, forget, show, undo.",
+    "task": "Record the knowledge before and after a task, and show what tasks taught.",
+    "graph": "The causal graph: show its density, link memories that share names, remove those links.",
+    "checkpoint": "Checkpoints of the store: create, list, restore, delete.",
+    "model": "Embedding models: list, download, switch, go back.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
-    "shadow": "What pipelines that ran beside the served one have shown.",
+    "shadow": "Results of shadow pipelines, which run alongside the served one.",
     "flags": "States of the feature flags: list, audit, promote, demote.",
-    "eval": "Measure pipelines on a dataset, and make datasets to measure on.",
+    "eval": "Measure pipelines on a dataset, and create datasets.",
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are modules of `server.commands`, imported when they are asked for."""
+    """A group whose commands are modules of `server.commands`, imported on demand."""
 
     def __init__(self, table: Mapping[str, str | dict[str, str]], **settings: Any) -> None:
         super().__init__(**settings)
         self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
-        """The names in the order of the table: what a newcomer needs comes first."""
+        """The names in the order of the table: commands for newcomers first."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
@@ -173,7 +173,7 @@ def _run(arguments: Sequence[str], as_json: bool) -> int:
         try:
             if instruction := os.environ.get(completion.VARIABLE):
                 return completion.complete(ROOT, instruction)
-            # not `main`: that has its own ways with interrupts and closed pipes
+            # not `main`, which handles interrupts and closed pipes differently
             with ROOT.make_context("speckit-memory", list(arguments), color=terminal.colour()) as context:
                 status = ROOT.invoke(context)
         except click.exceptions.Exit as finished:
@@ -193,7 +193,7 @@ def _run(arguments: Sequence[str], as_json: bool) -> int:
             if unwritable := standard_streams.output_error():
                 raise unwritable from None
             status = failures.show(failures.of_system(error), as_json)
-        except BaseException as error:  # the one boundary: a user never sees a traceback, nor an exit of a component
+        except BaseException as error:  # the one boundary: neither tracebacks nor exits reach the user
             status = failures.show(failures.internal(error), as_json)
     except OSError as error:
         return failures.unwritable(error)

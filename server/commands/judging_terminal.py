@@ -1,4 +1,4 @@
-"""A judge at a terminal: pair after pair on one screen, and a key for each."""
+"""Judging at a terminal: one pair at a time, answered by a key."""
 
 from __future__ import annotations
 
@@ -18,24 +18,30 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.statistics.comparison import Verdict
 
 LINES = 12
-"""So many lines of a document are shown, marks of what is left out among them."""
+"""Lines of a document shown, including the marks for omitted lines."""
 UNWRAPPED = 120
-"""Characters of a line where no terminal says how many it has."""
+"""Line length when the width of the terminal is unknown."""
 
 Answer = int | Literal["skip", "undo", "quit"]
 KEYS: dict[str, Answer] = {"0": 0, "1": 1, "2": 2, "3": 3, "s": "skip", "u": "undo", "q": "quit"}
 PREFERENCES: dict[str, Answer] = {"a": 1, "b": -1, "=": 0, "s": "skip", "u": "undo", "q": "quit"}
-"""Above 0 for the answer that is shown first."""
+"""Positive if the answer shown first is better."""
 _GIST = 160
-"""Characters of a text that are shown with its title."""
-ASKED = "0 of no use, 1 touches it, 2 helps, 3 answers it; s skip, u undo, q quit"
+"""Characters of the text shown with a title."""
+ASKED = "0 not relevant, 1 related, 2 helps, 3 answers it; s skip, u undo, q quit"
 _WORD = re.compile(r"\w{3,}")
 
 
 def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None, by: str) -> None:
-    """Shows pair after pair and reads one key for each, from a terminal or a pipe; the end of the input is quitting.
+    """Shows pairs of query and document and reads one key for each; the end of the input quits.
 
-    Each label is kept as that of `by` before the next pair is shown. All goes to standard error.
+    A label is stored before the next pair is shown. All output goes to standard error.
+
+    Args:
+        sitting: The judging session; it selects the pairs.
+        docket: The documents by key, and the store of labels.
+        limit: Number of pairs to judge; None for all.
+        by: Name of the judge.
     """
     done, first = 0, True
     while (pair := sitting.present) is not None and (limit is None or done < limit):
@@ -69,9 +75,16 @@ def prefer_at_terminal(
     keep: Callable[[AnswerPair, float], None],
     remove: Callable[[AnswerPair], None],
 ) -> None:
-    """Shows two answers to a query after the other and reads one key; the end of the input is quitting.
+    """Shows two answers per query, without their pipelines, and reads one key; the end of the input quits.
 
-    Whose answer is the first one is not told. Each preference is kept before the next query is shown.
+    A preference is stored before the next query is shown.
+
+    Args:
+        session: The preference session; it selects the pairs of answers.
+        docket: The documents by key.
+        limit: Number of queries to judge; None for all.
+        keep: Stores a preference: 1 for the variant, -1 for the control, 0 for neither.
+        remove: Removes the preference that was undone.
     """
     first = True
     while (pair := session.present) is not None and (limit is None or session.said < limit):
@@ -94,20 +107,21 @@ def prefer_at_terminal(
         if answer == "skip":
             session.say(None)
             continue
+        # keys rate the first answer shown; convert to the sign of the variant
         preference = float(answer) if pair.variant_first else -float(answer)
         session.say(preference)
         keep(pair, preference)
 
 
 def how_far(sitting: Sitting) -> str:
-    """What is known of the verdict, in words."""
+    """Describes the state of the verdict."""
     if verdict := sitting.latest:
         return f"verdict open, so far {verdict}"
     return f"verdict open, {counted(len(sitting.labels), 'label')} so far"
 
 
 def so_far(sitting: Sitting, verdict: Verdict | None) -> str:
-    """A verdict that is open, in words; where there is none, what is missing for one."""
+    """Describes an open verdict, or what is missing for one."""
     if verdict:
         return f"so far {verdict}"
     if sitting.live:
@@ -116,11 +130,12 @@ def so_far(sitting: Sitting, verdict: Verdict | None) -> str:
 
 
 def passage(text: str, query: str) -> list[str]:
-    """The lines of a document that hold most of the words of a query, at most twelve, folded to fit the terminal."""
+    """The lines of a document with most words of the query: at most `LINES`, wrapped to the terminal."""
     folded = [line for paragraph in text.splitlines() if paragraph.strip() for line in _folded(paragraph)]
     if len(folded) <= LINES:
         return folded
     words = set(_WORD.findall(query.casefold()))
+    # found[i]: the query words in line i; choose the window of `room` lines with most distinct words, the first on ties
     found = [words & set(_WORD.findall(line.casefold())) for line in folded]
     room = LINES - 2
     starts = range(len(folded) - room + 1)
@@ -149,7 +164,7 @@ def _write(text: str) -> None:
 
 
 def _asked(keys: Mapping[str, Answer], asked: str) -> Answer:
-    """One of the keys; the end of the input is quitting."""
+    """Reads one of the keys; the end of the input quits."""
     while True:
         click.echo(f"{asked}: ", nl=False, err=True)
         line = sys.stdin.readline()

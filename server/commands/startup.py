@@ -1,4 +1,4 @@
-"""What a server can tell to be wrong before it serves, by means light enough for its start-up (feature T27)."""
+"""Checks the configuration before serving, with checks fast enough for start-up (feature T27)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from speckit_memory.server.console.environment import flags_of_extensions
 
 
 def check_configuration(common: Common, root: Path | None = None) -> None:
-    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of `.speckit/config.yaml`,
-    in the workspace of the options or in the one of a folder, and with a pipeline that the options name.
+    """Raises SpeckitError for an invalid store file, `.speckit/config.yaml`, or pipeline given by options.
 
-    Whether its steps exist and fit together takes their modules; the warm-up finds that out. For a pipeline and flags
-    that files or the environment decide on, the shipped ones stand in where they cannot be used.
+    The workspace is the one of the options, or `root`. Whether the pipeline's steps exist is only checked by the
+    warm-up, as it needs their modules. If a pipeline or flags set by files or the environment are unusable, the shipped
+    ones are used instead.
     """
     config = settings(common.db, common.pipeline, root)
     if store_is_there(config.db):
@@ -29,6 +29,7 @@ def check_configuration(common: Common, root: Path | None = None) -> None:
         load_workspace_config(config.root)
     if config.pipeline_by != BY_CALL and not common.overrides:
         return
+    # shipped presets are tested with the package; checking one would only cost start-up time
     if config.pipeline in presets() and not common.overrides and not lexists(config.root / FLAGS_FILE):
         return
     from speckit_memory.pipeline.configuration.loading import load

@@ -1,4 +1,4 @@
-"""Completion in the shell: click's own, and the values that only we know."""
+"""Shell completion: click's own, plus pipelines and parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 VARIABLE = "_SPECKIT_MEMORY_COMPLETE"
-"""Set by the shell's function to `bash_complete`, by people to `bash_source`; zsh and fish likewise."""
+"""Set to `bash_complete` by the shell function, to `bash_source` by the user; likewise for zsh and fish."""
 SHELLS = ("bash", "zsh", "fish")
 
 
 def complete(root: click.Command, instruction: str) -> int:
-    """Answers one instruction of a shell; returns the exit status. Raises SpeckitError (E200) for an unknown one."""
+    """Answers one completion instruction; returns the exit status. Raises SpeckitError (E200) for an unknown one."""
     from click.shell_completion import get_completion_class, shell_complete
 
     shell, _, wanted = instruction.partition("_")
@@ -30,7 +30,7 @@ def complete(root: click.Command, instruction: str) -> int:
 
 
 def pipelines(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The shipped pipelines, and files. Files come first: bash forgets what stands before them."""
+    """Files and the shipped pipelines. Files come first: bash drops the items before them."""
     from speckit_memory.config.pipelines.sources import presets
 
     return [*files(context, parameter, begun), *_beginning(begun, dict.fromkeys(presets(), "shipped pipeline"))]
@@ -40,11 +40,12 @@ def files(_context: click.Context, _parameter: click.Parameter, begun: str) -> l
     """Files and folders."""
     from click.shell_completion import CompletionItem
 
+    # the shell itself completes file names for items of this type
     return [CompletionItem(begun, type="file")]
 
 
 def settings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """STEP.PARAM=VALUE for every plain value of the pipeline that the line names, with the value it has."""
+    """STEP.PARAM=VALUE for every plain value of the pipeline on the command line, with its present value."""
     from speckit_memory.engine.pipelines.pipelines import plain_values
 
     try:
@@ -55,12 +56,12 @@ def settings(context: click.Context, _parameter: click.Parameter, begun: str) ->
 
 
 def tunables(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """STEP.PARAM for every parameter of the pipeline that the line names which may be tuned."""
+    """STEP.PARAM for every tunable parameter of the pipeline on the command line."""
     from speckit_memory.engine.components import registry
     from speckit_memory.evaluation.running.tunable import tunable
     from speckit_memory.pipeline.configuration.builder import examine
 
-    # click gives up on the arguments of a line that ends in an option without its value, and leaves them here
+    # click stops parsing a line that ends in an option without its value and leaves the arguments here
     named = context.params.get("source") or next(iter(context.args), None)
     try:
         checked = examine(_in_force(named), registry(), os.environ)

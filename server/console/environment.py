@@ -1,4 +1,4 @@
-"""What the environment holds that nothing reads, most likely a misspelt flag."""
+"""Finds environment variables of ours that have no effect, most likely misspelt flags."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def remarks(environ: Mapping[str, str]) -> list[str]:
-    """One sentence per variable that begins as ours do and has no effect; nothing fails for it."""
+    """One remark per variable that has our prefix but no effect."""
     from speckit_memory.config.flags.flags import unknown_variables  # reads YAML, which `--help` does without
 
     return unknown_variables(environ, offered=lambda: flags_of_extensions(environ))
 
 
 def flags_of_extensions(environ: Mapping[str, str]) -> Sequence[FlagFile]:
-    """The flags that installed extensions declare, which are loaded for it where this environment says."""
+    """The flags declared by installed extensions; loads the extensions that the environment names."""
     from speckit_memory.engine.components import registry
 
     return registry(environ).flag_files()

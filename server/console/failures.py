@@ -1,4 +1,4 @@
-"""How a failure is shown at the command line: for a reader on standard error, or as one JSON document."""
+"""Shows failures on the command line: as text on standard error, or as one JSON document."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
 INTERRUPTED = 130
 SHOWN_PROBLEMS = 100
-"""Of more only the number is told."""
+"""Problems shown; the rest are only counted."""
 SOURCES = ("--dataset", "--experiment", "--own", "--from-use")
-"""Options that say what a command works on: no two commands take all the same ones."""
+"""Options that select the data of a command; which of them are accepted differs by command."""
 _QUOTED = re.compile(r"'(.*?)' is not one of")
 LONGEST_TRACEBACK = 50_000
-"""Characters; its end is what tells most."""
+"""Characters of a traceback that are kept, from its end."""
 
 
 def show(error: SpeckitError, as_json: bool) -> int:
@@ -43,11 +43,12 @@ def show(error: SpeckitError, as_json: bool) -> int:
 
 
 def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
-    """Prints as many problems as anybody reads, and the number of the others.
+    """Prints up to `SHOWN_PROBLEMS` problems and counts the rest.
 
-    What problems have in common is told once, below the last of them.
+    Hints and steps that problems share are printed once, below the last of them.
     """
     shown = problems[:SHOWN_PROBLEMS]
+    # maps each hint, and each list of steps, to the last problem that has it
     hints = {(problem.code, problem.hint): place for place, problem in enumerate(shown)}
     steps = {(problem.code, problem.actions): place for place, problem in enumerate(shown)}
     for place, problem in enumerate(shown):
@@ -61,13 +62,16 @@ def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
 def lines(
     problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
 ) -> str:
-    """A problem in as many lines as it needs: what and where, the line of the file, the hint, the next steps.
+    """Renders a problem: message and place, the line of the file, the hint, the next steps.
 
-    `label` says how bad it is. The hint is left out unless `hinted`, the next steps unless `advised`.
-
-    It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
+    Args:
+        problem: The problem.
+        label: Its severity, for a problem without a place.
+        stream: The terminal whose width is used; standard error by default.
+        hinted: Whether to include the hint.
+        advised: Whether to include the next steps. They are never wrapped, so that they can be copied.
     """
-    from speckit_memory.server.console.pointed_line import pointed_line  # what succeeds does without
+    from speckit_memory.server.console.pointed_line import pointed_line  # only needed for failures
 
     stream = stream or sys.stderr
     code = click.style(problem.code, fg="red", bold=True)
@@ -79,7 +83,7 @@ def lines(
 
 
 def unwritable(error: OSError) -> int:
-    """Says that standard output cannot be written; returns the exit status. A reader that has gone wants no more."""
+    """Reports that standard output cannot be written; returns the exit status. A closed pipe is not reported."""
     standard_streams.output_error()
     if isinstance(error, BrokenPipeError):
         return CLOSED_PIPE
@@ -87,13 +91,13 @@ def unwritable(error: OSError) -> int:
 
 
 def interrupted() -> int:
-    """Says that the user ended the command; returns the exit status."""
+    """Reports that the user interrupted the command; returns the exit status."""
     click.echo("interrupted", err=True)
     return INTERRUPTED
 
 
 def by_interrupt(error: BaseException) -> bool:
-    """True for an error that only came up while an interrupt was clearing away what it had left unfinished."""
+    """Whether an error was raised while cleaning up after an interrupt."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
@@ -101,29 +105,29 @@ def by_interrupt(error: BaseException) -> bool:
 
 
 def internal(error: BaseException) -> SpeckitError:
-    """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set.
+    """The E199 for a defect of ours. The traceback goes to standard error, only if SPECKIT_DEBUG is set.
 
-    Nothing of the error is asked but its type: its text may be content, of any length, and fail itself.
+    Only the type of the error is used: its text may be content, may be long, and rendering it may fail.
     """
     what = f"an unexpected {abridged(type(error).__name__)}"
     if not os.environ.get(DEBUG):
         return SpeckitError("E199", what, actions=(f"set {DEBUG}=1 and run it again",))
     try:
         click.echo(abridged("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
-    except Exception:  # an error whose text or cause cannot be had, or nobody who takes it
+    except Exception:  # the error cannot be rendered, or standard error is closed
         return SpeckitError("E199", what, hint="Its traceback cannot be shown.")
     return SpeckitError("E199", what, hint="The traceback is above.")
 
 
 def of_system(error: OSError) -> SpeckitError:
-    """E014 for a name that the system takes for no path, wherever it was tried; else an internal error."""
+    """E014 for a name that the system rejects as a path, else an internal error."""
     if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
         return internal(error)
     return SpeckitError("E014", f"'{abridged(str(error.filename))}' cannot be a path: {error.strerror}")
 
 
 def usage(error: click.UsageError) -> SpeckitError:
-    """Wrong usage as an error with code E200 that points to the help of the command in question."""
+    """Converts a usage error to E200 with a pointer to the command's help."""
     command = error.ctx.command_path if error.ctx is not None else "speckit-memory"
     actions = [f"see `{command} --help`"]
     if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
@@ -132,7 +136,7 @@ def usage(error: click.UsageError) -> SpeckitError:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         taken = [name for param in error.ctx.command.params for name in param.opts]
         sources = [name for name in taken if name in SOURCES]
-        if error.option_name in SOURCES and sources:  # what merely looks alike would lead astray
+        if error.option_name in SOURCES and sources:  # a merely similar name would mislead
             message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
         elif meant := accepted_synonym(error.option_name, taken):
             message = f"No such option '{error.option_name}'; {_spelt(meant, command)}"
@@ -144,5 +148,5 @@ def usage(error: click.UsageError) -> SpeckitError:
 
 
 def _spelt(name: str, command: str) -> str:
-    """The offer of an option, or of an argument, which has no option before it."""
+    """Offers an option by its name, or an argument with its position, since it has no option name."""
     return f"did you mean '{name}'?" if name.startswith("-") else f"{name.upper()} has none: `{command} {name.upper()}`"

@@ -1,7 +1,7 @@
-"""Advice that can be followed where it is read: no tool at the command line, and over MCP no command and no tool that a
-profile leaves out.
+"""Adapts advice in errors to its reader: no MCP tools on the command line; over MCP no commands and no tools outside
+the profile.
 
-The table of errors names a step for each door; who reads it stands at one of them (feature T26).
+The table of errors has steps for both (feature T26).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import replace
 from speckit_memory.errors import Problem, SpeckitError
 
 TOOL = re.compile(r"\b(?:memory|checkpoint|task)_[a-z]+(?:_[a-z]+)*\b")
-"""A tool of the server as steps name it."""
+"""Matches a tool name in a step."""
 COMMAND = re.compile(r"`speckit-memory ([^`]*)`")
 _CONSOLE = re.compile(r"\bspeckit-memory [a-z]|(?<![\w-])--[a-z]")
-"""What only a command line takes."""
+"""Matches text that only makes sense on a command line."""
 _BY_USER = re.compile(r"\buser\b")
 _DONE_BY = {
     "doctor": "memory_health",
@@ -28,26 +28,26 @@ _DONE_BY = {
     "lineage": "memory_drift_why",
     "checkpoint list": "checkpoint_list",
 }
-"""The tools that do what commands do."""
+"""The tools equivalent to commands."""
 
 Offers = Callable[[str], bool]
 
 
 def for_client(error: SpeckitError, offers: Offers) -> SpeckitError:
-    """The error without steps that need a command line or a tool that is not offered.
+    """Adapts an error for MCP: drops steps that need a command line or a tool that is not offered.
 
-    A command gives way to the tool that does the same. Where no other step is left, its user is to be asked.
+    A command is replaced by the equivalent tool. If no other step remains, the step asks the user to run the command.
     """
     return _with_each(error, lambda problem: _for_client(problem, offers))
 
 
 def advice_for_client(text: str, offers: Offers) -> str:
-    """A sentence with the tool in the place of a command that does the same, and the user before any other command."""
+    """Replaces commands in a sentence by equivalent tools; other commands are attributed to the user."""
     return _by_tool(text, offers, "" if _BY_USER.search(text) else "the user's command ")
 
 
 def for_console(error: SpeckitError) -> SpeckitError:
-    """The error without steps that need a tool of the server, wherever another step is left."""
+    """Adapts an error for the command line: drops steps that need a tool, if another step remains."""
     return _with_each(error, lambda problem: _with(problem, lambda action: not TOOL.search(action)))
 
 
@@ -60,7 +60,7 @@ def _for_client(problem: Problem, offers: Offers) -> Problem:
 
 
 def _by_tool(text: str, offers: Offers, before: str = "") -> str:
-    """A text with the tool in the place of a command that does the same, and `before` ahead of any other command."""
+    """Replaces commands by equivalent tools, and puts `before` in front of other commands."""
 
     def told(command: re.Match[str]) -> str:
         tool = _DONE_BY.get(command[1], "")

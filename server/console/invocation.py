@@ -1,4 +1,4 @@
-"""How the reader called us, so that a command we print can be run as it stands."""
+"""How the program was called, so that printed commands can be run unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PROGRAM = "speckit-memory"
 
 
 def called() -> str:
-    """The program's name where the shell finds this installation by it, else the path it was called by."""
+    """The program's name if the shell finds this installation by it, else the path it was called by."""
     import shlex
     import shutil
 

@@ -1,4 +1,4 @@
-"""Short Markdown for a language model. Whatever stored text says, it stays inside the place that it was given."""
+"""Renders short Markdown for language models in which stored text cannot break out of its place."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import re
 from typing import Any
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
-"""Blanks, all that ends a line for some reader, and the marks that turn the direction of text."""
+"""Blanks, everything that some readers treat as a line end, and bidirectional control characters."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What a reader does not see and obeys: signs that a terminal takes for commands, and marks that turn the direction."""
+"""Invisible characters with an effect: terminal control characters and bidirectional controls."""
 
 
 def one_line(text: str) -> str:
-    """Text for the middle of a line: no title or key can begin a line of its own."""
+    """The text on a single line, so that no title or key can start a new one."""
+    # also neutralises bidirectional controls, which could reorder the rest of the line
     return _BREAKS.sub(" ", text).strip()
 
 
 def quoted(text: str) -> str:
-    """Text as a quotation. Each of its lines is marked, so that nothing in it can end the quotation; what nobody would
-    see is spelled out."""
+    """The text as a quotation. Every line is marked, so that none can end the quotation; invisible characters are
+    escaped."""
     spelled = _UNSEEN.sub(lambda sign: ascii(sign[0])[1:-1], text)
     return "\n".join(f"> {line}".rstrip() for line in spelled.splitlines())
 
 
 def about(*parts: str) -> str:
-    """What is said of one thing, in one line; empty parts are left out."""
+    """Joins facts about one item into a line; empty parts are left out."""
     return " · ".join(part for part in map(one_line, parts) if part)
 
 
 def fields(values: dict[str, Any]) -> str:
-    """Names and values in one line; what is empty is left out."""
+    """Names and values in one line, without empty values."""
     shown = ((name.replace("_", " "), value) for name, value in values.items() if value not in ("", None, [], {}))
     return about(*(f"{name} {_value(value)}" for name, value in shown))
 

@@ -1,4 +1,4 @@
-"""A store that is not there: what was looked at, how to make one, and who may."""
+"""Errors for a missing store: where it was expected and how to create it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from speckit_memory.errors import SpeckitError
 def no_store(
     config: Settings, actions: tuple[str, ...], further: str = "", *, named: Path | None = None
 ) -> SpeckitError:
-    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one, unless a
-    file was `named`.
+    """Builds the E010 for a missing store, with the workspace and the reason for choosing it.
 
-    `further` ends the message.
+    Args:
+        config: The settings, with the path of the store.
+        actions: Steps to try.
+        further: Text appended to the message.
+        named: The file given with --db, if any; the hint names the option then.
     """
     if named:
         return SpeckitError(
@@ -26,7 +29,7 @@ def no_store(
     elif kind := _kind(config.root):
         why = f"the nearest folder with {kind}, from {_start()} upwards"
     else:
-        why = f"no folder from {_start()} upwards holds {FOLDER} or .git"
+        why = f"no folder from {_start()} upwards contains {FOLDER} or .git"
     return SpeckitError(
         "E010",
         f"there is no store at {config.db}{further}",
@@ -36,23 +39,24 @@ def no_store(
 
 
 def why_not_create(config: Settings) -> str:
-    """Why an agent may not make a store in this workspace, "" when it may.
+    """The reason why an agent may not create a store in this workspace, "" if it may.
 
-    Clients start servers in folders of their own choice, which nobody meant to be a workspace.
+    Clients may start servers in arbitrary folders that were never intended as workspaces.
     """
     if not is_folder(config.root):
-        return "it is not there"
+        return "it does not exist"
     if config.environ.get(ROOT_VARIABLE):
         return ""
     if config.root == config.root.parent:
         return "it is the root of the file system"
     if is_home(config.root):
         return "it is your home folder"
-    return "" if _kind(config.root) else f"it holds neither .git nor {FOLDER}"
+    return "" if _kind(config.root) else f"it contains neither .git nor {FOLDER}"
 
 
 def _kind(root: Path) -> str:
-    """What makes a folder a workspace; "" when it is none."""
+    """The entry that marks a folder as a workspace; "" if it is none."""
+    # .speckit wins over .git, as it was created on purpose
     if is_folder(root / FOLDER):
         return FOLDER
     return ".git" if is_there(root / ".git") else ""

@@ -1,4 +1,4 @@
-"""Writing to standard output: one JSON document, or text that fits the terminal. A pipe gets its lines unbroken."""
+"""Writes to standard output: a JSON document, or text wrapped to the terminal. Lines for a pipe are not wrapped."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ from speckit_memory.errors.names import sendable, shown
 from speckit_memory.server.console import standard_streams, terminal
 
 MAX_WIDTH = 120
-"""Cells; longer lines of prose are hard to read, however wide the terminal is."""
+"""Cells; longer lines of prose are hard to read, even on a wider terminal."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters and the marks that turn the direction of text, all but tabs and line ends."""
+"""Control characters except tabs and newlines, and bidirectional controls."""
 
 
 def print_json(document: Any) -> None:
-    """One document, readable and stable."""
+    """Prints one JSON document, indented."""
     with standard_streams.given_to_a_document():
         click.echo(json.dumps(sendable(document), ensure_ascii=False, indent=2))
 
 
 def printable(text: str) -> str:
-    """Text whose control characters are spelled out, so that no file name or document can command the terminal."""
+    """Escapes control characters, so that file names and documents cannot control the terminal."""
     return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], shown(text))
 
 
 def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextIO | None = None, **style: Any) -> str:
-    """Text as one indented block that fits the terminal behind `stream` (standard output); without one in one line.
+    """Wraps a text to an indented block that fits the terminal; without a terminal it stays on one line.
 
-    `first` stands before it in place of the first indent, and keeps the styles it has. `style` is click's.
+    Args:
+        text: The text; control characters are escaped and blanks collapsed.
+        indent: Put before every line.
+        first: Put before the first line instead of `indent`; keeps its styles.
+        stream: The stream whose terminal decides the width; standard output by default.
+        style: Arguments for `click.style`.
     """
     from speckit_memory.server.console.folding import fold
 
@@ -43,6 +48,7 @@ def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextI
         lines = [text]
     else:
         inner = min(room, MAX_WIDTH) - len(indent)
+        # wrapped before styling, since escape sequences have no width
         lines = fold(text, max(inner, terminal.LEAST_COLUMNS // 2), len(click.unstyle(first)) - len(indent))
     starts = [first, *[indent] * len(lines)]
     styled = [click.style(line, **style) if style and line else line for line in lines]
@@ -50,7 +56,7 @@ def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextI
 
 
 def block(text: str, indent: str) -> str:
-    """Text line by line, as code and tables need it; only lines that do not fit the terminal are wrapped."""
+    """Indents a text line by line, as for code and tables; only lines wider than the terminal are wrapped."""
     from speckit_memory.server.console.folding import cells
 
     room = terminal.columns()
@@ -63,7 +69,7 @@ def block(text: str, indent: str) -> str:
 
 
 def beginning(text: str, indent: str) -> str:
-    """One line of a text without its Markdown headings, cut where the terminal, or a line of prose, ends."""
+    """The beginning of a text without Markdown headings, on one line, cut to the width of the terminal."""
     from speckit_memory.server.console.folding import fold
 
     lines = [line for line in printable(text).split("\n") if not line.startswith("#")]
@@ -80,10 +86,13 @@ def counted(count: int, noun: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False) -> str:
-    """Rows with aligned columns; the columns named in `right` (from 0) are aligned to the right.
+    """Renders rows with aligned columns. Too wide tables are wrapped or split, see `tables`; nothing is left out.
 
-    What is wider than the terminal is wrapped or split, see `tables`; nothing is ever left out. `headed` marks the
-    first row as the names of the columns. The cells may be styled.
+    Args:
+        rows: The cells, which may be styled.
+        right: Numbers (from 0) of the columns aligned to the right.
+        indent: Put before every line.
+        headed: Whether the first row has the names of the columns.
     """
     return "\n".join(table_rows(rows, right=right, indent=indent, headed=headed))
 
@@ -91,7 +100,14 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: s
 def table_rows(
     rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False
 ) -> list[str]:
-    """The same, each row apart: a text of one or several lines."""
+    """Renders a table as `table` does, and returns one text per row, of one or more lines.
+
+    Args:
+        rows: The cells, which may be styled.
+        right: Numbers (from 0) of the columns aligned to the right.
+        indent: Put before every line.
+        headed: Whether the first row has the names of the columns.
+    """
     from speckit_memory.server.console.tables import GAP, aligned, fitted, widths
 
     if not rows:

@@ -1,4 +1,4 @@
-"""Writes the pipeline files that commands make, with the command in a comment."""
+"""Writes pipeline files that commands create, with the command in a comment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 
 
 def check_target(file: Path, source: str) -> None:
-    """Raises SpeckitError (E014) when the pipeline of a source may not be written there.
+    """Raises SpeckitError (E014) if the pipeline may not be written to the file.
 
-    What is overwritten is a file that a command has made, or the very file that the pipeline comes from.
+    Only files written by a command, or the pipeline's own source, may be overwritten.
     """
     itself = is_there(file) and is_there(Path(source)) and file.samefile(source)
     written_file.check_target(file, lambda beginning: itself or _MADE.search(beginning) is not None)
@@ -39,13 +39,23 @@ def write_pipeline(
     *,
     extending: bool = False,
 ) -> None:
-    """Writes a pipeline with overrides applied, named like the file. Raises SpeckitError.
+    """Writes a pipeline with overrides applied, named after the file.
 
-    When `extending`, the file says the overrides alone, unless the source itself is written over.
+    Args:
+        file: The file to write.
+        source: The pipeline.
+        overrides: New values by "STEP.PARAM".
+        heading: Comment lines at the top, before the command.
+        remarks: Comment lines by the name of the value they precede.
+        extending: Whether the file only extends the source with the overrides; ignored if it replaces the source.
+
+    Raises:
+        SpeckitError: E014 if the file cannot be written.
     """
     from speckit_memory.engine.pipelines.pipelines import extension, written
 
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
+    # compare by file, not by name: both may be reached by different paths
     itself = is_there(file) and is_there(Path(source.source)) and file.samefile(source.source)
     write = extension if extending and not itself else written
     text = write(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)

@@ -1,4 +1,4 @@
-"""The line of a file that a problem is about, with a mark below the place."""
+"""Shows the line of a file that a problem refers to, with a mark below the column."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from speckit_memory.server.console.folding import cells
 from speckit_memory.server.console.output import MAX_WIDTH, printable
 
 LEAST_ROOM = 60
-"""Columns of the narrowest terminal on which a line is shown: less of it would tell nothing."""
+"""Minimum width of the terminal in columns; a shorter part of the line would not help."""
 GAP = " | "
 
 
 def pointed_line(problem: Problem, room: int | None) -> list[str]:
-    """Two lines, which fit `room` columns; none where the problem has no place in a file of settings that can be read.
+    """Returns the line and the mark, cut to `room` columns; [] unless the problem has a place in a readable settings
+    file.
 
-    Lines of documents are not shown: a problem with one may be the secret in it.
+    Lines of documents are never shown, since the problem may be a secret in them.
     """
     where = problem.where
     narrow = room is not None and room < LEAST_ROOM
@@ -33,6 +34,7 @@ def pointed_line(problem: Problem, room: int | None) -> list[str]:
     number = f"{where.line:>5}"
     size = min(room or MAX_WIDTH, MAX_WIDTH) - len(number) - len(GAP) - 2
     column = min(where.column - 1, len(line))
+    # a window of `size` characters around the column, within the line
     start = max(min(column - size // 2, len(line) - size), 0)
     ahead, shown = printable(line[start:column]), printable(line[start : start + size])
     cut = "…" if start else "", "…" if start + size < len(line) else ""

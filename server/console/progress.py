@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, else a line every few seconds. Standard output stays untouched."""
+"""Shows progress on standard error: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ERASE = "\r\x1b[K"
 
 
 class ProgressReporter:
-    """Shows how far a long piece of work is; use as a context manager, which removes the bar at the end.
+    """Shows the progress of long work; as a context manager it removes the bar at the end.
 
-    `clock` gives seconds: it decides how often something is written, and what the rate is.
+    `clock` returns seconds; it determines how often output is written, and the rate.
     """
 
     def __init__(self, label: str, stream: TextIO | None = None, clock: Callable[[], float] = monotonic) -> None:
@@ -49,7 +49,7 @@ class ProgressReporter:
             self.stream.flush()
 
     def update(self, done: int, total: int, phase: str = "") -> None:
-        """`done` of `total` items of a phase are finished; `total` 0 while it is not known."""
+        """Reports that `done` of `total` items of a phase are finished; `total` is 0 while unknown."""
         self.now = self.clock()
         task = self._measured(done, total, phase)
         if self.now < self.next_write and not (self.bar and done == total):
@@ -65,7 +65,7 @@ class ProgressReporter:
         self.next_write = self.now + (REDRAW_SECONDS if self.bar else LINE_SECONDS)
 
     def _measured(self, done: int, total: int, phase: str) -> Task:
-        """The phase as rich keeps it, with its rate and the time left; rich draws nothing by itself."""
+        """The phase as a task of rich, used for its rate and remaining time; rich draws nothing itself."""
         if self.estimates is None or phase != self.phase:
             from rich.progress import Progress
 
@@ -83,6 +83,7 @@ def line(label: str, task: Task, room: int) -> str:
     count, rate, left = _count(task), _rate(task), _left(task)
     share = f"{task.percentage:.0f} %" if task.total else count
     layouts = [(count, rate, left), (count, left), (share, left), (share, left.removesuffix(" left"))]
+    # layouts from most to least detail: take the first that leaves enough space for the label
     for place, layout in enumerate(layouts):
         figures = " ".join(filter(None, layout))
         last = place == len(layouts) - 1

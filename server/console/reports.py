@@ -1,4 +1,4 @@
-"""Reports of the evaluation on a terminal: their sentences and tables, made to fit it."""
+"""Prints reports of the evaluation, fitted to the terminal."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """What every report of the evaluation offers."""
+    """The interface of all reports of the evaluation."""
 
     def blocks(self) -> Sequence[Block]:
-        """Its sentences and tables."""
+        """The sentences and tables."""
 
     def as_text(self) -> str:
-        """The whole of it, as wide as it is."""
+        """The whole report, without wrapping."""
 
 
 def show_report(report: Report) -> None:
-    """Writes a report: as it is where it fits or where there is no terminal, else wrapped to the terminal."""
+    """Prints a report, wrapped to the terminal if there is one."""
     room = terminal.columns()
     if room is None:
         click.echo(report.as_text())
@@ -39,6 +39,7 @@ def _fitted(block: Block, room: int) -> str:
     lines = str(block).split("\n")
     if isinstance(block, str):
         return "\n".join(wrapped(line, "  ", "") for line in lines)
+    # the report's own layout is best if it fits
     if max(map(cells, lines)) <= room:
         return str(block)
     return table(block.rows, right=range(1, len(block.rows[0])), headed=True)

@@ -1,4 +1,4 @@
-"""Standard streams that the caller has closed, filled or walked away from."""
+"""Handles standard streams that the caller has closed or no longer reads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _kept: list[int] = []
-"""A descriptor of the standard output while it is kept for documents."""
+"""Duplicates of standard output while it is reserved for documents, innermost last."""
 
 
 def open_what_is_closed() -> None:
-    """Puts something in the place of standard streams that the caller has closed, as `>&-` does.
+    """Opens standard streams that the caller has closed (`>&-`) on the null device.
 
-    The next file that is opened would take the number of a closed one: text meant for a reader would end up in the
-    store. Python has no objects for them either.
+    Otherwise the next file opened would get the number of a closed stream, and output would end up in the store. Python
+    has no file objects for closed streams either.
     """
     modes = {"stdin": ("r", os.O_RDONLY), "stdout": ("w", os.O_WRONLY), "stderr": ("w", os.O_WRONLY)}
     for descriptor, (name, (mode, flags)) in enumerate(modes.items()):
@@ -29,12 +29,12 @@ def open_what_is_closed() -> None:
 
 
 class Output(io.TextIOWrapper):
-    """Standard output, which remembers that it could not be written."""
+    """Standard output that records write errors."""
 
     failed: OSError | None = None
 
     def write(self, text: str, /) -> int:
-        """Writes."""
+        """Writes, and records an error."""
         try:
             return super().write(text)
         except OSError as error:
@@ -42,7 +42,7 @@ class Output(io.TextIOWrapper):
             raise
 
     def flush(self) -> None:
-        """Flushes."""
+        """Flushes, and records an error."""
         try:
             super().flush()
         except OSError as error:
@@ -51,10 +51,10 @@ class Output(io.TextIOWrapper):
 
 
 class Remarks(io.TextIOWrapper):
-    """Standard error that nothing depends on: when it cannot be written, what it is told goes nowhere."""
+    """Standard error that ignores write errors: later output is discarded."""
 
     def write(self, text: str, /) -> int:
-        """Writes, or gives up for good."""
+        """Writes; after an error all output is discarded."""
         try:
             return super().write(text)
         except OSError:
@@ -62,7 +62,7 @@ class Remarks(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Flushes, or gives up for good."""
+        """Flushes; after an error all output is discarded."""
         try:
             super().flush()
         except OSError:
@@ -71,11 +71,11 @@ class Remarks(io.TextIOWrapper):
 
 
 def prepare() -> None:
-    """UTF-8 and lines for both streams; work that was asked for is done whether anybody reads the remarks or not."""
+    """Switches both streams to line-buffered UTF-8; an unwritable standard error does not stop the work."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Line buffering: text that lingers in the buffer would reach the client after the protocol has ended.
+        # Line buffering: buffered text would reach the client after the protocol has ended.
         sys.stdout = Output(sys.stdout.detach(), "utf-8", "backslashreplace", line_buffering=True)
-        sys.__stdout__ = sys.stdout  # type: ignore[misc]  # the other one has lost its buffer
+        sys.__stdout__ = sys.stdout  # type: ignore[misc]  # the old object is detached from its buffer
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr = Remarks(sys.stderr.detach(), "utf-8", "backslashreplace", line_buffering=True)
         sys.__stderr__ = sys.stderr  # type: ignore[misc]
@@ -83,8 +83,8 @@ def prepare() -> None:
 
 @contextmanager
 def kept_for_documents() -> Iterator[None]:
-    """Keeps standard output for documents: what anything else writes there, such as a component that prints, goes to
-    standard error."""
+    """Reserves standard output for documents; other output, such as that of a component that prints, goes to standard
+    error."""
     sys.stdout.flush()
     _kept.append(own := os.dup(1))
     os.dup2(2, 1)
@@ -100,8 +100,8 @@ def kept_for_documents() -> Iterator[None]:
 
 @contextmanager
 def given_to_a_document() -> Iterator[None]:
-    """Standard output itself, while a document is written. It stays given when that fails: what could not be written
-    is no remark."""
+    """Restores standard output while a document is written. After a failure it stays restored, so that unwritten text
+    does not go to standard error."""
     if not _kept:
         yield
         return
@@ -113,7 +113,7 @@ def given_to_a_document() -> Iterator[None]:
 
 
 def output_error() -> OSError | None:
-    """Why standard output cannot be written, None when it can. What is not written yet is dropped then."""
+    """The error that prevents writing to standard output, or None. After an error, buffered text is dropped."""
     with suppress(OSError):
         sys.stdout.flush()
     error = sys.stdout.failed if isinstance(sys.stdout, Output) else None
@@ -124,7 +124,7 @@ def output_error() -> OSError | None:
 
 
 def _discard(descriptor: int, flags: int) -> None:
-    """Has a descriptor lead nowhere."""
+    """Points a descriptor to the null device."""
     opened = os.open(os.devnull, flags)
     if opened != descriptor:
         os.dup2(opened, descriptor)

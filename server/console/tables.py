@@ -1,4 +1,4 @@
-"""Tables for a terminal that is too narrow for them: wrapped cells, or columns that follow in lines of their own."""
+"""Fits tables to narrow terminals: cells are wrapped, or columns moved to separate lines."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from speckit_memory.server.console.folding import cells, fold
 
 GAP = 2
 LEAST_CELLS = 20
-"""A text is not wrapped into a column narrower than this, unless it is shorter anyway."""
+"""Minimum width of a column of wrapped text."""
 
 Rows = Sequence[Sequence[str]]
 
 
 def widths(rows: Rows) -> list[int]:
-    """The cells that each column needs."""
+    """The natural width of each column in cells."""
     return [max(cells(click.unstyle(cell)) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def aligned(rows: Rows, room: Sequence[int], right: Sequence[int]) -> list[str]:
-    """A line for each row, its columns as wide as `room` says."""
+    """One line per row; `room` has the widths of the columns."""
     lines = []
     for row in rows:
         padded = []
@@ -34,13 +34,20 @@ def aligned(rows: Rows, room: Sequence[int], right: Sequence[int]) -> list[str]:
 
 
 def fitted(rows: Rows, right: Sequence[int], room: int, headed: bool) -> list[str]:
-    """A text for each row, of one or several lines that fit `room` cells.
+    """Renders each row as one or more lines within `room` cells.
 
-    Texts are wrapped in their columns as long as that leaves them readable. Else as many columns as fit stay, and what
-    the others hold follows below its row, with the names of the columns where there are any.
+    Cells are wrapped if the columns stay readable. Otherwise only the first columns stay in the row, and the others
+    follow below it with their names.
+
+    Args:
+        rows: The cells, which may be styled.
+        right: Numbers (from 0) of the columns aligned to the right.
+        room: Width in cells.
+        headed: Whether the first row has the names of the columns.
     """
     natural = widths(rows)
     least = [_least(column) for column in zip(*rows, strict=True)]
+    # least: minimum width per column; if they fit, wrap cells, else move columns below the row
     if sum(least) + GAP * (len(least) - 1) <= room:
         return _wrapped(rows, _shared(natural, least, room - GAP * (len(least) - 1)), right)
     kept = 1
@@ -50,16 +57,17 @@ def fitted(rows: Rows, right: Sequence[int], room: int, headed: bool) -> list[st
 
 
 def _least(column: Sequence[str]) -> int:
-    """How narrow a column may become: as its longest word, but not below what a text needs."""
+    """Minimum width of a column: its longest word, but at least `LEAST_CELLS` for longer texts."""
     plain = [click.unstyle(cell) for cell in column]
     words = max((cells(word) for cell in plain for word in cell.split()), default=0)
     return max(words, min(max(map(cells, plain)), LEAST_CELLS))
 
 
 def _shared(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """The widths of the columns once the widest that can have given way, cell by cell, until all fit."""
+    """Shrinks the widest shrinkable column, cell by cell, until all columns fit; returns the widths."""
     given = list(natural)
     while sum(given) > room:
+        # always shrink the widest column that may shrink, which evens out the widths
         widest = max((c for c in range(len(given)) if given[c] > least[c]), key=lambda c: given[c])
         given[widest] -= 1
     return given
@@ -70,7 +78,7 @@ def _wrapped(rows: Rows, given: Sequence[int], right: Sequence[int]) -> list[str
     from rich.table import Table
     from rich.text import Text
 
-    # the styles are taken off again where they are not wanted, when the text is written
+    # click removes the styles on output if they are not wanted
     console = Console(file=StringIO(), width=sum(given) + GAP * len(given), force_terminal=True, color_system="256")
     drawn = []
     for row in rows:

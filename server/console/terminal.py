@@ -1,4 +1,4 @@
-"""What the terminal can show: how wide it is, and whether it wants colour."""
+"""The width of the terminal, and whether to use colour."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ PLAIN_TERMINALS = ("dumb", "unknown")
 
 
 def columns(stream: TextIO | None = None) -> int | None:
-    """Cells of a line of the terminal behind `stream` (standard output), at least 20; COLUMNS may say otherwise.
+    """The width of the terminal of `stream` (default: standard output) in cells, at least 20; COLUMNS overrides it.
 
-    None when no terminal is there: nothing has to fit then, and a pipe gets the same whatever the window's size.
+    None without a terminal, so that output to a pipe does not depend on a window's size.
     """
     stream = stream or sys.stdout
     if not stream.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
+    # ignore COLUMNS values that are not positive numbers
     if said.isascii() and said.isdigit() and int(said):
         return max(int(said), LEAST_COLUMNS)
     try:
@@ -29,9 +30,9 @@ def columns(stream: TextIO | None = None) -> int | None:
 
 
 def colour() -> bool | None:
-    """Whether to write in colour: False or True where the environment decides, None for "on a terminal only".
+    """Whether to use colour: True or False if the environment decides, None for "on a terminal only".
 
-    NO_COLOR (not empty), CLICOLOR=0 and a TERM without colours say no, before FORCE_COLOR and CLICOLOR_FORCE say yes.
+    NO_COLOR (not empty), CLICOLOR=0 and a TERM without colours take precedence over FORCE_COLOR and CLICOLOR_FORCE.
     """
     environ = os.environ
     if environ.get("NO_COLOR") or environ.get("CLICOLOR") == "0" or plain():
@@ -41,5 +42,5 @@ def colour() -> bool | None:
 
 
 def plain() -> bool:
-    """Whether the terminal understands text alone, no colour and no going back on a line."""
+    """Whether the terminal supports neither colour nor cursor movement."""
     return os.environ.get("TERM", "").lower() in PLAIN_TERMINALS

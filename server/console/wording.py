@@ -1,4 +1,4 @@
-"""Figures of reports in words, the same on a terminal and on a page."""
+"""Formats figures of reports, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["counted", "figure", "in_common", "milliseconds", "moment", "percent"
 
 
 def percent(part: float, whole: float) -> str:
-    """A share of 100; "0 %" of nothing. What is not all is never rounded up to it, nor what is something down to 0."""
+    """A percentage; "0 %" of zero. A partial share is never rounded to 0 or 100 %."""
     if not whole:
         return "0 %"
     share = 100 * part / whole
@@ -24,27 +24,28 @@ def percent(part: float, whole: float) -> str:
 
 
 def milliseconds(value: float, *, signed: bool = False) -> str:
-    """A time with as many digits as say something."""
+    """A time with about three significant digits."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:{'+' if signed else ''}.{digits}f} ms"
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A figure without a unit, a dash where there is none."""
+    """A number without unit; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def in_common(agreement: Agreement[Any]) -> str:
-    """How many of the first ten rows two answers share, or of as many as there are."""
+    """Says how many of the first ten rows, or of fewer if there are fewer, two answers share."""
     both, shown = agreement.common(10)
     return f"{both} of the first {shown} in common" if shown > 1 else f"{both} row in common of {shown}"
 
 
 def period(first: float, last: float, *, hours: bool) -> str:
-    """From when to when. `hours`: the moments are only those at which the first and the last hour began."""
+    """Formats a period. With `hours`, the times are the starts of the first and the last hour."""
+    # a period within one minute is shown as a single time
     return " to ".join(dict.fromkeys((moment(first), moment(last + 3600 if hours else last))))
 
 
 def moment(seconds: float) -> str:
-    """A moment to the minute, UTC."""
+    """A time to the minute, UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

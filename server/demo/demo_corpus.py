@@ -1,4 +1,4 @@
-"""What the demo searches: the project's own documents, and questions whose answers are known."""
+"""The demo's corpus: the project's documents, and questions with known answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def corpus() -> list[Source]:
-    """The documents. Raises E010 when an installation lost them."""
+    """The documents. Raises E010 if the installation lacks them."""
     from speckit_memory.evaluation.datasets.documents import MARKDOWN, documents
     from speckit_memory.evaluation.datasets.lines import Problems
     from speckit_memory.evaluation.measuring.temporary_store import source_of

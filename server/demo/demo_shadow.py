@@ -1,4 +1,4 @@
-"""The demo's live experiment: a second pipeline answers curated queries beside the one that is served."""
+"""The demo's live experiment: a shadow pipeline answers curated queries alongside the served one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
 
 VARIANT = "vector"
-"""The shadow. What everybody asks first: would vectors alone do?"""
+"""The shadow pipeline; it answers the usual first question: would vectors alone be enough?"""
 QUERIES = 60
-"""So many queries are asked, a sample that is always the same. As few decide a difference of this size."""
+"""Size of the sample of queries, always the same one. It suffices to decide a difference of this size."""
 WAIT_SECONDS = 300.0
 CONFIGURATION = "evaluation: {keep_texts: 7}\n"
-"""What the demo's workspace says: its queries are no secret, and the report shows them."""
+"""The configuration of the demo's workspace: query texts are kept, so that the report can show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveShadow:
-    """What the experiment has shown; `asked` queries were asked."""
+    """The outcome of the experiment, and the number of queries."""
 
     report: ShadowReport
     asked: int
@@ -39,7 +39,14 @@ class LiveShadow:
 
 
 def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:
-    """Asks the queries of a store with the documents of the demo, and judges both answers by the curated labels."""
+    """Runs the queries on a store of the demo's documents, and judges both answers by the curated labels.
+
+    Args:
+        common: The options that all commands share.
+        store: File of the demo's store.
+        root: Folder of the demo's workspace; its configuration is written here.
+        bar: Receives the progress.
+    """
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.datasets.dataset import read
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -49,6 +56,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
     began = time.time()
     dataset = read(bundled.FOLDER)
     judged_queries = dataset.judged()
+    # every n-th judged query: the same sample in every run
     asked = judged_queries[:: max(1, len(judged_queries) // QUERIES)][:QUERIES]
     control = str(common.pipeline or settings(root=root).pipeline)
     pipeline = {"extends": control, "pipeline": Path(control).stem, "shadows": [VARIANT]}
@@ -66,10 +74,11 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
                 Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
                 for memory_id, grade in grades.items()
             ]
-            bar.update(number, 2 * len(asked), "curated queries are asked")
+            bar.update(number, 2 * len(asked), "running curated queries")
+        # shadows run in the background: wait for them, or the report would be incomplete
         memory.finish_shadows(
             WAIT_SECONDS,
-            lambda done, total: bar.update(total + done, 2 * total, "a second pipeline answers them as well"),
+            lambda done, total: bar.update(total + done, 2 * total, "running the shadow pipeline"),
         )
     with closing(EvaluationDatabase.open(evaluation_file(store))) as database:
         database.judge(judged)
@@ -78,5 +87,5 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
 
 
 def _grades(judgements: Mapping[str, float], ids: Mapping[str, int]) -> dict[int, int]:
-    """The grade of every document by its memory; 0 where there is no label, as the metrics have it."""
+    """The grade of every document by memory id; 0 without a label, as in the metrics."""
     return {memory: int(judgements.get(key, 0)) for key, memory in ids.items()}

@@ -1,4 +1,4 @@
-"""The rules that feature flags live by, checked for all that are declared (feature P11). An audit changes nothing."""
+"""Checks all declared feature flags against the rules for flags (feature P11). An audit changes nothing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from speckit_memory.errors import Problem
 LIFE_DAYS = 90
 GROUPS = ("A", "B", "C", "D")
 _ZONES = timedelta(days=1)
-"""Where somebody writes a date, the day may have begun earlier than in UTC."""
+"""Tolerance for dates: the author's day may begin earlier than the UTC day."""
 _CORRECT = ("correct its entry in flags.yaml",)
 
 Evidence = Callable[[Flag], Sequence[str]]
-"""Why what a flag that is on cites does not bear its state, nothing when it does."""
+"""Returns the reasons why the evidence cited by an enabled flag does not support its state; empty if it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedFlag:
-    """A flag as declared, with its state in this process.
+    """A declared flag with its state in this process.
 
-    `age_days` is None when `since` is missing, no date, or to come. `since` is the first day of its state, where
-    whoever decided on that says so. `criterion` is told in words.
+    `since` is the first day of its state if recorded, else of its life. `age_days` is None if `since` is missing, not a
+    date, or in the future. `criterion` is in words.
     """
 
     name: str
@@ -52,7 +52,7 @@ class AuditedFlag:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All declared flags, every rule they break (by position), and what is only worth knowing."""
+    """All declared flags, the rules they break (with positions), and remarks."""
 
     flags: list[AuditedFlag]
     problems: list[Problem]
@@ -60,7 +60,7 @@ class Audit:
 
 
 def today() -> date:
-    """The day by which flags are judged."""
+    """Today's date in UTC."""
     return datetime.now(UTC).date()
 
 
@@ -73,13 +73,19 @@ def audit(
     extensions: Sequence[FlagFile] = (),
     evidence: Evidence | None = None,
 ) -> Audit:
-    """The flags as they stand on a day, and every rule that they break, what is wrong with their files included.
+    """Audits the flags of the package, of extensions and of the workspace.
 
-    They are those of the package, of extensions and of the workspace, or of a `text` in their place. That shipped flags
-    have expired, or those of an extension, is the affair of who makes it, which nobody can mend in an installed copy:
-    it breaks a rule only when `strict`, as a project's own checks are. The groups of an extension are its own affair,
-    and so is whether its flags have a criterion. What the environment decides for one process counts as active and is
-    held to no other rule. `evidence` judges what flags that are on cite.
+    Flags that the environment sets for one process count as active and are subject to no other rule. Extensions need
+    neither groups nor criteria.
+
+    Args:
+        environ: The environment variables.
+        day: The date by which flags expire.
+        text: Content of a flags file to audit instead of the files.
+        strict: Whether expired shipped or extension flags are problems; otherwise they are remarks, since the user of
+            an installed copy cannot correct them.
+        extensions: Flag files of extensions.
+        evidence: Judges the evidence that enabled flags cite; None to skip this.
     """
     lenient = text is None and not strict
     in_force, problems = read_flags(environ, text, extensions=extensions)
@@ -102,6 +108,7 @@ def audit(
         expires = _date(flag.facts.get("expires"))
         if expires is not None and expires < day and flag.state != "permanent":
             if lenient and not flag.of_workspace:
+                # collected to report one remark per origin and date
                 expired.append((flag.extension, f"expired on {expires}"))
             else:
                 problems.append(Problem("E124", f"{name} expired on {expires}", where=flag.where))
@@ -114,7 +121,7 @@ def audit(
 
 
 def over(flag: Flag, day: date) -> date | None:
-    """The day on which a flag of a workspace expired before this one; None for one that lives, or is settled."""
+    """The expiry date of a workspace flag that has expired by `day`; None for a live or permanent flag."""
     expires = _date(flag.facts.get("expires"))
     lives = expires is None or expires >= day or flag.state == "permanent" or not flag.of_workspace
     return None if lives else expires
@@ -150,7 +157,7 @@ def _date(value: object) -> date | None:
 
 
 def _misdeclared(flag: Flag) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is wrong with what the declaration says beside the state, and what to do about it."""
+    """Problems of a declaration apart from its state, each with actions."""
     facts = flag.facts
     since, expires = _date(facts.get("since")), _date(facts.get("expires"))
     if not facts.get("owner"):
@@ -168,9 +175,10 @@ def _misdeclared(flag: Flag) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _misdecided(flag: Flag, evidence: Evidence | None) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is wrong with the state that a file decides on, and what to do about it."""
+    """Problems of the state set in a file, each with actions."""
     anew = (f"`speckit-memory flags demote {flag.name}`, and promote it by a comparison that meets its criterion",)
     before = str(flag.decision.get("was") or flag.before or "off")
+    # one step ahead is a normal promotion; more skip states that require evidence
     steps = ahead(before, flag.state)
     if steps > 1:
         skipped = ", ".join(STATES[STATES.index(before) + 1 : STATES.index(flag.state)])
@@ -180,6 +188,6 @@ def _misdecided(flag: Flag, evidence: Evidence | None) -> Iterator[tuple[str, tu
         return
     cited = flag.decision.get("evidence") or flag.facts.get("evidence")
     if not cited:
-        yield f"is {flag.state} without evidence; `flags promote` writes the comparison that it rests on", anew
+        yield f"is {flag.state} without evidence; `flags promote` records the comparison that justifies it", anew
     elif evidence is not None and (flag.of_workspace or flag.decided != flag.where):
         yield from ((said, anew) for said in evidence(flag))

@@ -1,4 +1,4 @@
-"""What `flags promote` and `flags demote` do: one step, refused with everything that is missing, and recorded."""
+"""Implements `flags promote` and `flags demote`: one step at a time, refused with all that is missing, and recorded."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _MEASURED = """\
 `speckit-memory eval compare {own} --flag {name}` measures it on judged queries, all metrics of quality and the times \
 included, and keeps the result under an id{others}."""
 _MIXED = """\
-Preference needs an entry of `shadows` with `interleave: true` that is the pipeline with the flag; `shadow report` \
+A preference needs an entry of `shadows` with `interleave: true` for the pipeline with the flag; `shadow report` \
 shows its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A flag has another state from now on, in every process that starts.
+    """A change of a flag's state, in force for every process that starts from now on.
 
-    `unrecorded` tells why the change is not noted in the evaluation database, "" where it is.
+    `unrecorded` is the reason why the change is not in the evaluation database, "" if it is.
     """
 
     flag: str
@@ -43,24 +43,32 @@ class Changed:
     file: str
     unrecorded: str
     remarks: tuple[str, ...] = ()
-    """Why the new state does nothing here, where that is so."""
+    """Reasons why the new state has no effect here."""
 
     def as_json(self) -> dict[str, object]:
         """The change as plain data."""
         return {**asdict(self), "recorded": not self.unrecorded, "remarks": list(self.remarks)}
 
     def lines(self) -> Iterator[str]:
-        """The change in sentences."""
+        """The change as sentences."""
         yield f"{self.flag}: {self.before} → {self.after} ({self.file})"
         if self.unrecorded:
-            yield f"The file decides, but when and why is not noted: {self.unrecorded}"
-        yield "A server that runs has the new state from its next search on; a Python program at its next start."
+            yield f"The file is changed, but the time and reason are not recorded: {self.unrecorded}"
+        yield "A running server uses the new state from its next search on, a Python program from its next start."
 
 
 def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, reason: str = "") -> Changed:
-    """Brings a flag to its next state, or raises SpeckitError with everything that is missing.
+    """Brings a flag to its next state.
 
-    `reason` says what the flag is for, where its criterion asks for no gain and the comparison shows none.
+    Args:
+        name: Name of the flag.
+        evidence: Id of the comparison that justifies the state; "" for none.
+        db: File of the store; None for the configured one.
+        pipeline: Name or file of the pipeline; None for the configured one.
+        reason: Purpose of the flag, if its criterion requires no gain and the comparison shows none.
+
+    Raises:
+        SpeckitError: E127 with everything that is missing.
     """
     from speckit_memory.evaluation.experiments.flag_steps import next_state
 
@@ -69,12 +77,13 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, 
     after = next_state(flag.state)
     if after is None:
         raise SpeckitError("E127", f"{name} is permanent already")
+    # remember all flags that were judged: `still` detects later changes by other processes
     judged = in_use.flags()
     stated = replace(flag, decision={**flag.decision, "reason": reason}) if reason else flag
     _judge(in_use, stated, after, evidence)
 
     def still() -> None:
-        """Judges anew what another process has decided meanwhile."""
+        """Judges again if another process has changed flags meanwhile."""
         _require_unchanged(in_use, flag)
         if in_use.flags() != judged:
             _judge(in_use, stated, after, evidence)
@@ -83,7 +92,7 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, 
 
 
 def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
-    """Raises SpeckitError with everything that a flag lacks for its next state."""
+    """Raises SpeckitError with all that a flag lacks for its next state."""
     from speckit_memory.evaluation.experiments.flag_evidence import cited, keep_evidence
     from speckit_memory.evaluation.experiments.flag_steps import lacking, second_window, too_dear
 
@@ -110,7 +119,7 @@ def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
         if database is not None:
             database.close()
     if evidence and after not in ON:
-        missing = [*missing, "it rests on no comparison in that state, and none would be judged; leave --evidence out"]
+        missing = [*missing, "that state needs no comparison, and none would be judged; omit --evidence"]
     if missing or broken:
         measured = _how_to_measure(flag, after) if missing and after in ON else ""
         raise SpeckitError.of(
@@ -120,7 +129,7 @@ def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
 
 
 def _enabled_at(database: EvaluationDatabase | None, name: str) -> float:
-    """When a flag was enabled last (epoch seconds), 0 where that is not noted."""
+    """When a flag was last enabled (epoch seconds); 0 if that is not recorded."""
     changes = database.flag_changes(name) if database else []
     return max(
         (change.at for change in changes if change.before == "shadow" and change.after == "enabled"), default=0.0
@@ -128,7 +137,7 @@ def _enabled_at(database: EvaluationDatabase | None, name: str) -> float:
 
 
 def _how_to_measure(flag: Flag, after: str) -> str:
-    """How to get the comparison that a flag lacks for a state: a way by which its criterion can be met."""
+    """Describes how to make the comparison that a flag lacks, by means that can meet its criterion."""
     from speckit_memory.evaluation.ground_truth.own_queries import ENOUGH_QUERIES
 
     if any(condition.metric == "interleaving" for condition in flag.criterion):
@@ -136,20 +145,20 @@ def _how_to_measure(flag: Flag, after: str) -> str:
     own = "--own --window 2" if after == "permanent" else "--own"
     if max((condition.queries for condition in flag.criterion), default=0) > ENOUGH_QUERIES:
         return _MEASURED.format(own="--dataset DIR", name=flag.name, others="")
-    others = "; `--dataset DIR` does so on your own judgements, `eval replay --flag` on queries that were asked"
+    others = "; `--dataset DIR` does so on your own judgements, `eval replay --flag` on recorded queries"
     return _MEASURED.format(own=own, name=flag.name, others=others)
 
 
 def _require_unchanged(in_use: InUse, flag: Flag) -> None:
-    """Raises SpeckitError where another process has decided on the flag since it was read."""
+    """Raises SpeckitError if another process has changed the flag since it was read."""
     now = in_use.declared(flag.name)
     if (now.state, now.decision) != (flag.state, flag.decision):
-        message = f"{flag.name} was {flag.state} when this was judged, and another process has made it {now.state}"
-        raise SpeckitError("E127", message, actions=("ask again if that is still wanted",))
+        message = f"{flag.name} was {flag.state} when it was judged; another process has since made it {now.state}"
+        raise SpeckitError("E127", message, actions=("run the command again if you still want the change",))
 
 
 def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[str]:
-    """Which rules of the audit a flag would break in its next state."""
+    """The audit rules that a flag would break in its next state."""
     others = [other.name for other in active_of(in_force.values()) if other.name != flag.name]
     if after in ACTIVE and len(others) >= MAX_ACTIVE:
         yield f"{len(others)} others are active ({', '.join(others)}), accepted: at most {MAX_ACTIVE} in all"
@@ -159,7 +168,7 @@ def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[
 
 
 def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
-    """Takes a flag back to the state before. Raises SpeckitError where there is none."""
+    """Takes a flag back to its previous state. Raises SpeckitError if there is none."""
     from speckit_memory.evaluation.experiments.flag_steps import state_before
 
     in_use = InUse.of(db, pipeline)
@@ -176,23 +185,24 @@ def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
 def _change(
     in_use: InUse, flag: Flag, after: str, evidence: str, still: Callable[[], None], reason: str = ""
 ) -> Changed:
-    """Writes the new state, and takes away what was said of the old one and holds no longer."""
+    """Writes the new state and removes entries that only applied to the old one."""
     from speckit_memory.engine.pipelines.flag_edits import decide
 
     decision = {"state": after, "was": flag.state}
-    if not flag.of_workspace:  # of a flag of one's own `since` is the first day of its life, by which it grows old
+    if not flag.of_workspace:  # the `since` of a workspace flag is the first day of its life, from which its age counts
         decision |= {"since": str(today())}
     if after in ON and evidence:
         decision |= {"evidence": evidence}
     if reason:
         decision |= {"reason": reason}
     over = () if after in ON else ("evidence",)
+    # a demotion also removes the share of sessions
     if ahead(flag.state, after) < 0:
         over = (*over, "percent")
     file = decide(in_use.config.root, flag.name, decision, over, still)
     folder = in_use.config.db.parent
     unrecorded = f"there is no folder '{folder}'"
-    try:  # the file decides; the record tells when and why
+    try:  # the file is authoritative; the database only records time and reason
         database = in_use.opened(create=folder.is_dir())
         if database is not None:
             with database:
@@ -207,7 +217,7 @@ def _change(
 
 
 def _idle(in_use: InUse, name: str, after: str) -> Iterator[str]:
-    """Why a new state does nothing here. What cannot be read now is told by the commands that need it."""
+    """Reasons why a new state has no effect here. Unreadable files are left to the commands that need them."""
     from speckit_memory.pipeline.configuration.loading import name_of
     from speckit_memory.pipeline.configuration.variants import waiting_flags
 

@@ -1,4 +1,4 @@
-"""What the commands on flags read: the files, the pipeline in use, and the comparisons that flags cite."""
+"""Reads the input of the flag commands: flag files, the pipeline in use, and the comparisons that flags cite."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class InUse:
 
     @classmethod
     def of(cls, db: Path | None, pipeline: str | None) -> InUse:
-        """Those that the options of a command choose."""
+        """The settings and components selected by a command's options."""
         from speckit_memory.engine import components
 
         config = settings(db, pipeline)
         return cls(config, components.registry(config.environ, config.root))
 
     def whole(self) -> Effective:
-        """The pipeline, whatever is wrong with it. Raises SpeckitError where there is nothing to read."""
+        """The pipeline, including its problems. Raises SpeckitError if it cannot be read."""
         from speckit_memory.pipeline.configuration.loading import load
 
         return load(self.config.pipeline, self.config.environ_of_root, offered=self.registry.flag_files)
 
     def flags(self) -> dict[str, Flag]:
-        """The flags as the environment leaves them. Raises SpeckitError with all that is wrong with their files."""
+        """The flags in force. Raises SpeckitError with all problems of their files."""
         flags, problems = read_flags(self.config.environ_of_root, extensions=self.registry.flag_files())
         if problems:
             raise SpeckitError.of(problems)
         return flags
 
     def declared(self, name: str) -> Flag:
-        """A flag as its files have it. Raises SpeckitError for a name that no flag has, with the one that was meant."""
+        """A flag as declared in its files. Raises SpeckitError for an unknown name, with the nearest one."""
         self.flags()
         flags, _ = declared_flags(self.config.environ_of_root, extensions=self.registry.flag_files())
         if name in flags:
@@ -62,7 +62,7 @@ class InUse:
         raise SpeckitError("E120", f"no flag is called '{name}'; {told}")
 
     def opened(self, *, create: bool) -> EvaluationDatabase | None:
-        """The evaluation database, None where there is none and none is to be made."""
+        """The evaluation database; None if there is none and `create` is False."""
         from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 
         try:
@@ -83,9 +83,9 @@ class InUse:
 
 @contextmanager
 def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidence | None]:
-    """Judges what flags cite, by the evaluation database and the pipeline in use. Each comparison is read once.
+    """Yields a judge of the evidence that flags cite, by the evaluation database and the pipeline in use.
 
-    None where that pipeline cannot be read, which other commands tell.
+    Each comparison is read once. Yields None if the pipeline cannot be read, which other commands report.
     """
     from speckit_memory.evaluation.experiments.flag_evidence import cited
     from speckit_memory.evaluation.experiments.flag_steps import unborne

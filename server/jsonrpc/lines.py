@@ -1,4 +1,4 @@
-"""A stream of bytes as lines; of one that is too long no more is kept than what tells who asks."""
+"""Splits a byte stream into lines; of a line that is too long only the request id is kept."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONGEST_LINE = 16 << 20
-"""Bytes; no request that the tools accept comes near."""
+"""Bytes; far more than any request that the tools accept."""
 LONGEST_ID = 256
-"""Characters of a request's id, which every answer repeats; and digits, of which Python reads no more than 4,300."""
+"""Characters, or digits, of a request id, which the answer repeats; Python converts at most 4,300 digits."""
 _KEPT = 1024
 _ID = rb'"id"\s*:\s*(?:(-?\d{1,18})|"([^"\\\x00-\x1f]{0,256})")\s*'
+# Most clients write the id first or last, and the start of a line and its end are all that is kept.
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
-"""Whatever a message holds, what stands before its last brace belongs to the message itself."""
+"""An id directly before the last brace belongs to the message itself, not to a nested object."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """A line over the limit, and the id of the request when it stands at the beginning or the end."""
+    """A line over the limit, with the request id if that is at its beginning or end."""
 
     request_id: int | str | None
 
 
 class Lines:
-    """Cuts lines off a stream of chunks."""
+    """Splits a stream of chunks into lines."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
@@ -33,8 +34,8 @@ class Lines:
         self._told = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes | TooLong]:
-        """The lines that a chunk completes, without those that are blank; one that is too long as soon as its id is
-        known, at the latest at its end."""
+        """Yields the lines that a chunk completes, without blank ones; a line that is too long is reported when its id
+        is known, at the latest at its end."""
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             yield from self._more(part)
@@ -42,7 +43,7 @@ class Lines:
         yield from self._more(rest)
 
     def end(self) -> Iterator[bytes | TooLong]:
-        """The line that was begun, now that it is at its end."""
+        """Yields the unfinished line at the end of the stream."""
         if not self._skipped and self._begun.strip():
             yield bytes(self._begun)
         elif self._skipped and not self._told:
@@ -57,6 +58,7 @@ class Lines:
                 self._told = True
                 yield TooLong(_id(first))
         if self._skipped:
+            # keep only the tail, in which the id may still come
             del self._begun[:-_KEPT]
 
 

@@ -1,4 +1,4 @@
-"""One line of standard input as a message of the protocol, or the answer that says why it is none."""
+"""Parses a line of standard input as a JSON-RPC message, or builds the error answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speckit_memory.server.jsonrpc.lines import LONGEST_ID
 
 
 class RefusedError(Exception):
-    """A line that is no message; `answer` says so to whoever sent it."""
+    """A line that is not a valid message; `answer` is the error for the client."""
 
     def __init__(self, code: int, message: str, request_id: Any = None) -> None:
         super().__init__(message)
@@ -23,19 +23,19 @@ class RefusedError(Exception):
 
 
 def refusal(code: int, message: str, request_id: Any = None) -> JSONRPCError:
-    """An error answer; without the id of a request where none could be read."""
+    """Builds an error answer; without an id if none could be read."""
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
 
 
 def parse(line: bytes) -> JSONRPCMessage:
-    """The message of a line. Raises RefusedError for what is none.
+    """Parses a line. Raises RefusedError if it is not a message.
 
-    Bytes that are no UTF-8 and halves of a character pair, which clients write when they cut a text, are read as
-    U+FFFD: the rest of the message is as good as ever.
+    Invalid UTF-8 and unpaired surrogates, which clients produce when they cut a text, are read as U+FFFD.
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
+        # slow path, only for invalid lines: parse leniently to find the cause and the id
         return _mended(line)
     if isinstance(message, JSONRPCNotification):
         return _checked(message, from_json(line))
@@ -54,20 +54,21 @@ def _mended(line: bytes) -> JSONRPCMessage:
         raise RefusedError(INVALID_REQUEST, "batches are not accepted: send one message per line")
     if not isinstance(document, dict):
         raise RefusedError(INVALID_REQUEST, "a message is a JSON object")
+    # joins escaped surrogate pairs and replaces unpaired ones by U+FFFD
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
         message = jsonrpc_message_adapter.validate_json(whole, by_name=False)
     except ValidationError:
         found = document.get("id")
         request_id = found if _is_id(found) else None
-        raise RefusedError(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", request_id) from None
+        raise RefusedError(INVALID_REQUEST, "this is not a JSON-RPC 2.0 message", request_id) from None
     return _checked(message, document)
 
 
 def _checked(message: JSONRPCMessage, document: dict[str, Any]) -> JSONRPCMessage:
-    """The message, unless it is a request whose id cannot be repeated, and which could not be answered therefore.
+    """Returns the message; raises RefusedError for a request whose id cannot be repeated in an answer.
 
-    The model of a notification admits an id of any type, so the document that it was read from has to tell.
+    The notification model accepts an id of any type, so the document itself is checked for one.
     """
     if isinstance(message, JSONRPCNotification) and "id" in document:
         raise RefusedError(INVALID_REQUEST, "the id of a request is a text or a whole number")

@@ -1,7 +1,7 @@
-"""The protocol over two descriptors: every line is answered, what waits is bounded, and no peer can hold the server.
+"""The stdio transport: invalid lines are answered, queues are bounded, and a client cannot block the server.
 
-The SDK's own transport reads lines of any length, drops those it cannot read without a word, and waits for a client
-that does not read. Here a thread reads, a thread writes, and the event loop never waits for either.
+The SDK's transport reads lines of any length, silently drops invalid ones, and blocks on a client that does not read.
+Here one thread reads, one writes, and the event loop never waits for either.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from speckit_memory.server.jsonrpc.messages import RefusedError, parse, refusal
 from speckit_memory.server.logging.line_writer import LineWriter
 
 MOST_AT_ONCE = 256
-"""Requests that are being answered; further ones are read when one of them is done."""
+"""Requests in progress; further ones are read when one of them is answered."""
 REFUSED_FROM = 16 << 20
-"""Bytes of unread answers from which on requests are refused: reading on is what lets such a client come to read."""
+"""Bytes of unread answers above which requests are refused; input is still read, so that a client that writes before
+it reads is not blocked."""
 PAUSED_FROM = 64 << 20
-"""Bytes of unread answers from which on nothing is read any more."""
+"""Bytes of unread answers above which no input is read."""
 LONGEST_ANSWER = 8 << 20
 LAST_SECONDS = 2.0
-"""How long the process waits at its end for the client to read the last answers."""
+"""How long the process waits on exit for the client to read the last answers."""
 CHUNK = 1 << 16
 LOOK_AGAIN_MS = 100
 
@@ -49,16 +50,17 @@ class Wire:
     """Reads requests from one descriptor and writes answers to another."""
 
     def __init__(self, source: int, sink: int, broken: Callable[[OSError], None]) -> None:
-        """`broken` is told, by a thread, when nothing can be written any more."""
+        """`broken` is called in a thread when writing fails."""
         self._source = source
         self._out = LineWriter(sink, most=0, lost=lambda _lines: b"", failed=broken)
         self._open: dict[str | int, int] = {}
         self._changed = Condition()
         self._hung_up = select.poll()
-        self._hung_up.register(source, 0)  # tells of the other end alone
+        self._hung_up.register(source, 0)  # no events: reports only hang-ups
 
     async def serve(self, run: Callable[[Any, Any], Awaitable[None]]) -> None:
-        """Runs a server over the wire until the client has closed its end."""
+        """Runs a server over the transport until the client closes its end."""
+        # no buffer: the reader thread waits until the server takes a message
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
         reader = Thread(target=self._read, args=(incoming, current_token()), name="reader", daemon=True)
@@ -74,7 +76,7 @@ class Wire:
             await run(received, outgoing)
 
     def drain(self) -> None:
-        """Waits a moment for the client to read what was answered."""
+        """Waits up to `LAST_SECONDS` for the client to read the answers."""
         self._out.drain(LAST_SECONDS)
 
     def _answer(self, message: JSONRPCMessage) -> None:
@@ -83,14 +85,14 @@ class Wire:
             self._settle(message.id)
 
     def _settle(self, request_id: str | int) -> None:
-        """A request needs no answer any more. Ids that were used twice count twice."""
+        """Marks a request as done. An id that is used twice counts twice."""
         with self._changed:
             if left := self._open.pop(request_id, 1) - 1:
                 self._open[request_id] = left
             self._changed.notify_all()
 
     def _read(self, incoming: Any, loop: EventLoopToken) -> None:
-        # the server may have ended meanwhile, by a signal: nobody takes anything then
+        # a signal may have ended the server meanwhile, so that the stream has no receiver
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 for line in self._lines():
@@ -105,6 +107,7 @@ class Wire:
             self._out.put(line_of(refused.answer))
             return
         if isinstance(message, JSONRPCRequest):
+            # answer with an error rather than queueing more work for a client that does not read
             if self._out.waiting > REFUSED_FROM:
                 busy = f"{self._out.waiting:,} bytes of answers wait to be read; read them and ask again"
                 self._out.put(line_of(refusal(INTERNAL_ERROR, busy, message.id)))
@@ -112,14 +115,14 @@ class Wire:
             with self._changed:
                 self._open[message.id] = self._open.get(message.id, 0) + 1
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            # never answered from now on; at worst a request more than intended is read ahead
+            # a cancelled request gets no answer; at worst one request too many is read ahead
             cancelled = (message.params or {}).get("requestId")
             if isinstance(cancelled, str | int) and cancelled in self._open:
                 self._settle(cancelled)
         anyio.from_thread.run(incoming.send, SessionMessage(message), token=loop)
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines of the source; one that is too long is refused."""
+        """Yields the lines of the source and refuses those that are too long."""
         lines = Lines()
         while self._may_go_on() and (chunk := os.read(self._source, CHUNK)):
             yield from self._short(lines.feed(chunk))
@@ -138,8 +141,9 @@ class Wire:
             return sum(self._open.values())
 
     def _may_go_on(self) -> bool:
-        """Waits while there is too much to do already; False when the client has gone meanwhile."""
+        """Waits while too much is in progress; returns False if the client has hung up."""
         while self._unanswered() >= MOST_AT_ONCE or self._out.waiting > PAUSED_FROM:
+            # the client has closed its end: do not wait for answers it will never read
             if self._hung_up.poll(0):
                 return False
             with self._changed:
@@ -148,11 +152,11 @@ class Wire:
 
 
 def line_of(message: JSONRPCMessage) -> bytes:
-    """The line of a message; of one that cannot be written, or is too long, an error in its place."""
+    """The JSON line of a message; unencodable characters are replaced, and an answer that is too long by an error."""
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         line = text.encode()
-    except ValueError:  # pydantic's, for what JSON or UTF-8 has no form for, such as half a character pair
+    except ValueError:  # pydantic's, for values that JSON or UTF-8 cannot represent, such as lone surrogates
         document = message.model_dump(by_alias=True, exclude_unset=True)
         line = json.dumps(document, ensure_ascii=False, default=lambda _: None).encode("utf-8", "replace")
     if len(line) > LONGEST_ANSWER and isinstance(message, JSONRPCResponse | JSONRPCError):

@@ -1,1 +1,1 @@
-"""What clients hear of without asking: that memories came, went or changed."""
+"""Notifies clients of added, removed and changed memories."""

@@ -1,4 +1,4 @@
-"""A server whose clients hear of changes, and that may watch the files: what runs beside its requests."""
+"""Runs a server's background tasks: change notifications and, optionally, the file watch."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from speckit_memory.server.workspace.workspace import Workspace
 
 
 class Listening:
-    """Follows the store for the clients of a server, for as long as that runs."""
+    """Follows the store for a server's clients while the server runs."""
 
     def __init__(self, workspace: Workspace, limits: ThreadLimits, *, watch: bool) -> None:
-        """With `watch` changed files are indexed as well."""
+        """With `watch`, changed files are indexed, too."""
         self._name = workspace.name
         self._follower = Follower(workspace, limits.reading)
         self._watch = FileWatch(workspace, limits.lengthy) if watch else None
         self.clients = Clients(self._follower.begin)
         self.seen: Callable[[], None] = self._follower.seen
-        """Notes, in the thread that reads it, that somebody is about to see the list of resources."""
+        """Called before the list of resources is read, in the reading thread: later changes are notified."""
 
     def lifespan(self, _server: Any) -> AbstractAsyncContextManager[None]:
-        """The block in which a server runs."""
+        """The context in which the server runs."""
         return self._running()
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
-            with logs.about(self._name):  # tasks keep what holds where they are begun
+            with logs.about(self._name):  # tasks inherit the context in which they start
                 group.start_soon(self._follower.run, lambda: self.clients.any, self.clients.wanted, self._tell)
                 if self._watch is not None:
                     group.start_soon(self._watch.run)

@@ -1,4 +1,4 @@
-"""The clients that want to hear of changes, in both eras of the protocol, and what each of them wants to hear."""
+"""The clients subscribed to changes, under both generations of the protocol, and their subscriptions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from mcp_types import (
 from speckit_memory.server.replies.answering import refuse
 
 MOST_STREAMS = 64
-"""Streams of changes that are open at once: fewer than the requests that a client may have under way over stdio."""
+"""Open streams of changes: fewer than the requests that a client may have in progress over stdio."""
 MOST_WANTED = 1_000
-"""Resources that all clients together may want to hear of."""
+"""Resources that all clients together may subscribe to."""
 TELLING_SECONDS = 5.0
-"""So long a client that reads nothing is waited for; the others are told meanwhile."""
+"""How long to wait for a client that does not read; the others are notified meanwhile."""
 _GREETINGS = ("initialize", "server/discover")
 _LISTS = ("prompts", "resources", "tools")
 
 Asked = ServerRequestContext[Any, Any]
 Begin = Callable[[str], Awaitable[None]]
-"""Notes how a resource stands as somebody begins to want to hear of it."""
+"""Records the state of a resource when a client subscribes to it."""
 
 
 class Clients:
-    """Who hears of changes: connections that shook hands, and the streams that newer clients open for it."""
+    """The receivers of notifications: initialized connections, and the streams that newer clients open."""
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
@@ -48,7 +48,7 @@ class Clients:
         self._streams = 0
 
     def attach(self, server: Server[Any]) -> None:
-        """Takes over the requests by which clients say what they want to hear."""
+        """Registers the handlers of subscription requests."""
         server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, self._subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
@@ -57,15 +57,15 @@ class Clients:
 
     @property
     def any(self) -> bool:
-        """Whether there is somebody to tell."""
+        """Whether any client receives notifications."""
         return bool(self._connections or self._streams)
 
     def wanted(self) -> set[str]:
-        """The resources that somebody wants to hear of, as they were named."""
+        """The URIs of all subscribed resources, as the clients wrote them."""
         return set(self._streamed).union(*self._connections.values())
 
     async def tell(self, *, listed: bool, changed: Iterable[str]) -> None:
-        """Tells that the list of resources is another one, and which of those that are `wanted` have changed."""
+        """Notifies clients that the list of resources changed (`listed`), and which subscribed resources did."""
         uris = set(changed)
         if listed:
             await self._bus.publish(ResourcesListChanged())
@@ -76,8 +76,8 @@ class Clients:
                 group.start_soon(_tell, connection, listed, uris & subscribed)
 
     async def _announce(self, ctx: Asked, call_next: CallNext) -> HandlerResult:
-        """Says of which lists clients hear that they have changed. The SDK takes none of them to change for clients
-        that shake hands, and all for those that open streams."""
+        """Announces which lists may change: only that of resources. The SDK announces none to clients that initialize
+        and all to those that open streams."""
         result = await call_next(ctx)
         if ctx.method in _GREETINGS and isinstance(result, dict):
             for name in _LISTS:
@@ -94,7 +94,7 @@ class Clients:
         await self._admit([params.uri])
         subscribed = self._connections.get(_connection(asked))
         if subscribed is None:
-            refuse("say notifications/initialized before you subscribe")
+            refuse("send notifications/initialized before you subscribe")
         subscribed.add(params.uri)
         return EmptyResult()
 
@@ -114,11 +114,12 @@ class Clients:
             self._streamed = self._streamed - Counter(uris)
 
     async def _admit(self, uris: Iterable[str]) -> None:
-        """Refuses more than are kept; notes how each stands now, so that no change from here on is missed."""
+        """Refuses subscriptions above the limit; records the present state of each, so that no later change is
+        missed."""
         known = self.wanted()
         new = set(uris) - known
         if len(known) + len(new) > MOST_WANTED:
-            refuse(f"{len(known):,} resources are subscribed to already, {MOST_WANTED:,} are the most")
+            refuse(f"{len(known):,} resources are subscribed to already, at most {MOST_WANTED:,} are accepted")
         for uri in new:
             await self._begin(uri)
 
@@ -132,5 +133,5 @@ async def _tell(connection: Connection, listed: bool, uris: set[str]) -> None:
 
 
 def _connection(asked: Asked) -> Connection:
-    """The connection of a request. The SDK has no public way to it from here, and no other end of it to hear of."""
+    """The connection of a request. The SDK offers no public access to it, nor another way to learn that it closes."""
     return asked.session._connection

@@ -1,4 +1,4 @@
-"""`serve --watch`: indexes changed files beside the answers (feature I8), in one process of all that serve a store."""
+"""`serve --watch`: indexes changed files in the background (feature I8), in one of the processes that serve a store."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from speckit_memory.server.workspace.workspace import NO_WORKSPACE, Workspace
 
 Found = TypeVar("Found")
 AGAIN_SECONDS = 3.0
-"""So often it is looked whether there is something to watch, whether that is still the same, and whether the process
-that watched has gone."""
+"""How often to check whether there are sources, whether they changed, and whether the watching process has ended."""
 LOCK = "watch"
 _COUNTED = ("created", "updated", "renamed", "vanished", "returned", "failures")
 
 
 class FileWatch:
-    """Watches the sources of the store: what was indexed by name, or the folder that `memory_index_scan` took.
+    """Watches the sources of the store: the paths that were indexed, or the folder given to `memory_index_scan`.
 
-    What is wrong is logged once and tried again: it may be right after the next change.
+    A failure is logged once and retried: the next change may resolve it.
     """
 
     def __init__(self, workspace: Workspace, limiter: anyio.CapacityLimiter) -> None:
@@ -38,7 +37,7 @@ class FileWatch:
         self._problem = ""
 
     async def run(self) -> None:
-        """Watches until it is cancelled, as soon as there is something to watch and nobody else does."""
+        """Watches until cancelled, whenever there are sources and no other process watches them."""
         from speckit_memory.config.files.file_lock import locked
 
         while True:
@@ -53,7 +52,7 @@ class FileWatch:
             await anyio.sleep(AGAIN_SECONDS)
 
     async def _watch(self, paths: tuple[Path, ...]) -> None:
-        """Until the sources are others."""
+        """Watches until the sources change."""
         ended = Event()
         logs.event("watching", sources=len(paths))
         async with anyio.create_task_group() as group:
@@ -69,12 +68,12 @@ class FileWatch:
     async def _until_others(self, paths: tuple[Path, ...], ended: Event) -> None:
         while not ended.is_set():
             await anyio.sleep(AGAIN_SECONDS)
-            with suppress(SpeckitError):  # of which indexing tells
+            with suppress(SpeckitError):  # indexing reports it
                 if await self._counted(self._sources) != paths:
                     ended.set()
 
     def _changes(self, paths: tuple[Path, ...], ended: Event) -> None:
-        """In a thread of its own: has the files indexed once, and whenever some have changed."""
+        """Runs in a separate thread: indexes the files once, and after every change."""
         from speckit_memory.server.views.file_changes import changes
 
         for _ in changes(paths, self._workspace.config.root, ended):
@@ -96,7 +95,7 @@ class FileWatch:
             logs.event("indexed", **counts)
 
     def _sources(self) -> tuple[Path, ...]:
-        """The files and folders to watch; none where there is no store."""
+        """The files and folders to watch; none without a store."""
         if not self._workspace.has_store:
             return ()
         memory = self._workspace.memory()
@@ -104,13 +103,13 @@ class FileWatch:
         return tuple(root / key if key else root for key in sorted(memory.sources()))
 
     async def _counted(self, work: Callable[[], Found]) -> Found:
-        """Runs work in a thread that counts as a tool's: the store is not closed under it, nor between two of them."""
+        """Runs work in a limited thread while the workspace is marked as in use, so that the store is not closed."""
         with self._workspace.in_use():
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
 
     def _note(self, error: Exception) -> None:
         if isinstance(error, SpeckitError) and error.code == NO_WORKSPACE:
-            return  # the client has not chosen any
+            return  # the client has not chosen a workspace
         told = str(error if isinstance(error, SpeckitError) else internal(error))
         if told != self._problem:
             logs.event("files are not watched", "warning", problems=[told])

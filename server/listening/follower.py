@@ -1,4 +1,4 @@
-"""Follows the store, whoever writes to it, and has clients told of what changed."""
+"""Detects changes of the store by any process and notifies clients."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from speckit_memory.server.resources.uris import MEMORY, names_in
 from speckit_memory.server.workspace.workspace import NO_WORKSPACE, Workspace
 
 LOOK_SECONDS = 1.0
-"""So often a look is taken, while there is somebody to tell."""
+"""How often the store is checked while a client receives notifications."""
 _NOTHING_YET = ("E010", NO_WORKSPACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Whether documents came, went or changed, and which of those that were asked for."""
+    """Whether documents were added, removed or changed, and the subscribed resources that changed."""
 
     listed: bool
     changed: tuple[str, ...]
 
 
 class Follower:
-    """Compares the store with the look before. One look runs at a time, in a thread that counts as a tool's.
+    """Compares the store with its state at the previous check. One check runs at a time, in a limited thread.
 
-    A store is opened, and kept open, for nobody's sake who has asked for none of it: of what changed while it was
-    closed such clients hear when it is open again.
+    Clients without subscriptions do not keep a store open: they learn of changes made while it was closed when it is
+    opened again.
     """
 
     def __init__(self, workspace: Workspace, limiter: anyio.CapacityLimiter) -> None:
@@ -49,7 +49,13 @@ class Follower:
         wanted: Callable[[], Iterable[str]],
         tell: Callable[[Change], Awaitable[None]],
     ) -> None:
-        """Looks again and again, as long as `anybody` is there to be told."""
+        """Checks periodically and notifies clients.
+
+        Args:
+            anybody: Tells whether any client receives notifications; otherwise nothing is checked.
+            wanted: Returns the subscribed URIs.
+            tell: Notifies the clients.
+        """
         while True:
             await anyio.sleep(LOOK_SECONDS)
             if not anybody():
@@ -60,26 +66,26 @@ class Follower:
             if change is not None and change.listed:
                 try:
                     await tell(change)
-                except Exception as error:  # of one client; the server and the others go on
+                except Exception as error:  # must not stop the server or the other clients
                     self._note(internal(error))
 
     async def begin(self, uri: str) -> None:
-        """Notes how a resource stands now: somebody wants to hear when that changes."""
+        """Records the state of a resource that a client subscribes to."""
 
         def note() -> None:
             if self._workspace.has_store:
-                self.seen()  # before the mark: what changes from here on is found by the first look, too
+                self.seen()  # before the mark, so that the first check finds every later change
             self._marks[uri] = self._mark(uri)
 
         await self._in_thread(note)
 
     def seen(self) -> None:
-        """Notes that somebody is about to see the list as it stands now; for the thread that reads it."""
+        """Records the state of the list before it is read; called in the reading thread."""
         if self._last is None:
             self._last = self._workspace.memory().since(None).last
 
     def look(self, wanted: Iterable[str]) -> Change:
-        """What changed since the last look."""
+        """The changes since the last check."""
         asked = set(wanted)
         self._forget(asked)
         if not self._workspace.has_store:
@@ -97,14 +103,14 @@ class Follower:
         return Change(True, changed)
 
     def _forget(self, asked: set[str]) -> None:
-        """Drops the marks of what nobody asked for twice: a mark is made before it is asked for."""
+        """Drops marks that had no subscription in two successive checks: a mark is made before its subscription."""
         unwanted = set(self._marks) - asked
         for uri in unwanted & self._unwanted:
             self._marks.pop(uri, None)
         self._unwanted = unwanted
 
     def _mark(self, uri: str) -> str:
-        """How a memory stands; "" for one that is not there, and for what is no memory."""
+        """The state of a memory; "" if there is none, or if the URI names no memory."""
         if not uri.startswith(MEMORY) or not self._workspace.has_store:
             return ""
         from speckit_memory.server.console.arguments.memory_names import memory_name
@@ -114,7 +120,7 @@ class Follower:
         return next((states[name] for name in names if name in states), "")
 
     async def _in_thread(self, work: Callable[[], Change | None]) -> Change | None:
-        """What the work finds; None where it cannot be done now, which is logged the first time."""
+        """The result of the work; None if it fails, which is logged the first time."""
         try:
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
         except SpeckitError as error:

@@ -1,4 +1,4 @@
-"""Writing to a descriptor whose reader may be slow, asleep or gone, without anybody waiting for it."""
+"""Writes to a descriptor from a background thread: a slow or missing reader does not block the callers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from time import monotonic
 
 
 class LineWriter:
-    """A queue of lines and a thread that writes them. Whoever puts one in goes on at once."""
+    """A queue of lines and a thread that writes them. `put` never blocks."""
 
     def __init__(
         self, descriptor: int, *, most: int, lost: Callable[[int], bytes], failed: Callable[[OSError], None]
     ) -> None:
-        """At most `most` bytes wait; what is put in beyond that is lost, 0 for no bound.
+        """At most `most` bytes wait, 0 for no bound; lines beyond that are lost.
 
-        `lost` makes the line that tells how many lines were, before the next one that is written. `failed` is told, by
-        the thread, of an error; the line is lost then too.
+        `lost` builds the line that reports a number of lost lines, written before the next line. `failed` is called in
+        the writing thread with an error; the line is lost, too.
         """
         self._descriptor = descriptor
         self._most = most
@@ -29,18 +29,19 @@ class LineWriter:
         self._changed = Condition()
         self._untold = 0
         self.waiting = 0
-        """Bytes that are not written yet."""
+        """Bytes not written yet."""
         self.lost = 0
-        """Lines that never will be."""
+        """Lines dropped or not written."""
         self._thread = Thread(target=self._run, name=f"writer of {descriptor}", daemon=True)
         self._thread.start()
 
     def put(self, line: bytes) -> None:
-        """Has a line written, or counts it as lost when too much waits already."""
+        """Queues a line, or counts it as lost if the queue is full."""
         with self._changed:
             if self._most and self.waiting + len(line) > self._most:
                 self._lose()
                 return
+            # report losses before the next line, so that the reader sees where lines are missing
             if self._untold:
                 told, self._untold = self._tell(self._untold), 0
                 self._lines.append(told)
@@ -50,7 +51,8 @@ class LineWriter:
             self._changed.notify_all()
 
     def drain(self, seconds: float) -> bool:
-        """Waits until all is written, so long at most; tells whether it is. The thread itself does not wait."""
+        """Waits until all is written, at most `seconds`; returns whether it is. Returns at once in the writing
+        thread."""
         if current_thread() is self._thread:
             return False
         deadline = monotonic() + seconds
@@ -80,11 +82,12 @@ class LineWriter:
                 self._changed.notify_all()
 
     def _write(self, line: bytes) -> None:
+        # a memoryview, so that partial writes do not copy the rest
         rest = memoryview(line)
         while rest:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # the caller's end does not block, and is full
+            except BlockingIOError:  # the descriptor is non-blocking and full
                 poll = select.poll()
                 poll.register(self._descriptor, select.POLLOUT)
                 poll.poll()

@@ -1,4 +1,4 @@
-"""Standard error while serving: a client that never reads it loses lines, and nothing else."""
+"""Non-blocking standard error for the server: if the client does not read it, only log lines are lost."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from threading import RLock
 from speckit_memory.server.logging.line_writer import LineWriter
 
 MOST_WAITING = 1 << 20
-"""Bytes of lines that nobody has read yet; a pipe holds 64 KiB more."""
+"""Bytes of unread lines that are queued; a pipe buffers 64 KiB more."""
 LONGEST_LINE = 64 << 10
-"""Bytes; one line must not take the place of all others."""
+"""Characters; one line must not displace all others."""
 LAST_SECONDS = 0.5
-"""How long the process waits at its end for somebody to read the last lines."""
+"""How long the process waits on exit for the last lines to be read."""
 
 
 class LogStream(io.TextIOBase):
-    """What `sys.stderr` and `sys.stdout` are while serving: whole lines, handed to a thread."""
+    """Replaces `sys.stderr` and `sys.stdout` while serving; hands whole lines to a writing thread."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -33,11 +33,11 @@ class LogStream(io.TextIOBase):
 
     @property
     def lost(self) -> int:
-        """How many lines nobody will ever read."""
+        """Number of lost lines."""
         return self._writer.lost
 
     def writable(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def fileno(self) -> int:
@@ -45,16 +45,17 @@ class LogStream(io.TextIOBase):
         return self._descriptor
 
     def write(self, text: str, /) -> int:
-        """Hands over the lines that are complete; a very long one is cut."""
+        """Queues the complete lines; very long ones are cut."""
         with self._lock:
             lines = (self._begun + text).split("\n")
+            # one character more than the limit, so that `_put` sees that the line was cut
             self._begun = lines.pop()[: LONGEST_LINE + 1]
         for line in lines:
             self._put(line)
         return len(text)
 
     def drain(self) -> None:
-        """Waits a moment for the lines that nobody has read yet."""
+        """Waits up to `LAST_SECONDS` until the queued lines are written."""
         with self._lock:
             if self._begun:
                 self._put(self._begun)
@@ -71,9 +72,10 @@ def _lost_line(lines: int) -> bytes:
 
 
 def detach() -> LogStream:
-    """From now on nothing that writes to Python's standard error or output waits for a reader."""
+    """Replaces Python's standard error and output, so that no write waits for a reader."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    # a duplicate, as descriptor 2 may be redirected later
     stream = LogStream(os.dup(2))
     atexit.register(stream.drain)
     sys.stderr = sys.stdout = stream
@@ -81,5 +83,5 @@ def detach() -> LogStream:
 
 
 def lost_lines() -> int:
-    """How many lines of the log were lost, 0 while standard error is written to directly."""
+    """Number of lost log lines; 0 while standard error is written directly."""
     return sys.stderr.lost if isinstance(sys.stderr, LogStream) else 0

@@ -1,8 +1,8 @@
-"""Logs as JSON lines on standard error. Queries and memories are content: they stay out unless asked for.
+"""Logs JSON lines to standard error. Queries and memories are content and are logged only if that is switched on.
 
-The one place where logging is configured, and by `serve` alone. The server writes events through structlog; the rooms
-below and the libraries write through the standard library, which says nothing below a warning until it is configured
-here. Both end in one chain, so that every line of a request carries its `query_id`, in whichever thread it is written.
+Logging is configured here only, and only for `serve`. The server logs through structlog; lower layers and libraries use
+`logging`, which prints only warnings until it is configured. Both share one chain of processors, so that every line of
+a request has its `query_id`, whichever thread writes it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from speckit_memory.server.console.failures import DEBUG
 
 CONTENT = LOG_CONTENT_VARIABLE
 QUERY_ID = "query_id"
-"""What ties the lines of a request to one another, and to its answer, whose `_meta` has it too."""
+"""The key that links the log lines of a request with each other and with the `_meta` of its answer."""
 WORKSPACE = "workspace"
-"""The name of the workspace that a line is about, where a server has several."""
+"""The key for the name of the workspace, if a server has several."""
 OURS = "speckit_memory"
-"""The logger of the standard library above all of ours."""
+"""The root of our `logging` loggers."""
 
 
 @contextmanager
 def without_rich() -> Iterator[None]:
-    """Keeps `rich`, where it happens to be installed, from being imported: it is never used and costs 40 ms.
+    """Prevents the import of `rich` inside the block: it takes 40 ms and the server does not use it.
 
-    structlog and the SDK's server object look for it, and do without it when there is none.
+    structlog and the SDK's server import it if it is installed, and work without it.
     """
     absent = "rich" not in sys.modules
     if absent:
-        sys.modules["rich"] = None  # type: ignore[assignment]  # Python's own sign for "cannot be imported"
+        sys.modules["rich"] = None  # type: ignore[assignment]  # makes the import fail
     try:
         yield
     finally:
@@ -45,9 +45,9 @@ def without_rich() -> Iterator[None]:
 
 
 def configure() -> None:
-    """Routes our events and those of the libraries to standard error.
+    """Routes our events and those of libraries to standard error.
 
-    Must run before the SDK's server object is made: that would otherwise install handlers of its own.
+    Call it before the SDK's server object is created, which would otherwise install its own handlers.
     """
     with without_rich():
         import structlog
@@ -74,7 +74,8 @@ def configure() -> None:
 
 
 def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Names the error of a library's event; its text may be content, and its traceback is for who asked for it."""
+    """Replaces the exception of a library's event by its type; the text may be content. The traceback needs the debug
+    variable."""
     found = entry.pop("exc_info", None)
     error = found[1] if isinstance(found, tuple) else found
     if isinstance(error, BaseException):
@@ -86,7 +87,7 @@ def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, An
 
 @contextmanager
 def request(workspace: str = "") -> Iterator[None]:
-    """Gives a request an id of its own, which every line written inside the block carries, with the `workspace`."""
+    """Adds a new request id, and the `workspace`, to every line logged inside the block."""
     from structlog.contextvars import bound_contextvars
 
     with about(workspace), bound_contextvars(**{QUERY_ID: secrets.token_hex(8)}):
@@ -95,7 +96,7 @@ def request(workspace: str = "") -> Iterator[None]:
 
 @contextmanager
 def about(workspace: str) -> Iterator[None]:
-    """Has every line that is written inside the block name the workspace, unless that has no name."""
+    """Adds the workspace to every line logged inside the block, unless it has no name."""
     from structlog.contextvars import bound_contextvars
 
     with bound_contextvars(**{WORKSPACE: workspace}) if workspace else nullcontext():
@@ -103,21 +104,21 @@ def about(workspace: str) -> Iterator[None]:
 
 
 def query_id() -> str:
-    """The id of the request that is being served, empty outside of any."""
+    """The id of the current request, "" outside of requests."""
     from structlog.contextvars import get_contextvars
 
     return str(get_contextvars().get(QUERY_ID, ""))
 
 
 def content_wanted() -> bool:
-    """Whether queries and texts may stand in the log."""
+    """Whether queries and texts may be logged."""
     return os.environ.get(CONTENT) == "1"
 
 
 def event(name: str, level: Literal["info", "warning"] = "info", /, **facts: Any) -> None:
-    """Writes one line, unless nothing was configured: structlog would print it to standard output then.
+    """Logs one line if logging is configured; otherwise structlog would print it to standard output.
 
-    Nothing is ever lost for a line that cannot be written.
+    Errors while logging are ignored.
     """
     import structlog
 
@@ -127,16 +128,31 @@ def event(name: str, level: Literal["info", "warning"] = "info", /, **facts: Any
 
 
 def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:
-    """Notes that an answer did not fit (feature A6): how many rows it had, how many of them stayed (whole, where texts
-    were asked for), and what all would have taken. `part` is the tool, or what cut before it did."""
+    """Logs that an answer exceeded its budget (feature A6).
+
+    Args:
+        part: The tool, or the part that cut before it did.
+        rows: Number of rows before shortening.
+        kept: Number of rows sent (with whole texts, if texts were requested).
+        tokens_wanted: Tokens of the unshortened answer.
+        budget: The token budget.
+    """
     event("overflow", part=part, rows=rows, kept=kept, tokens_wanted=tokens_wanted, budget=budget)
 
 
 def tool_called(
     tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False, config_hash: str = ""
 ) -> None:
-    """Notes a tool call: how long it took, the code of its failure, whether its answer had been made before, and the
-    hash of the pipeline that answered or was in force, if one was; the arguments only when content is wanted."""
+    """Logs a tool call.
+
+    Args:
+        tool: Name of the tool.
+        latency_ms: Duration in milliseconds.
+        code: Error code, "" for success.
+        arguments: Logged only if content is switched on.
+        cached: Whether the answer came from the cache.
+        config_hash: Hash of the pipeline that answered, or is in force; "" for none.
+    """
     further: dict[str, Any] = {"hash": config_hash} if config_hash else {}
     if cached:
         further["cached"] = True

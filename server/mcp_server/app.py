@@ -1,4 +1,4 @@
-"""The MCP server: its tools, its instructions, and how the rest of the product is kept out of its start-up."""
+"""The MCP server: its tools, its instructions and its middleware."""
 
 import asyncio
 import time
@@ -73,20 +73,20 @@ INSTRUCTIONS = (
     "instructions."
 )
 WARM_UP_AFTER_SECONDS = 0.3
-"""How long after the first answer the store is loaded: a client's next requests come within this time."""
+"""How long after the first answer loading the store starts: the client's next requests come within this time."""
 
 
 class MemoryServer(MCPServer[None]):
-    """The SDK's server, with our error object for an unknown tool too, and our own resources and prompts."""
+    """The SDK's server with our error object for unknown tools, and our own resources and prompts."""
 
     profile: ToolProfile = "full"
     further: frozenset[str] = frozenset()
-    """The tools that the profile leaves out."""
+    """Names of the tools that the profile omits."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Calls a tool; an unknown name is answered with the nearest one. `_meta` tells under which id it is logged."""
+        """Calls a tool; for an unknown name the error offers the nearest one. `_meta` has the id of the log entry."""
         started = time.perf_counter()
 
         def refused(error: SpeckitError) -> CallToolResult:
@@ -100,35 +100,34 @@ class MemoryServer(MCPServer[None]):
         else:
             result = refused(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {meant_tool(name, known)}"))
         if query_id := logs.query_id():
-            # beside the content: it is for whoever reads the log, and costs the model no token
+            # outside the content: it serves readers of the log and costs the model no tokens
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
         return result
 
     async def run_on(self, wire: Wire) -> None:
-        """Serves one client over standard input and output until it has closed its end."""
+        """Serves one client over standard input and output until it closes its end."""
         server = self._lowlevel_server
         await wire.serve(partial(server.run, initialization_options=server.create_initialization_options()))
 
     def offer(self, offering: Offering, clients: Clients) -> None:
-        """Answers requests for resources, prompts and completion by this, and tells these clients of changes."""
+        """Attaches the handlers for resources, prompts and completion, and the clients that are notified of changes."""
         offering.attach(self._lowlevel_server)
         clients.attach(self._lowlevel_server)
 
 
 class Fence:
-    """The outermost middleware: no request ends the server, no answer repeats what is long, and every request is
-    logged under an id of its own.
+    """The outermost middleware: no request ends the server, no error echoes long input, each request gets a log id.
 
-    An exit or an interrupt that a handler raises would end the event loop, and text of an error that fails the
-    connection. Of an error only its type is told, as everywhere.
+    An exit or interrupt raised by a handler would end the event loop, and an error whose text cannot be rendered would
+    end the connection. Clients learn only the type of an unexpected error.
     """
 
     def __init__(self, workspace: str = "") -> None:
-        """`workspace` is the name of what is served, where there are several; the log has it."""
+        """`workspace` is the name for the log if several workspaces are served."""
         self._workspace = workspace
 
     async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Passes the request on; whatever goes wrong is an error of the protocol."""
+        """Passes the request on; every failure becomes a protocol error."""
         with logs.request(self._workspace):
             return await self._guarded(ctx, call_next)
 
@@ -149,7 +148,7 @@ class Fence:
 
 
 class WarmUp:
-    """Middleware that has the store loaded by a thread of its own, once the first request has been answered."""
+    """Middleware that loads the store in a background thread after the first answer."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -168,13 +167,16 @@ class WarmUp:
 def workspace_of(
     common: Common, root: Path | None = None, *, name: str = "", cache_seconds: float = SECONDS
 ) -> Workspace:
-    """The workspace of a command's options, or the one of that `name` in a folder. A tool that writes creates the store
-    where it is clear which is meant.
+    """Builds the workspace that a command's options select. Tools that write create its store if its place is clear.
 
-    Answers are given again for so many seconds while nothing changes, see `server.replies.answer_cache`.
+    Args:
+        common: The options that all commands share.
+        root: Folder of the workspace; None for the one the options select.
+        name: Name of the workspace if several are served.
+        cache_seconds: How long cached answers stay valid, see `server.replies.answer_cache`.
     """
     config = replace(settings(common.db, common.pipeline, root), overrides=common.overrides)
-    # decided once: the folder in which the server was started may be gone when a tool opens the store
+    # resolved once: the server's working directory may be gone when a tool opens the store
     return Workspace(
         lambda create: common.open(create=create, root=config.root, stand_in=True),
         config,
@@ -184,7 +186,7 @@ def workspace_of(
 
 
 def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "full") -> list[SpeckitTool]:
-    """All tools, most general first, for clients that are offered those of a profile."""
+    """All tools, most general first; their errors suggest only tools of the profile."""
     shared: dict[str, Any] = {
         "count": workspace.count_tokens,
         "config_hash": workspace.config_hash,
@@ -203,7 +205,14 @@ def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "fu
         )
 
     def reading(module: Any, title: str, limiter: Limiter = limits.reading, *, kept: bool = False) -> SpeckitTool:
-        """`kept` for a tool of whose answers some may be given again."""
+        """Builds a read-only tool.
+
+        Args:
+            module: Module of the tool.
+            title: Name for users.
+            limiter: Bounds its threads.
+            kept: Whether its answers may be cached.
+        """
         cache = workspace.answers if kept else None
         return of(module, title, limiter, read_only=True, cache=cache)
 
@@ -248,8 +257,18 @@ def build(
     auth: AuthSettings | None = None,
     middleware: Sequence[Any] = (),
 ) -> MemoryServer:
-    """The server over a workspace. Nothing of the store is loaded before a tool is called or the warm-up begins, unless
-    it is to `watch` the files."""
+    """Builds the server of a workspace. The store is loaded by the first tool call, the warm-up or the file watch.
+
+    Args:
+        workspace: The workspace to serve.
+        warm_up: Whether to load the store after the first answer.
+        limits: Bounds on worker threads.
+        profile: Which tools the client is offered.
+        watch: Whether to index changed files.
+        token_verifier: Checks bearer tokens over HTTP; None for no authentication.
+        auth: Authentication settings of the SDK; None for no authentication.
+        middleware: Further middleware, outermost first.
+    """
     every = tools(workspace, limits, profile)
     shown = offered(every, profile)
     listening = Listening(workspace, limits, watch=watch)

@@ -1,4 +1,4 @@
-"""Completion of the arguments of prompts and of the URI template: keys and folders of what is stored."""
+"""Completes arguments of prompts and of the URI template with stored keys and folders."""
 
 from __future__ import annotations
 
@@ -16,16 +16,23 @@ from speckit_memory.server.resources.uris import TEMPLATE
 from speckit_memory.server.workspace.workspace import Workspace
 
 MOST = 100
-"""Values of an answer: the protocol allows no more."""
+"""Values per answer, the maximum of the protocol."""
 _NOTHING = Completion(values=[], total=0, has_more=False)
 
 
 def completed(
     workspace: Workspace, reference: PromptReference | ResourceTemplateReference, argument: str, begun: str
 ) -> Completion:
-    """What the value of an argument may go on to: first what begins with it, then what holds it, each in order.
+    """Completes the value of an argument: names that begin with the text, then names that contain it, each sorted.
 
-    Case does not count. Nothing where there is no store. Refuses what has no such argument, with the nearest name.
+    Args:
+        workspace: The workspace whose keys and folders are offered; without a store none are.
+        reference: The prompt or the URI template.
+        argument: Name of the argument.
+        begun: The text typed so far; case is ignored.
+
+    Raises:
+        MCPError: For an unknown prompt, template or argument, with the nearest name.
     """
     kind = _kind(reference, argument)
     if not kind:
@@ -41,7 +48,7 @@ def completed(
 
 
 def folders(keys: Iterable[str]) -> list[str]:
-    """The folders that hold memories, at whatever depth, in order."""
+    """The folders that contain memories at any depth, sorted."""
     found = {str(folder) for key in keys for folder in PurePosixPath(key).parents}
     return sorted(found - {"."})
 

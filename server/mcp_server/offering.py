@@ -1,4 +1,4 @@
-"""What the server offers beside its tools: the protocol's requests for resources, prompts and completion."""
+"""Handles the protocol's requests for resources, prompts and completion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Asked = ServerRequestContext[Any, Any]
 
 
 class Offering:
-    """Answers these requests over a workspace. What is always there is listed without the store."""
+    """Request handlers over a workspace. Entries that always exist are listed without the store."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Offering:
         seen: Callable[[], None],
         offers: Callable[[str], bool],
     ) -> None:
-        """`seen` is called before memories are listed: what comes after that is a change of the list. Of all `tools`,
-        which prompts ask, the client has those that `offers` says."""
+        """`seen` is called before memories are listed, so that later changes are notified. Prompts call any of `tools`;
+        `offers` tells which of them the client has."""
         self._workspace = workspace
         self._seen = seen
         self._tools = tools
@@ -53,7 +53,7 @@ class Offering:
         self._offers = offers
 
     def attach(self, server: Server[Any]) -> None:
-        """Takes these requests over from the SDK, whose own handlers know neither pages nor our errors."""
+        """Registers the handlers in place of the SDK's, which support neither paging nor our errors."""
         server.add_request_handler("resources/list", PaginatedRequestParams, self._resources)
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, self._templates)
         server.add_request_handler("resources/read", ReadResourceRequestParams, self._read)
@@ -63,6 +63,7 @@ class Offering:
 
     async def _resources(self, _asked: Asked, params: PaginatedRequestParams) -> ListResourcesResult:
         if params.cursor is None:
+            # the static first page needs neither the store nor a thread
             return resources.first_page(self._workspace)
         return await self._answering.run(partial(self._page, params.cursor))
 

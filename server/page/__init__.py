@@ -1,1 +1,1 @@
-"""Reports as one page of HTML that needs no network and no scripts: its plots, its template and its style."""
+"""HTML reports as a single page without network access or scripts: plots, template and style."""

@@ -1,4 +1,4 @@
-"""The page of a shadow report: the same figures as its JSON, drawn and put into words."""
+"""The HTML page of a shadow report: the figures of its JSON as plots and text."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, Sh
 from speckit_memory.server.shadows.text import ORDER
 
 MARK = "speckit-memory shadow report"
-"""How a page of ours is known when it is to be overwritten."""
+"""Identifies a page of ours, which may be overwritten."""
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "◐", "failed": "✕"}
 
 
 _QUERIES = 16
-"""Queries with both answers on the whole page, so that it stays small; at least one of each variant, at most ten."""
+"""Queries shown with both answers on the page, to keep it small; at least one and at most ten per variant."""
 
 
 _DRAWN = 3
-"""Up to so many variants have plots; the page of one of them alone always does."""
+"""Maximum number of variants with plots on one page."""
 _LINES = 20
-"""Lines of what differs that are shown."""
+"""Lines of the pipelines' difference shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A key figure. `of` is where it stands in the JSON of its comparison, "" for one that is not known."""
+    """A key figure. `of` is its path in the JSON of the comparison, "" if it is unknown."""
 
     name: str
     text: str
@@ -50,7 +50,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory with its ranks in both answers, "" where one lacks it; `kind` says how they differ."""
+    """A memory with its ranks in both answers, "–" if one lacks it; `kind` is "rose", "fell" or "level"."""
 
     before: str
     after: str
@@ -61,6 +61,7 @@ class Row:
 
 def page(report: ShadowReport) -> str:
     """The whole page as HTML."""
+    # divide the examples among the variants
     queries = max(1, _QUERIES // max(1, len(report.comparisons)))
     drawn = len(report.comparisons) <= _DRAWN
     comparisons = [
@@ -94,7 +95,7 @@ def _comparison(
         "verdict": report.verdict,
         "sign": SIGNS[report.verdict],
         "headline": compared.headline,
-        # pieces in turn that are not, and that are, to be copied
+        # alternating pieces: plain text, and code to be copied
         "sentence": [(bool(number % 2), text) for number, text in enumerate(report.sentence.split("`")) if text],
         "difference": compared.difference and compared.difference[:_LINES],
         "further": len(compared.difference or ()) - _LINES,
@@ -138,7 +139,7 @@ def _agreement(report: ExperimentReport) -> Tile:
 def _time(report: ExperimentReport) -> Tile:
     added = report.cost.overhead
     if added is None:
-        return Tile("Time", "not known", "both never answered")
+        return Tile("Time", "not known", "no query was answered by both")
     note = f"added at the median; p95 {milliseconds(added.p95, signed=True)}"
     return Tile("Time", milliseconds(added.p50, signed=True), note, "overhead_ms.p50", added.p50)
 
@@ -148,12 +149,13 @@ def _plots(compared: Compared, prefix: str) -> Iterator[Plot]:
     if looks := course(compared.judged.contrasts(), compared.judged.judgements):
         yield over_time(f"{prefix}-course", looks, *names)
     if answered := compared.judged.answered():
+        # added: (queries,) float64, milliseconds per paired query
         added = np.array([pair.variant.answer.total_ms - pair.control.total_ms for pair in answered])
         yield overhead_distribution(f"{prefix}-overhead", added, names)
 
 
 def _tables(compared: Compared) -> Iterator[tuple[str, list[list[str]]]]:
-    """What is folded: each table with its title, its first row naming the columns."""
+    """The folded tables with their titles; the first row has the names of the columns."""
     report = compared.judged.report
     yield (
         "Quality by metric",
@@ -198,7 +200,7 @@ def _tables(compared: Compared) -> Iterator[tuple[str, list[list[str]]]]:
     )
     times = {
         "added": report.cost.overhead,
-        "spent beside the control": report.cost.spent,
+        "spent in the background": report.cost.spent,
         "the caller waited": report.cost.served_overhead,
     }
     steps = {f"{step.stage}: {step.step}": (step.control, step.variant) for step in report.steps}
@@ -237,6 +239,7 @@ def _median(time: Latency | None) -> str:
 
 def _differing(contrast: Contrast, memories: Mapping[int, Named]) -> dict[str, Any]:
     pair, agreement = contrast.pair, contrast.agreement
+    # only memories within the first rows of at least one answer
     ranked = [move for move in agreement.moves if min(filter(None, (move.before, move.after))) <= SHOWN_ROWS]
     return {
         "query": pair.query.id,

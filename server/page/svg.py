@@ -1,8 +1,8 @@
-"""Plots of matplotlib as part of a page: SVG whose colours and letters are those of the page's style.
+"""Renders matplotlib plots as inline SVG with the colours and fonts of the page.
 
-A colour of `PALETTE` is a mark that stands for a variable of `page.css`, so that one drawing serves a light and a dark
-page, and paper. Every plot is drawn twice, for wide and for narrow pages; the style shows the one that fits, at the
-size at which its letters are as large as those around it.
+Each colour of `PALETTE` is a placeholder for a variable of `page.css`, so that one drawing works in light mode, in dark
+mode and on paper. Every plot is drawn twice, for wide and narrow pages; the style shows the one that fits, at a size
+that matches the surrounding text.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ PALETTE = {
     "up": "#070809",
     "down": "#08090a",
 }
-"""By the name of a variable of `page.css`. No other colour may be drawn."""
+"""Placeholder colours by variable of `page.css`. Drawings may use no others."""
 INK, MUTED, GRID, PAPER, CONTROL, VARIANT, UP, DOWN = PALETTE.values()
 WIDE, NARROW = 700, 330
-"""Pixels across; letters have `LETTERS` pixels in both."""
+"""Width in pixels; the font size is `LETTERS` in both."""
 LETTERS = 12
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _ID = re.compile(r"#([\w.:-]+)")
 _FAMILY = re.compile(r"font-family: [^;]+;?")
 _REFERRED = {"path", "clipPath", "pattern"}
-"""What other parts of a drawing name by its id."""
+"""Elements that other parts of a drawing refer to by id."""
 _LONG = re.compile(r"(\d+\.\d\d)\d+")
 
 
@@ -46,10 +46,15 @@ Drawing = Callable[["Axes"], None]
 
 
 def drawn(name: str, drawing: Drawing, *, height: int, narrow_height: int | None = None) -> str:
-    """A drawing as two `<svg>`, one for wide and one for narrow pages, each as high as said, in pixels.
+    """Renders a drawing as two `<svg>` elements, one for wide and one for narrow pages.
 
-    `name` is unique on its page: the ids of the parts begin with it. The letters of a plot are for the eye alone; who
-    cannot see it reads the caption and the table beside it.
+    The text in a plot is hidden from screen readers, for which the caption and the table are provided.
+
+    Args:
+        name: Prefix of all ids, unique on the page.
+        drawing: Draws on the axes.
+        height: Pixels.
+        narrow_height: Pixels of the narrow version; `height` by default.
     """
     narrow_height = narrow_height or height
     return _one(f"{name}-w", drawing, WIDE, height, "wide") + _one(
@@ -65,14 +70,15 @@ def _one(name: str, drawing: Drawing, width: int, height: int, kind: str) -> str
 
     text = StringIO()
     with mpl.rc_context():
-        mpl.rcdefaults()  # whatever a user's own matplotlibrc says
+        mpl.rcdefaults()  # ignores the user's matplotlibrc
         mpl.rcParams.update(_style(name))
+        # 72 dpi: one point is one pixel, so that sizes below are pixels of the page
         layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02)
         figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout=layout)
         FigureCanvasSVG(figure)
         drawing(figure.add_subplot())
         with warnings.catch_warnings():
-            # the letters are drawn by the browser, with its own fonts
+            # the browser draws the text with its own fonts
             warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
             figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     return _inline(text.getvalue(), name, kind)
@@ -109,7 +115,7 @@ def _style(name: str) -> dict[RcKeyType, Any]:
 
 
 def _inline(text: str, name: str, kind: str) -> str:
-    """The `<svg>` alone, without what belongs to a file of its own; its ids are unique on the page."""
+    """The `<svg>` element without the parts of a standalone file, with ids unique on the page."""
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(text)
     for part in root.findall(f"{{{_SVG}}}metadata"):
@@ -135,11 +141,13 @@ def _adapt(part: ElementTree.Element, name: str) -> None:
         part.set("href", f"#{name}-{used[1:]}")
     own = part.attrib.pop("id", None)
     if own and part.tag.rpartition("}")[2] in _REFERRED:
+        # other ids are dropped: they are not referenced and would clash between plots
         part.set("id", f"{name}-{own}")
     for attribute in ("clip-path", "style", "d"):
         value = part.get(attribute)
         if value is None:
             continue
+        # two decimals are precise enough for a screen
         value = _LONG.sub(r"\1", value)
         if attribute == "clip-path" or "url(" in value:
             value = _ID.sub(rf"#{name}-\1", value)

@@ -1,6 +1,6 @@
-"""Fills the templates of pages. Whatever is filled in is escaped, but the plots that the product draws.
+"""Renders page templates. All values are escaped, except for plots drawn by the product.
 
-Control characters and marks that turn the direction of text are spelled out first, as on a terminal.
+Control characters and bidirectional controls are escaped first, as on a terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from speckit_memory.server.console.output import printable
 
 
 def rendered(name: str, **texts: object) -> str:
-    """A template of this folder, with its style inside; a name that it uses and nobody gave is an error."""
+    """Renders a template of this folder with its style included; an undefined name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -24,6 +24,7 @@ def rendered(name: str, **texts: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # the only unescaped values are our own SVG drawings
     environment.filters["drawing"] = Markup
     style = files("speckit_memory.server.page").joinpath("page.css").read_text(encoding="utf-8")
     return environment.get_template(name).render(style=Markup(style), **texts)

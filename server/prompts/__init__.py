@@ -1,1 +1,1 @@
-"""What people have a client begin with: words for an agent, with what is stored beside them."""
+"""MCP prompts: instructions for an agent together with stored memories."""

@@ -11,8 +11,7 @@ from speckit_memory.errors.codes import CODES
 
 
 def text_of(answer: CallToolResult) -> str:
-    """The Markdown of an answer, in which stored text cannot break out of its quotation. Raises MCPError for a
-    failure."""
+    """The Markdown of an answer, with stored text safely quoted. Raises MCPError for a failure."""
     if answer.is_error:
         error = error_of(answer)
         code = INVALID_PARAMS if CODES[error["code"]].callers_fault else INTERNAL_ERROR

@@ -1,4 +1,4 @@
-"""All prompts, and the way from a request to its message."""
+"""All prompts, and the rendering of their messages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PROMPTS = {prompt.name: prompt for prompt in (HANDOVER, WHY, REMEMBER)}
 
 
 def listed() -> ListPromptsResult:
-    """All prompts, on one page; without a look at the store."""
+    """All prompts on one page; does not use the store."""
     return ListPromptsResult(prompts=[prompt.listed() for prompt in PROMPTS.values()])
 
 
 def named(name: str) -> Prompt:
-    """The prompt of this name. Refuses any other, with the nearest."""
+    """The prompt of this name. Raises MCPError for an unknown one, with the nearest name."""
     if name not in PROMPTS:
         told = abridged(name)
         refuse(f"there is no prompt '{told}'; {nearest(told, PROMPTS)}", prompt=told)
@@ -34,21 +34,31 @@ def named(name: str) -> Prompt:
 
 
 class _Asking:
-    """Asks all tools; the client has those that `offers` says."""
+    """Calls tools; `offers` tells which of them the client has."""
 
     def __init__(self, tools: Mapping[str, SpeckitTool], offers: Callable[[str], bool]) -> None:
         self._tools = tools
         self.offers = offers
 
     async def __call__(self, tool: str, **given: Any) -> CallToolResult:
+        # empty arguments were left out by the user: the tool's defaults apply
         return await self._tools[tool].run({key: value for key, value in given.items() if value != ""}, None)
 
 
 async def message(
     name: str, arguments: Mapping[str, str], tools: Mapping[str, SpeckitTool], offers: Callable[[str], bool]
 ) -> GetPromptResult:
-    """The message of a prompt, which asks all tools and sends its reader to those that the client `offers`. Raises
-    MCPError for an unknown one, for arguments, and as the tools that it asks."""
+    """Renders the message of a prompt.
+
+    Args:
+        name: Name of the prompt.
+        arguments: Its arguments.
+        tools: All tools, called for the content.
+        offers: Tells which tools the client has; the message refers only to these.
+
+    Raises:
+        MCPError: For an unknown prompt, invalid arguments, or a failing tool.
+    """
     prompt = named(name)
     try:
         checked = prompt.checked(arguments)

@@ -1,4 +1,4 @@
-"""The prompt `why`: why something was decided."""
+"""The prompt `why`: explain a decision."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
 
 
 async def write(arguments: Mapping[str, str], ask: Ask) -> str:
-    """The message: the memory itself, what led to it and came of it, and how to tell that."""
+    """Writes the message: the memory, its causes and consequences, and how to explain them."""
     name = memory_name(arguments["memory"])
-    whole = await ask("memory_search", key=str(name))  # first: it names the nearest keys of one that is not there
+    whole = await ask("memory_search", key=str(name))  # first, as its error offers the nearest keys for an unknown one
     text = text_of(whole)
     found = (whole.structured_content or {})["data"]["results"]
     lineage = text_of(await ask("memory_drift_why", memoryId=found[0]["id"] if found else name))
     return (
         "Explain why this was decided.\n\n"
         f"{QUOTED}\n\n{text}\n\n{lineage}\n\n"
-        "Tell what was decided and for which reasons, what it was derived from, and whether something supersedes or "
-        "contradicts it by now: then say what holds today. Name the memory behind each reason by its key. Read those "
-        "that the links name where they matter: memory_search with their key. Where the reasons are not written down, "
-        "say so rather than guess."
+        "Report the decision, its reasons and what it was derived from. If another memory supersedes or contradicts "
+        "it, say what holds today. Cite the memory behind each reason by its key. If a linked memory matters, read it: "
+        "memory_search with its key. If the reasons are not written down, say so rather than guess."
     )
 
 
 WHY = Prompt(
     "why",
     "Why was this decided?",
-    "Explain a decision from the memory that holds it and the causal links around it.",
+    "Explain a decision from its memory and the causal links around it.",
     (Argument("memory", "The key or id of the memory", required=True, longest=500, completed="key"),),
     write,
 )

@@ -1,4 +1,4 @@
-"""Answers that are given again as long as nothing has changed what they depend on (feature T25)."""
+"""A cache of answers, valid while nothing they depend on has changed (feature T25)."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server.replies.envelope import Fitted
 
 SECONDS = 60.0
-"""So long an answer holds at most: memories age by the clock, which nothing writes."""
+"""How long an answer stays valid at most: memories age with the clock, without any write to the store."""
 SLEWED_SECONDS = 1.0
-"""By so much the calendar may run ahead of the time that passes, or behind it, between two questions: clocks are
-adjusted a little all the time. More is a machine that slept, which monotonic clocks do not count, or a date that was
-set: memories have become older, or younger, than answers say."""
+"""How far wall clock and monotonic clock may drift apart between two calls without dropping the cache: clocks are
+adjusted a little all the time. A larger jump means that the machine slept, which monotonic clocks do not count, or that
+the date was set; the ages that answers give are wrong then."""
 MOST_ENTRIES = 1_000
 MOST_CHARACTERS = 4_000_000
-"""Of all answers together, text and document: about 20 MB of memory. It is some 400 searches of the usual length."""
+"""Total length of all answers, text and document: about 20 MB of memory, or 400 searches of usual length."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheFigures:
-    """What became of the calls of tools whose answers may be kept, since the server began.
+    """Counts calls of cacheable tools since the server started.
 
-    `hits` were answered from here, `misses` were not there, `passed` must not be kept: those of a session, explained or
-    degraded ones, those that were to bypass it, and all while pipelines run beside. `changed` counts how often
-    everything was dropped for a change, `evicted` the answers that were dropped for age or room.
+    `hits` were answered from the cache, `misses` were not in it, `passed` must not be cached: calls of a session,
+    explained or degraded answers, calls with `bypassCache`, and all calls while shadow pipelines run. `changed` counts
+    how often a change of state emptied the cache, `evicted` the answers dropped for age or size.
     """
 
     hits: int
@@ -42,7 +42,7 @@ class CacheFigures:
     characters: int
 
     def as_json(self) -> dict[str, int]:
-        """As plain data."""
+        """The figures as plain data."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -54,9 +54,9 @@ class _Entry:
 
 
 class AnswerCache:
-    """Keeps answers of one state only: whatever is committed by any process, and another pipeline, drops them all.
+    """Caches the answers of one state: a commit by any process or a change of pipeline drops them all.
 
-    Safe to be used by several threads.
+    Thread-safe.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class AnswerCache:
         clock: Callable[[], float] = time.monotonic,
         calendar: Callable[[], float] = time.time,
     ) -> None:
-        """`standing` names what answers depend on now beside their arguments, None where none may be kept; it raises
-        SpeckitError where there is nothing to ask. An answer is kept for so many `seconds`; 0 keeps none. `clock` tells
-        the time that passes, `calendar` the date that memories age by, both in seconds."""
+        """`standing` returns the state that answers depend on, apart from their arguments, None when none may be
+        cached; it raises SpeckitError when there is no state to read. Answers expire after `seconds`; 0 caches none.
+        `clock` is monotonic, `calendar` is the wall clock by which memories age, both in seconds."""
         self._standing = standing
         self._seconds = seconds
         self._most_entries = most_entries
@@ -87,13 +87,14 @@ class AnswerCache:
         self._hits = self._misses = self._passed = self._changed = self._evicted = 0
 
     def answered(self, tool: str, values: Mapping[str, Any], make: Callable[[], Fitted]) -> tuple[Fitted, bool]:
-        """The answer of a tool to these values of all its parameters, and whether it had been made before.
+        """Returns the answer of a tool to these parameter values, and whether it came from the cache.
 
-        One is kept that was made while nothing changed, so that it is of the state that it is kept for.
+        An answer is cached only if the state was the same before and after it was made.
         """
         before = self._now()
         if before is None:
             return self.passing(make)
+        # sort_keys: clients send the same arguments in any order
         key = f"{tool} {json.dumps(values, sort_keys=True)}"
         with self._guard:
             self._turn_to(before)
@@ -101,6 +102,7 @@ class AnswerCache:
             if found is not None:
                 self._hits += 1
                 return found.answer, True
+        # outside the lock, so that slow answers do not block hits; two threads may make the same answer
         made = make()
         if made.again is None:
             with self._guard:
@@ -109,24 +111,25 @@ class AnswerCache:
         after = self._now()
         with self._guard:
             self._misses += 1
+            # another state after making: the answer may mix both, so it must not be cached
             if after == before:
                 self._keep(before, key, made)
         return made, False
 
     def passing(self, make: Callable[[], Fitted]) -> tuple[Fitted, bool]:
-        """An answer that is neither looked for nor kept, as `answered` gives one; it counts as passed."""
+        """Makes an answer without reading or filling the cache; it counts as `passed`."""
         made = make()
         with self._guard:
             self._passed += 1
         return made, False
 
     def clear(self) -> None:
-        """Drops everything, for the sake of the room it takes."""
+        """Drops all answers to free their memory."""
         with self._guard:
             self._turn_to(None)
 
     def figures(self) -> CacheFigures:
-        """How it fares."""
+        """The counts so far."""
         with self._guard:
             return CacheFigures(
                 self._hits,
@@ -139,17 +142,17 @@ class AnswerCache:
             )
 
     def _now(self) -> Hashable | None:
-        """What answers depend on now, the date included; None where none may be kept."""
+        """The state that answers depend on now, including the date; None when none may be cached."""
         if not self._seconds:
             return None
         try:
             standing = self._standing()
         except SpeckitError:
-            return None  # what is wrong is told by whoever answers
+            return None  # the call itself reports the error
         return None if standing is None else (standing, self._date())
 
     def _date(self) -> int:
-        """A number that changes when the calendar jumps."""
+        """A number that changes when the wall clock jumps."""
         with self._guard:
             ahead = self._calendar() - self._clock()
             self._dates += abs(ahead - self._ahead) > SLEWED_SECONDS
@@ -157,13 +160,14 @@ class AnswerCache:
             return self._dates
 
     def _turn_to(self, standing: Hashable | None) -> None:
-        """Drops what is of another state, and what has become old."""
+        """Drops the answers of another state, and expired ones."""
         if standing != self._of:
             self._changed += bool(self._entries)
             self._entries.clear()
             self._characters = 0
             self._of = standing
         until = self._clock() - self._seconds
+        # entries are in order of insertion: the first one is the oldest
         while self._entries and next(iter(self._entries.values())).made_at <= until:
             self._drop_oldest()
 
@@ -174,6 +178,7 @@ class AnswerCache:
             return
         self._entries[key] = _Entry(self._clock(), replace(answer, after=None), size)
         self._characters += size
+        # the oldest answer goes first, used or not: all expire within a minute anyway
         while len(self._entries) > self._most_entries or self._characters > self._most_characters:
             self._drop_oldest()
 

@@ -1,4 +1,4 @@
-"""How the memories of an answer are put: how long their passages are, how many, and how much is said of each."""
+"""The form of an answer: length of passages, number of rows, and detail per row."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.server.replies.envelope import Last
 
 Why = Literal["full", "short", "none"]
-"""What is said of why a memory surfaced: the channels with ranks and what moved it, the channels alone, or nothing."""
+"""How much is said on why a memory matched: channels with ranks and adjustments, channels only, or nothing."""
 
 
 MOST_ROWS = 100
 TOKENS_OF_A_ROW = 60
-"""Fewer than any memory takes with its passage: an answer that is asked for one for every so many tokens is filled."""
+"""Lower bound on the tokens of a row: `budget // TOKENS_OF_A_ROW` rows always fill the budget."""
 
 
 def rows_of(budget: int | None, usual: int) -> int:
-    """How many memories are looked for where the caller names no number: as many as its budget has room for, if it
-    has named one, and at least the usual ones."""
+    """The number of memories to search for if the caller gives none: as many as fit its budget, but at least
+    `usual`."""
     return max(usual, min((budget or 0) // TOKENS_OF_A_ROW, MOST_ROWS))
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """One form of an answer. What ships is what measured best by `eval tokens`
-    (docs/decisions/0073-recall-per-token.md).
+    """The form of an answer. The defaults measured best in `eval tokens` (docs/decisions/0073-recall-per-token.md).
 
     Attributes:
-        excerpt: Characters of a passage that are shown at most.
-        rows: Memories of an answer, where the caller names no number; 0 for what `rows_of` says.
-        why: What is said of why a memory surfaced, as long as all memories have room.
-        last: What becomes of the first memory that has no room for its whole passage.
+        excerpt: Maximum length of a passage in characters.
+        rows: Memories per answer if the caller gives no number; 0 for `rows_of`.
+        why: Detail on why a memory matched, if all memories fit.
+        last: Whether the first memory whose passage does not fit is cut or dropped.
     """
 
     excerpt: int = 200
@@ -42,14 +41,15 @@ class AnswerForm:
 
     @classmethod
     def parsed(cls, text: str) -> AnswerForm:
-        """From "excerpt=200,why=short"; what is not named is as shipped. Raises E030 or E032."""
+        """Parses a form such as "excerpt=200,why=short"; the rest keeps its default. Raises E030 or E032."""
         given: dict[str, int | str] = {}
         names = [field.name for field in fields(cls)]
         for part in text.split(","):
             name, equals, value = (piece.strip() for piece in part.partition("="))
             if name not in names or not equals:
-                raise SpeckitError("E030", f"'{part}' is no part of a form; {nearest(name, names)}", actions=_ACTIONS)
+                raise SpeckitError("E030", f"'{part}' is not part of a form; {nearest(name, names)}", actions=_ACTIONS)
             given[name] = _word(name, value) if name in _WORDS else _number(name, value)
+        # values have been checked against the ranges and words below
         return cls(**given)  # type: ignore[arg-type]  # each value was read by the kind of its name
 
     def __str__(self) -> str:

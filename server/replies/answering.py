@@ -1,5 +1,5 @@
-"""What the server does for a request that is no tool call: in a worker thread, and every failure an error of the
-protocol that carries our error object."""
+"""Runs requests other than tool calls in worker threads; each failure becomes a protocol error with our error
+object."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from speckit_memory.server.replies.worker_calls import WorkerCall
 
 Found = TypeVar("Found")
 CALLERS_FAULT = 2
-"""The exit status by which an error tells that something else was to be asked."""
+"""The exit status of errors that the caller can correct by changing the request."""
 
 
 class Answering:
-    """Runs work for requests in threads that `limiter` bounds, together with those of the tools that only read.
+    """Runs the work of requests in threads; they share `limiter` with the read-only tools.
 
-    `offers` says whether the client has a tool of that name.
+    `offers` tells whether the client has a tool of a given name.
     """
 
     def __init__(self, limiter: anyio.CapacityLimiter, offers: Callable[[str], bool] = bool) -> None:
@@ -33,9 +33,10 @@ class Answering:
         self._offers = offers
 
     async def run(self, work: Callable[[], Found], **about: str) -> Found:
-        """What `work` returns. Raises MCPError for whatever it raises; `about` stands in its data, such as the URI.
+        """Returns the result of `work`, and turns every exception into an MCPError whose data includes `about` (such as
+        the URI).
 
-        When the client takes the request back, the work ends before its next step.
+        When the client cancels the request, the work ends before its next step.
         """
 
         def answer() -> Found:
@@ -48,7 +49,7 @@ class Answering:
             except SpeckitError as error:
                 raise as_protocol_error(for_client(error, self._offers), **about) from None
             except WithdrawnError:
-                raise MCPError(code=INTERNAL_ERROR, message="taken back") from None  # which nobody reads
+                raise MCPError(code=INTERNAL_ERROR, message="taken back") from None  # not sent to anyone
             except BaseException as error:
                 raise as_protocol_error(internal(error), **about) from None
 
@@ -56,12 +57,12 @@ class Answering:
 
 
 def as_protocol_error(error: SpeckitError, **about: str) -> MCPError:
-    """The error of the protocol for one of ours: -32602 where the client is to ask for something else."""
+    """The protocol error for one of ours: -32602 (invalid params) when the client has to change its request."""
     code = INVALID_PARAMS if error.exit_status == CALLERS_FAULT else INTERNAL_ERROR
     message = "; ".join(f"{problem.code} {problem.message}" for problem in error.problems)
     return MCPError(code=code, message=message, data={**about, **error.as_json()})
 
 
 def refuse(message: str, **about: Any) -> NoReturn:
-    """Raises the protocol's error for parameters that mean nothing here."""
+    """Raises the protocol error for invalid parameters."""
     raise MCPError(code=INVALID_PARAMS, message=message, data=about or None)

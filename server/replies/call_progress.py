@@ -1,4 +1,4 @@
-"""How far a long call is, told to the client that asked to be told, by the thread that does the work."""
+"""Reports the progress of a long call to the client that asked for it, from the thread that does the work."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import anyio.from_thread
 
 
 class Progress(Protocol):
-    """How far a phase of the work is: `total` None while nobody knows."""
+    """Progress of a phase; `total` is None while it is unknown."""
 
     @property
     def done(self) -> int:
-        """What is finished."""
+        """Units finished."""
 
     @property
     def total(self) -> int | None:
-        """How much there is."""
+        """Units in all."""
 
     @property
     def phase(self) -> str:
-        """Which phase, "" for the first."""
+        """Name of the phase, "" for the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """How many pages of a store are copied."""
+    """Pages of a store copied so far."""
 
     done: int
     total: int
@@ -37,10 +37,10 @@ class Pages:
 
 
 class CallProgress:
-    """Sends the progress of one call. The figures only grow, as the protocol wants it: phases are added up."""
+    """Sends the progress of one call. Phases are added up, since the protocol requires figures that only grow."""
 
     def __init__(self, context: Any, unit: str) -> None:
-        """`context` is the SDK's of the call, None outside of a server; `unit` is told of the first phase."""
+        """`context` is the SDK's context of the call, None outside a server; `unit` names the first phase."""
         self._context = context
         self._unit = unit
         self._phase = ""
@@ -48,7 +48,8 @@ class CallProgress:
         self._told = 0
 
     def told(self, progress: Progress) -> None:
-        """Sends how far it is. A client that cannot be told is told nothing: the work goes on."""
+        """Sends the progress. Failures to send are ignored: the work goes on."""
+        # a new phase starts counting at 0: continue from the last figure sent
         if progress.phase != self._phase:
             self._phase, self._before = progress.phase, self._told
         done = self._before + progress.done
@@ -56,7 +57,7 @@ class CallProgress:
             return
         self._told = done
         total = None if progress.total is None else self._before + progress.total
-        with suppress(Exception):  # the call was taken back, or the loop has ended
+        with suppress(Exception):  # the call was cancelled, or the loop has ended
             anyio.from_thread.run(self._context.report_progress, done, total, progress.phase or self._unit)
 
 
@@ -65,7 +66,7 @@ _telling: ContextVar[Sequence[CallProgress]] = ContextVar("telling", default=())
 
 @contextmanager
 def telling(calls: Sequence[CallProgress]) -> Iterator[None]:
-    """What this thread does inside, and `tell`s of, is done for these calls, which may become more or fewer."""
+    """Makes `tell` in this thread report to these calls; the sequence may grow and shrink meanwhile."""
     token = _telling.set(calls)
     try:
         yield
@@ -74,6 +75,6 @@ def telling(calls: Sequence[CallProgress]) -> Iterator[None]:
 
 
 def tell(progress: Progress) -> None:
-    """Tells the clients of the calls that this thread works for, if they want to know."""
+    """Reports progress to the calls this thread works for."""
     for call in tuple(_telling.get()):
         call.told(progress)

@@ -1,4 +1,4 @@
-"""The answer of every tool: one envelope, as structured content and as short Markdown, within its token budget."""
+"""Builds the answer of every tool: one envelope, as structured content and as Markdown, within its token budget."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from speckit_memory.server.console.markdown import fields, one_line
 from speckit_memory.server.logging import logs
 
 SHORT_TEXT = 500
-"""Texts are cut to this many characters before any row is dropped."""
+"""Texts are cut to this many characters before rows are dropped."""
 MIN_TEXT = 80
 MIN_HINT = 60
-"""Hints are cut to no fewer characters, and when all else is cut."""
+"""Minimum length of a hint; hints are cut last."""
 CUT_PER_TOKEN = 2
-"""Characters that are cut for a token too many: fewer than most tokens have, so that little is cut in vain."""
+"""Characters cut per excess token: fewer than most tokens have, so that little is cut in vain."""
 SEAM = 3
 BREAK = 1
 """Tokens of the line break between two rows."""
 RESERVED_FOR_HINT = 40
 """Tokens for the sentence that says how many rows were left out."""
 TEXT_FIELD = "memory_text"
-"""The field that holds stored text. Its name tells a client what is data, whatever the text itself says."""
+"""The field that contains stored text. Its name tells a client that the text is data, not instructions."""
 
 FIELDS = ("summary", "data", "hints", "meta")
-"""What every answer has, as the documentation promises it."""
+"""The fields of every answer, as documented."""
 SCHEMA: dict[str, Any] = {"type": "object"}
-"""What tells clients that answers are structured. No more than that, because it stands in every tool's definition."""
+"""The output schema: it only says that answers are structured, because every tool's definition repeats it."""
 
 Rows = Sequence[dict[str, Any]]
 Follow = Callable[[Rows], None]
-"""What follows an answer, once it is known which rows are sent and what is left of their texts."""
+"""Called after an answer is built, with the rows sent and their possibly cut texts."""
 Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
-"""How many tokens each text has."""
+"""Returns the number of tokens of each text."""
 
 
 def _listed(_number: int, row: dict[str, Any]) -> str:
@@ -50,7 +50,8 @@ def _listed(_number: int, row: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """What an answer says beside its rows: a line of the text, in which stored text must be safe, and more `data`."""
+    """Content of an answer in addition to its rows: a line of the text, with stored text escaped, and further
+    `data`."""
 
     text: str
     data: dict[str, Any]
@@ -58,7 +59,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a tool has to say. `rows` names the list in `data` that may be shortened, best rows first."""
+    """The reply of a tool. `rows` names the list in `data` that may be shortened, best rows first."""
 
     summary: str
     data: dict[str, Any]
@@ -66,57 +67,57 @@ class Reply:
     degraded: tuple[dict[str, str], ...] = ()
     rows: str = ""
     budget: int = 0
-    """Tokens of the text; 0 leaves the choice to the tool's layer."""
+    """Token budget of the text; 0 for that of the tool's layer."""
     whole_texts: bool = False
-    """Whether the lowest rows are dropped before any text is cut: few whole texts tell more than many beginnings."""
+    """Whether the lowest rows are dropped before texts are cut: a few whole texts say more than many beginnings."""
     last: Last = "drop"
-    """What becomes of the first row that has no room for its whole text, where texts are no whole ones."""
+    """What happens to the first row whose whole text does not fit, unless `whole_texts`."""
     facts: str = ""
-    """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.console.markdown`)."""
+    """One line of the text on `data` other than rows; stored text in it must be escaped (`server.console.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
-    """The Markdown of a row and its number from 1."""
+    """Renders a row, given its number from 1, as Markdown."""
     brief_row_text: Callable[[int, dict[str, Any]], str] | None = None
-    """The same with less said of a row, for an answer in which not all rows have room; None where nothing may go."""
+    """Renders a row more briefly, for answers over budget; None if rows have no shorter form."""
     unit: str = ""
-    """What the rows are called where their number is told; as their list unless given."""
+    """Noun for the rows where they are counted; by default the name in `rows`."""
     hint_of_count: Callable[[int], str] | None = None
-    """A further hint that depends on how many rows are shown; empty for none."""
+    """Returns a further hint for the number of rows shown; "" for none."""
     figures_of_count: Callable[[int], dict[str, int]] | None = None
-    """Figures of `data` that depend on how many rows are shown; `count` is that number unless it is among them."""
+    """Returns figures of `data` for the number of rows shown; they may override `count`, by default that number."""
     aside: Callable[[int], Aside] | None = None
-    """What is said by the number of rows that are shown. Its line is cut where rows leave no room, its data never."""
+    """Returns further content for the number of rows shown. Its line may be cut to fit, its data never."""
     pipeline: str = ""
-    """The hash of the pipeline that answered, "" where none did: what the log names the call by."""
+    """The hash of the pipeline that answered, for the log; "" if none did."""
     after: Follow | None = None
-    """Called with the rows as they are sent, once these are known, in the thread that builds the envelope."""
+    """Called with the rows as sent, in the thread that builds the envelope."""
     again: Follow | None = None
-    """Called likewise, in the place of `after`, when this answer is given to the same question once more. None for one
-    that holds for the moment alone, such as what a session is sent: it is never given again (feature T25)."""
+    """Called instead of `after` when the answer comes from the cache. None for an answer that must not be cached, such
+    as one that depends on a session (feature T25)."""
 
 
 def nothing(_rows: Rows) -> None:
-    """What follows an answer that leaves nothing behind."""
+    """The `Follow` of an answer that records nothing."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """An envelope on its way into its budget."""
+    """An envelope that is being shortened to its budget."""
 
     reply: Reply
     rows: list[dict[str, Any]]
     total: int
-    """How many rows there were to begin with."""
+    """Number of rows before shortening."""
     budget: int
     notes: tuple[str, ...] = ()
-    """Hints of this call alone, before those of the reply."""
+    """Hints on this call only, placed before those of the reply."""
     brief: bool = False
-    """Whether less is said of each row."""
+    """Whether rows are rendered briefly."""
     cut: bool = False
     """Whether texts were cut."""
     aside_room: int | None = None
-    """To so many characters the aside is cut; None for the whole of it."""
+    """Length to which the aside is cut; None for its full length."""
     hint_room: int | None = None
-    """To so many characters each hint is cut; None for the whole of it."""
+    """Length to which each hint is cut; None for its full length."""
 
     def summary(self) -> str:
         unit = self.reply.unit or self.reply.rows
@@ -145,7 +146,7 @@ class _Draft:
             figures = self.reply.figures_of_count
             counts = {"count": len(self.rows), **(figures(len(self.rows)) if figures else {})}
             data = {**data, **counts, self.reply.rows: self.rows}
-        # whatever a name or a message holds: what a client cannot read would end the connection
+        # names and messages may contain text that cannot be encoded, which would end the connection
         whole = {"summary": self.summary(), "data": data, "hints": self.all_hints()}
         return {name: sendable(part) for name, part in whole.items()}
 
@@ -161,37 +162,36 @@ class _Draft:
             for part in self.reply.degraded
         ]
         head = [f"# {one_line(self.reply.summary)}", self.reply.facts, self.aside()]
-        # a blank line, without which the notes would be part of a list or quotation above them
+        # a blank line keeps the notes out of a list or quotation above them
         blocks = ["\n".join(filter(None, [*head, *self.row_texts()])), "\n".join(notes)]
         return shown("\n\n".join(filter(None, blocks)))
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """An answer within its budget, ready to be sent, to who asks the same once more too (feature T25)."""
+    """An answer within its budget, ready to be sent and to be cached (feature T25)."""
 
     text: str
     document: dict[str, Any]
-    """The structured content but for `meta`."""
+    """The structured content without `meta`."""
     meta: dict[str, Any]
-    """What is the same whenever it is sent."""
+    """The part of `meta` that is the same for every sending."""
     rows: Rows
-    """Those of the document."""
+    """The rows of the document."""
     after: Follow | None
     again: Follow | None
-    """None for one that is not to be kept."""
+    """None for an answer that must not be cached."""
     pipeline: str = ""
     """The hash of the pipeline that answered."""
     draft: _Draft | None = None
-    """What it was made of but for the rows, which are those of the document."""
+    """The draft it was made from, without rows: those are in the document."""
 
     def characters(self) -> int:
-        """How long it is, text and document."""
+        """Total length of text and document."""
         return len(self.text) + len(json.dumps(self.document))
 
     def noted(self, notes: tuple[str, ...], count: Count) -> Fitted:
-        """The same answer to a call about which there are these notes, within the same budget: the lowest rows give way
-        to them."""
+        """Returns the answer with notes on the call, within the same budget: the lowest rows make room for them."""
         if not notes or self.draft is None:
             return self
         rows = [dict(row) for row in self.document["data"].get(self.draft.reply.rows, [])]
@@ -201,7 +201,7 @@ class Fitted:
         return replace(self, text=text, document=draft.document(), meta=meta, rows=draft.rows, draft=None)
 
     def sent(self, latency_ms: float, *, again: bool = False) -> CallToolResult:
-        """The result of a call that took so long; `again` for one whose answer had been made before."""
+        """Builds the result of a call that took `latency_ms`; `again` if the answer came from the cache."""
         if follows := self.again if again else self.after:
             _afterwards(follows, self.rows)
         meta = {**self.meta, "latency_ms": round(latency_ms, 1), "cache_hit": again}
@@ -209,11 +209,18 @@ class Fitted:
 
 
 def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
-    """A reply with its text shortened to the budget; the hints say what was left out.
+    """Shortens a reply to its budget and adds hints on omissions.
 
-    Rows that the text leaves out, or cuts, are left out and cut in the structured content as well.
+    Rows dropped or cut in the text are dropped or cut in the structured content, too.
+
+    Args:
+        reply: The reply of the tool.
+        tool: Name of the tool.
+        budget: Tokens of the text, unless the reply has its own budget.
+        count: Counts tokens.
     """
     budget = reply.budget or budget
+    # copies: rows are cut in place below, and the reply's data may be shared
     rows = [dict(row) for row in reply.data.get(reply.rows, [])]
     draft = _Draft(reply, rows, len(rows), budget)
     wanted = count([draft.text()])[0]
@@ -221,16 +228,16 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     if wanted > budget:
         logs.overflowed(tool, draft.total, len(draft.rows), wanted, budget)
     meta = {"tool": tool, "token_count": tokens, "token_budget": budget, "degraded": sendable(list(reply.degraded))}
-    # what one part failed to do now, it may do when it is asked again
+    # a part that failed now may work at the next call
     again = None if reply.degraded else reply.again
     document = draft.document()
-    # without what the reply holds to be done afterwards, and without rows that were left out: answers are kept
+    # answers are cached: drop the callbacks, and the rows that were left out
     light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
     return Fitted(text, document, meta, draft.rows, reply.after, again, reply.pipeline, light)
 
 
 def _afterwards(work: Follow, rows: Rows) -> None:
-    """What is done for the sake of later calls must not cost this one its answer."""
+    """Runs work that serves later calls; its failure must not cost this call its answer."""
     try:
         work(rows)
     except BaseException as error:  # of a store or of a component's library
@@ -238,19 +245,19 @@ def _afterwards(work: Follow, rows: Rows) -> None:
 
 
 def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult:
-    """The error object, as every door of the product shows it, in an envelope without data, and each problem in lines
-    for a reader. `meta` says which tool failed, or what was taken for one, and how long that took."""
+    """Builds the answer of a failed call: the error object, as on the command line, in an envelope without data, and
+    the problems as text. `meta` has the name of the tool, known or not, and the latency."""
     lines = []
     for problem in error.problems[:LISTED]:
         where = f"{problem.where}: " if problem.where else ""
         lines.append(f"Error {problem.code}: {one_line(where + problem.message)}")
         lines.append(f"Hint: {one_line(problem.hint)}")
         lines += [f"Try: {one_line(action)}" for action in problem.actions]
-    # problems of one kind have the same hint and the same next steps: once is enough
+    # problems of one kind share hints and next steps: show each once
     further = len(error.problems) - LISTED
     text = "\n".join([*dict.fromkeys(lines), *([f"and {further:,} more problems"] if further > 0 else [])])
     told = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
-    # clients hold what is structured to the tool's schema, failures too, and would tell their user of that instead
+    # clients check failures against the output schema, too, and would report a mismatch instead of the error
     meta = {"tool": sendable(abridged(tool)), "latency_ms": round(latency_ms, 1)}
     envelope: dict[str, Any] = {"summary": str(error.problems[0]), "data": {}, "hints": [], "meta": meta}
     return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
@@ -261,16 +268,17 @@ def _cut(line: str, room: int | None) -> str:
 
 
 def _shorter(length: int, over: int, least: int = 0) -> int:
-    """The next length to try of a text in an answer that is so many tokens over its budget. Tokens are no characters:
-    each is cut off as if it were one, until the answer fits."""
+    """The next length to try for a text in an answer that is `over` tokens above its budget. It cuts one character per
+    token, and the caller repeats this until the answer fits."""
     return max(length - max(over, 8), least)
 
 
 def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
-    """The text and its tokens, within the budget if that has room for the shortest form of one row and of the hints."""
+    """The text and its tokens. It exceeds the budget only if the shortest form of one row and of the hints does."""
     text, size = _rows_fitted(draft, count)
     room = len(draft.aside())
     while size > draft.budget and room:
+        # a smaller `room` shortens the line on each pass; at 0 it is dropped
         draft.aside_room = room = _shorter(room, size - draft.budget)
         text, size = _counted(draft, count)
     room = max(map(len, draft.all_hints()), default=0)
@@ -281,18 +289,18 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
 
 
 def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
-    """The text and its tokens, after saying less of each row, then cutting texts (unless they shall be whole), then
-    dropping the lowest rows, then cutting the last text, or putting back the best of those rows with as much of its
-    text as there is room for.
+    """Shortens the rows to the budget and returns the text and its tokens.
 
-    One row stays, so that an answer may be over its budget when even the shortest form of that row is.
+    Steps, until the answer fits: render rows briefly; cut texts (unless they must be whole); drop the lowest rows, and
+    put the best of them back with as much of its text as fits; cut the last text. One row always stays, so that the
+    answer may exceed its budget.
     """
     budget = draft.budget
     draft.brief = True
     text, size = _counted(draft, count)
     if size <= budget or not draft.rows:
         return text, size
-    # cut to so many, and the sign of that, if they were cut before
+    # texts that were cut before have one character more, the ellipsis
     long = [row for row in draft.rows if len(row.get(TEXT_FIELD, "")) > SHORT_TEXT + draft.cut]
     if long and not draft.reply.whole_texts:
         for row in long:
@@ -318,19 +326,22 @@ def _counted(draft: _Draft, count: Count) -> tuple[str, int]:
 
 
 def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, dict[str, Any] | None]:
-    """The text of `size` tokens and its tokens after dropping as many of the lowest rows as its budget asks for, and
-    the best of these; one row stays in any case."""
+    """Drops as many of the lowest rows as necessary, but keeps one; returns the text, its tokens and the best row that
+    was dropped. `size` is the number of tokens before."""
     budget, text = draft.budget, draft.text()
+    # sizes: tokens per row with its line break; one call to `count` is cheaper than one per row
     sizes = [tokens + BREAK for tokens in count(draft.row_texts())]
     dropped: list[dict[str, Any]] = []
+    # dropping the first row adds a hint, which takes tokens as well
     room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
     while size > budget and len(draft.rows) > 1:
+        # sums of single rows differ from the tokens of the whole text: drop, count, repeat
         excess, room = size + room - budget, 0
         while excess > 0 and len(draft.rows) > 1:
             dropped.append(draft.rows.pop())
             excess -= sizes[len(draft.rows)]
         text, size = _counted(draft, count)
-    # the hint may be shorter than the room that was kept for it
+    # the hint may be shorter than the space reserved for it
     while dropped and size + sizes[len(draft.rows)] <= budget:
         draft.rows.append(dropped.pop())
         longer, more = _counted(draft, count)
@@ -342,12 +353,13 @@ def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, d
 
 
 def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:
-    """Whether the row has a place in `room` tokens with a text that is cut; it stands last then."""
+    """Appends the row with its text cut to fit in `room` tokens; False if it does not fit."""
     stored = row.get(TEXT_FIELD, "")
     draft.rows.append(row)
     while len(stored) > MIN_TEXT:
+        # mark the cut; an ellipsis from an earlier cut is replaced
         row[TEXT_FIELD] = stored.rstrip(" …") + " …"
-        # where two texts meet, there may be a token more than in both of them
+        # joined texts may have a few tokens more than the sum of both
         excess = count([draft.row_texts()[-1]])[0] + SEAM - room
         if excess <= 0:
             return True

@@ -1,4 +1,4 @@
-"""Calls that are answered by worker threads: how many of each kind run at once, and who waits for them."""
+"""Runs calls in worker threads: limits per kind, and sharing of equal calls."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from speckit_memory.server.replies.call_progress import CallProgress, telling
 T = TypeVar("T")
 
 READING = 6
-"""Enough to hide waiting, few enough not to fight over the processor."""
+"""Enough threads to overlap waiting, few enough not to compete for the processor."""
 WRITING = 4
 LENGTHY = 2
-"""Scans write in turns: more of them at once would be no faster, and leave less of the processor to the others."""
+"""Scans write in turns: more at once would not be faster and would slow other calls down."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadLimits:
-    """How many calls run at once, by kind, so that no kind waits for another.
+    """Limits on concurrent calls by kind, so that no kind waits for another.
 
-    `reading` is for searches and what is as quick; `writing` for what may wait for the lock of the store, and for
-    checks of all of it; `lengthy` for what may take minutes, such as an index run.
+    `reading` is for searches and similarly fast calls; `writing` for calls that may wait for the store's lock, and for
+    checks of the whole store; `lengthy` for calls that may take minutes, such as an index run.
     """
 
     reading: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READING))
@@ -40,18 +40,18 @@ class ThreadLimits:
 
     @property
     def running(self) -> int:
-        """How many calls run now."""
+        """Number of running calls."""
         return sum(int(limiter.borrowed_tokens) for limiter in (self.reading, self.writing, self.lengthy))
 
 
 class WorkerCall(Generic[T]):
-    """Work in a thread whose answer one caller waits for, or several that asked for the same.
+    """Work in a thread with one or more callers waiting for its result.
 
-    The work ends before its next step when no caller waits any more; until then the thread keeps its place.
+    When no caller waits any more, the work ends before its next step; until then it occupies its thread.
     """
 
     def __init__(self, work: Callable[[], T], limiter: anyio.CapacityLimiter) -> None:
-        """To be made in the event loop by the first caller; the work begins at once or when there is a free place."""
+        """Must be created in the event loop, by the first caller; the work starts when the limiter has a free place."""
         self._withdrawal = Withdrawal()
         self._progress: list[CallProgress] = []
         self._guard = Lock()
@@ -60,16 +60,16 @@ class WorkerCall(Generic[T]):
 
         def run() -> T:
             with self._withdrawal.asking(), telling(self._progress), _working_for(self):
-                require_wanted()  # the callers may have gone while the work waited for its place
+                require_wanted()  # all callers may have left while the work was waiting
                 return work()
 
-        # A task of its own: it outlives the caller that began it. The loop leaves the thread behind when it ends.
+        # A separate task, as it may outlive the first caller. When the loop ends, the thread is abandoned.
         self._task = asyncio.create_task(anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=limiter))
         _tasks.add(self._task)
         self._task.add_done_callback(_end)
 
     def join(self) -> bool:
-        """Adds a caller, who must ask for the `answer` then. False where it is too late for that."""
+        """Adds a caller, which must then await `answer`. Returns False if it is too late to join."""
         with self._guard:
             if self._closed or self._withdrawal.withdrawn or self._task.done():
                 return False
@@ -78,16 +78,17 @@ class WorkerCall(Generic[T]):
             return True
 
     def close(self) -> bool:
-        """Lets nobody join from now on; whether anybody has joined. For the thread that does the work."""
+        """Refuses further callers; returns whether any has joined. Called in the thread that does the work."""
         with self._guard:
             self._closed = True
             return self._shared
 
     async def answer(self, progress: CallProgress | None = None) -> T:
-        """What the work returns or raises; each caller asks once."""
+        """Waits for the work and returns its result, or raises its exception; each caller awaits it once."""
         if progress is not None:
             self._progress.append(progress)
         try:
+            # shield: cancelling one caller must not cancel the work for the others
             return await asyncio.shield(self._task)
         finally:
             if progress is not None:
@@ -95,18 +96,19 @@ class WorkerCall(Generic[T]):
             with self._guard:
                 self._callers -= 1
                 if not self._callers:
+                    # the work notices this before its next step
                     self._withdrawal.withdraw()
 
 
 class EqualCalls(Generic[T]):
-    """The calls under way that equal ones may join, by what makes them equal."""
+    """The calls in progress that equal calls may join, by key."""
 
     def __init__(self) -> None:
-        # what is done goes with the thread and the callers that held it, and its answer with it
+        # weak: a finished call and its answer are freed with the thread and the callers
         self._calls: WeakValueDictionary[Hashable, WorkerCall[T]] = WeakValueDictionary()
 
     def joined(self, key: Hashable | None, begin: Callable[[], WorkerCall[T]]) -> WorkerCall[T]:
-        """The call under way with this key, else a new one; None is equal to nothing. For the event loop."""
+        """Joins the call in progress with this key, or begins a new one; None equals no key. Only in the event loop."""
         call = self._calls.get(key)
         if key is not None and call is not None and call.join():
             return call
@@ -117,7 +119,7 @@ class EqualCalls(Generic[T]):
 
 
 def close_to_equal_calls() -> bool:
-    """Lets no further call join the one that this thread works for; whether one has joined it before."""
+    """Stops further calls from joining the call of this thread; returns whether any has joined."""
     call = _call.get()
     return call is not None and call.close()
 
@@ -132,7 +134,7 @@ def _working_for(call: WorkerCall[Any]) -> Iterator[None]:
 
 
 def _end(task: asyncio.Task[Any]) -> None:
-    """Forgets a task, and takes note of what it raised for callers that have gone."""
+    """Forgets a task, and retrieves its exception in case all callers have left."""
     _tasks.discard(task)
     if not task.cancelled():
         task.exception()
@@ -140,4 +142,4 @@ def _end(task: asyncio.Task[Any]) -> None:
 
 _call: ContextVar[WorkerCall[Any] | None] = ContextVar("call", default=None)
 _tasks: set[asyncio.Task[Any]] = set()
-"""The loop itself holds no task."""
+"""Strong references, as the loop only keeps weak ones to tasks."""

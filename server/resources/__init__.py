@@ -1,1 +1,1 @@
-"""What clients read by its URI."""
+"""MCP resources: memories, the pipeline and the shadow report."""

@@ -1,4 +1,4 @@
-"""The list of what can be read: what stands there without a look at the store, and the memories behind it, by page."""
+"""Lists resources: static ones first, without opening the store, then memories page by page."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.records import MemoryRecord
 
 PAGE = 100
-"""Memories of a page."""
+"""Memories per page."""
 MOST_LISTED = 1_000
-"""So many memories are listed, those that changed last; the template and completion reach all of them."""
+"""Memories listed, those changed last; the template and completion reach all of them."""
 MARKDOWN = "text/markdown"
 YAML = "application/yaml"
 JSON = "application/json"
@@ -28,14 +28,14 @@ STATIC = (
         uri=PIPELINE,
         name="pipeline",
         title="The pipeline in use",
-        description="The retrieval pipeline of this workspace with every value filled in, and where each comes from.",
+        description="The retrieval pipeline of this workspace with every value filled in and its origin.",
         mime_type=YAML,
     ),
     Resource(
         uri=SHADOW_REPORT,
         name="shadow-report",
         title="The last shadow report",
-        description="What pipelines that ran beside the served one have shown: verdicts, costs and what to do next.",
+        description="Results of the shadow pipelines: verdicts, costs and next steps.",
         mime_type=JSON,
     ),
 )
@@ -44,27 +44,28 @@ TEMPLATES = (
         uri_template=TEMPLATE,
         name="memory",
         title="A memory by its key",
-        description="The whole Markdown of a memory as it is stored. Keys are completed.",
+        description="The whole stored Markdown of a memory. Keys are completed.",
         mime_type=MARKDOWN,
     ),
 )
 
 
 def templates() -> ListResourceTemplatesResult:
-    """All templates, on one page."""
+    """All templates on one page."""
     return ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
 
 def first_page(workspace: Workspace) -> ListResourcesResult:
-    """What is always there. Where there is a store, pages of memories follow; it is not opened for that."""
+    """The static resources; pages of memories follow if there is a store, which is not opened for this."""
     return ListResourcesResult(resources=list(STATIC), next_cursor="0" if workspace.has_store else None)
 
 
 def page_of_memories(workspace: Workspace, cursor: str) -> ListResourcesResult:
-    """The page that a cursor of this list names. Refuses any other cursor."""
+    """The page at a cursor. Raises MCPError for a cursor that is not from this list."""
+    # the cursor is the offset of the page; the length is checked before int() to bound the work
     offset = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < len(str(MOST_LISTED)) else None
     if offset is None or offset % PAGE:
-        refuse("the cursor is none of this list; ask without one")
+        refuse("the cursor is not from this list; start again without one")
     records, total = workspace.memory().list(sort="updated_at", limit=PAGE, offset=offset)
     behind = offset + PAGE
     return ListResourcesResult(

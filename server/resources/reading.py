@@ -1,4 +1,4 @@
-"""What stands behind a URI, as text: a memory, the pipeline in use, or the last shadow report."""
+"""Reads a resource as text: a memory, the pipeline in use, or the last shadow report."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.records import MemoryRecord
 
 LONGEST = 2_000_000
-"""Characters of a memory that are sent as a whole."""
+"""Longest memory (characters) that is sent as a whole."""
 
 
 def read(workspace: Workspace, uri: str) -> ReadResourceResult:
-    """The text behind a URI. Raises SpeckitError, and refuses a URI that names nothing with the nearest one."""
+    """Reads the resource of a URI. Raises SpeckitError, and MCPError for an unknown URI, with the nearest one."""
     kinds: dict[str, tuple[str, Callable[[Workspace], str]]] = {
         PIPELINE: (YAML, _pipeline),
         SHADOW_REPORT: (JSON, _shadow_report),
@@ -41,7 +41,7 @@ def read(workspace: Workspace, uri: str) -> ReadResourceResult:
 
 
 def record_of(memory: Memory, uri: str) -> MemoryRecord:
-    """The memory that a URI names, as tools take names. Raises E080 with the nearest keys."""
+    """The memory of a URI, resolved as in tools. Raises E080 with the nearest keys."""
     from speckit_memory.server.console.arguments.memory_names import of_known
 
     *others, last = names_in(uri)
@@ -59,7 +59,7 @@ def _memory(memory: Memory, uri: str) -> ReadResourceResult:
     if record.characters > LONGEST:
         raise SpeckitError(
             "E032",
-            f"{record.key} has {record.characters:,} characters, and {LONGEST:,} at most are sent as a resource",
+            f"{record.key} has {record.characters:,} characters; at most {LONGEST:,} are sent as a resource",
             actions=(f"read it in parts: memory_search with key={record.id} and fromLine",),
         )
     reading = memory.read(record.id, section="", first_line=1)
@@ -68,7 +68,7 @@ def _memory(memory: Memory, uri: str) -> ReadResourceResult:
 
 
 def _answer(asked: str, kind: str, text: str, **about: str) -> ReadResourceResult:
-    """`about` is told beside the text, which is nothing but what is stored."""
+    """Builds the answer; `about` goes to `_meta`, so that the text is exactly the stored one."""
     meta = {f"speckit-memory/{name}": shown(value) for name, value in about.items()}
     return ReadResourceResult(
         contents=[TextResourceContents(uri=asked, mime_type=kind, text=shown(text), _meta=meta or None)]
@@ -88,7 +88,7 @@ def _shadow_report(workspace: Workspace) -> str:
     from speckit_memory.server.shadows.report import read as read_report
 
     config = workspace.config
-    workspace.memory()  # which tells what to do where there is no store
+    workspace.memory()  # raises the error with next steps if there is no store
     report = read_report(
         config.db, since=None, experiment="", now=time.time(), nothing=lambda: why_nothing(config, None)
     )

@@ -1,4 +1,4 @@
-"""The URIs of what can be read."""
+"""The URIs of resources."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from urllib.parse import quote, unquote
 
 MEMORY = "memory://"
 TEMPLATE = "memory://{+key}"
-"""RFC 6570: the slashes of a key stay what they are."""
+"""RFC 6570 reserved expansion: the slashes of a key are not escaped."""
 PIPELINE = "speckit://pipeline"
 SHADOW_REPORT = "speckit://shadow-report"
 _PLAIN = "/!$&'()*+,;=:@~"
-"""Signs that need no escape in a path, beside letters, digits, '-', '.' and '_'."""
+"""Characters that need no escape in a path, in addition to letters, digits, '-', '.' and '_'."""
 
 
 def memory_uri(key: str) -> str:
@@ -19,7 +19,7 @@ def memory_uri(key: str) -> str:
 
 
 def names_in(uri: str) -> list[str]:
-    """The keys that a URI may mean, the likeliest first: a client that fills in the template leaves '#', '?' and what
-    looks like an escape in a key as they stand."""
+    """The keys that a URI may mean, the most likely first: clients that expand the template leave '#', '?' and text
+    that looks like an escape unchanged."""
     rest = uri[len(MEMORY) :]
     return list(dict.fromkeys(name for name in (unquote(rest), rest) if name))

@@ -1,1 +1,1 @@
-"""What `init` writes for people, for agents and for the clients that start the server."""
+"""The files that `init` writes: configuration, the section for agents, and client settings."""

@@ -1,4 +1,4 @@
-"""A client's file with the entry of this server in it: what else the file says stays as it is."""
+"""Adds the entry of this server to a client's file without changing the rest."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
 class ByHandError(Exception):
-    """The file cannot be changed without losing something of it; the text says why."""
+    """The file cannot be changed without losing content; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a file holds and what it shall hold. Both are the same where the entry is there already."""
+    """The old and the new content of a file; both are equal if the entry exists already."""
 
     file: Path
     before: str | None
@@ -30,22 +30,21 @@ class Change:
 
 
 def configuration(client: Client, entry: Entry, name: str = NAME) -> str:
-    """The entry as people paste it into the client's file."""
+    """The entry as users paste it into the client's file."""
     if client.form == "toml":
         return _toml(client, entry, name)
     return json.dumps({client.keys: {name: client.entry(entry)}}, indent=2, ensure_ascii=False) + "\n"
 
 
 def change(client: Client, entry: Entry, root: Path) -> Change:
-    """The client's file with the entry in it.
+    """Adds the entry to the client's file.
 
-    An entry of the same workspace is brought up to date; one of another workspace keeps its name, and the new one is
-    called after its folder. Raises ByHandError where the file is a link, is no regular file, holds comments or is not
-    what the client would read.
+    An existing entry of the same workspace is updated. If another workspace has the usual name, the new entry is named
+    after its folder. Raises ByHandError if the file is a link, not a regular file, contains comments or is invalid.
     """
     file = client.file(root)
     if file.is_symlink() or file.parent.is_symlink():
-        raise ByHandError("it is a link, or lies behind one")
+        raise ByHandError("it is a link, or its folder is one")
     try:
         before = as_written(file)
     except FileNotFoundError:
@@ -59,7 +58,7 @@ def change(client: Client, entry: Entry, root: Path) -> Change:
 
 
 def with_ends_of(before: str, after: str) -> str:
-    """The text with the ends of lines that another one has."""
+    """Converts the line ends of `after` to those of `before`."""
     plain = after.replace("\r\n", "\n")
     return plain.replace("\n", "\r\n") if "\r\n" in before else plain
 
@@ -92,7 +91,8 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     if servers.get(name) == wanted:
         return before
     if name in servers:
-        raise ByHandError(f"its table '{client.keys}.{name}' says something else")
+        raise ByHandError(f"its table '{client.keys}.{name}' has other values")
+    # append as text, which keeps comments; rewriting the parsed document would lose them
     after = f"{before.rstrip()}\n\n{_toml(client, entry, name)}"
     try:
         tomllib.loads(after.removeprefix("\ufeff"))
@@ -103,28 +103,29 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
 
 
 def _wanted(servers: dict[str, Any], client: Client, entry: Entry) -> tuple[str, Entry]:
-    """The name of the entry among others, and what it should say."""
+    """The name and the content of the entry, given the existing ones."""
     own, root = client.entry(entry), entry["env"][ROOT_VARIABLE]
-    # an entry may name this workspace by its path, as the client's file does, or not at all
+    # existing entries may refer to this workspace by path, by the client's variable, or not at all
     roots = (root, own.get("env", {}).get(ROOT_VARIABLE), None)
     name = _free(servers, root, roots)
     return name, _brought_up(servers.get(name), own, roots)
 
 
 def _free(servers: dict[str, Any], root: str, roots: tuple[str | None, ...]) -> str:
-    """The name of the entry: the usual one, unless another workspace has it."""
+    """The usual name of the entry, or one with the folder if another workspace has that."""
     folder = re.sub(r"[^a-z0-9]+", "-", Path(root).name.lower()).strip("-") or "workspace"
     names = [NAME, f"{NAME}-{folder}", *(f"{NAME}-{folder}-{number}" for number in range(2, len(servers) + 3))]
     return next(name for name in names if name not in servers or _root(servers[name]) in roots)
 
 
 def _brought_up(there: Any, entry: Entry, roots: tuple[str | None, ...]) -> Entry:
-    """The entry, with what people have said in it of other things than where this workspace is."""
+    """The entry merged with the user's own settings in the existing one, except for the workspace's path."""
     if not isinstance(there, dict):
         return entry
     said = env if isinstance(env := there.get("env"), dict) else {}
     kept = {name: value for name, value in said.items() if name != ROOT_VARIABLE or value not in roots}
     env = {**kept, **entry.get("env", {})}
+    # our values win, except for variables that users added
     both = {**there, **entry, "env": env}
     return both if env else {name: value for name, value in both.items() if name != "env"}
 
@@ -135,7 +136,7 @@ def _root(entry: Any) -> Any:
 
 
 def _toml(client: Client, entry: Entry, name: str) -> str:
-    """A table; a basic string of TOML has the escapes of one of JSON, for text without lone surrogates."""
+    """The entry as a TOML table. TOML basic strings have the escapes of JSON, for text without lone surrogates."""
     told = client.entry(entry)
     plain = [f"{key} = {_value(value)}" for key, value in told.items() if not isinstance(value, dict)]
     tables = [
@@ -147,5 +148,5 @@ def _toml(client: Client, entry: Entry, name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    # DEL is a control character, which TOML wants escaped and JSON does not
+    # TOML requires DEL to be escaped, JSON does not
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The MCP clients that `init` knows: where each keeps its servers, and in which form."""
+"""The MCP clients that `init` supports: the place and format of their server lists."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any, Literal
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE
 
 NAME = "speckit-memory"
-"""The server among others, and its command on the PATH."""
+"""The name of the server in a client's list, and of its command on the PATH."""
 Entry = dict[str, Any]
-"""How a client starts the server: `command`, `args` and `env`."""
+"""The command that starts the server: `command`, `args` and `env`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client.
+    """An MCP client.
 
     Attributes:
-        name: What `init --client` calls it.
-        title: What people call it.
-        file: Where it looks for servers, given the workspace. Below the workspace for `scope` "workspace", else in the
-            folder of a person, where one file serves all their projects.
-        keys: The names that lead to its table of servers, outermost first.
-        signs: Files or folders of the workspace which show that the client is used there; none where `scope` is "user".
-        also: What an entry holds beside `command`, `args` and `env`.
-        form: How the file is written.
-        variable: What stands in its file for the opened folder, where it documents such a variable. Without one it
-            starts servers in that folder, at or below the workspace.
+        name: Name for `init --client`.
+        title: Product name.
+        file: Returns the path of its settings, given the workspace. Below the workspace for `scope` "workspace", else
+            in the user's folder, where one file serves all projects.
+        keys: Key of its table of servers.
+        signs: Files or folders which show that the client is used in a workspace; none for `scope` "user".
+        also: Further fields of an entry, after `command`, `args` and `env`.
+        form: Format of the file.
+        variable: The client's placeholder for the opened folder, "" if it documents none. Such clients start servers in
+            that folder.
     """
 
     name: str
@@ -45,26 +45,27 @@ class Client:
     variable: str = ""
 
     def entry(self, entry: Entry) -> Entry:
-        """The entry in the form of this client, from one with the paths of this machine.
+        """Adapts an entry with local paths to this client.
 
-        A file of the workspace is shared by a team: it names the server as it is found on the PATH, or from the folder
-        that is opened, and leaves out what no other machine has.
+        A file in the workspace is shared by a team: the command is the one on the PATH, or relative to the opened
+        folder, and values that only hold on this machine are left out.
         """
         if self.scope == "user":
             return {**self.also, **entry}
         root = Path(entry["env"][ROOT_VARIABLE])
         shared = {**self.also, "command": self._within(root, entry["command"]) or NAME, "args": entry["args"]}
+        # absolute paths of this machine are useless to the rest of the team
         env = {name: path for name, value in entry["env"].items() if (path := self._within(root, value))}
         return {**shared, "env": env} if env else shared
 
     def _within(self, root: Path, path: str) -> str:
-        """A path from the folder that is opened; "" for one outside, or where the client has no name for the folder."""
+        """A path relative to the opened folder; "" for a path outside, or if the client has no placeholder for it."""
         if not self.variable or not Path(path).is_relative_to(root):
             return ""
         return "/".join([self.variable, *Path(path).relative_to(root).parts])
 
     def is_used(self, root: Path) -> bool:
-        """Whether the workspace shows that somebody opens it with this client."""
+        """Whether the workspace has files of this client."""
         return any((root / sign).exists() for sign in self.signs)
 
 
@@ -87,7 +88,7 @@ def _windsurf(_: Path) -> Path:
 
 
 _ZED = {"source": "custom"}
-"""Of versions that also have servers from extensions; others do without and take no harm."""
+"""Required by versions that support servers from extensions; others ignore it."""
 _OPENED = "${workspaceFolder}"
 CLIENTS = {
     client.name: client

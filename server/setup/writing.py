@@ -1,4 +1,4 @@
-"""What `init --write` writes: new files only where none is, and files of people after a copy."""
+"""Writes the files of `init --write`: new ones only if missing, changes to users' files only after a copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcome = Literal["created", "added", "there already", "by hand", "to do"]
 
 @dataclass(slots=True)
 class Made:
-    """What was done to files: `created`, `changed` with the copies of what they were, and `left` with the reasons."""
+    """The files `created`, `changed` (with their backup copies) and `left` alone (with reasons)."""
 
     created: list[str] = field(default_factory=list)
     changed: dict[str, str] = field(default_factory=dict)
@@ -32,9 +32,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What became of one client: "to do" where nothing was to be written, "by hand" where nothing could be.
+    """The outcome for a client: "to do" if writing was not requested, "by hand" if it was not possible.
 
-    `reason` is why nothing could be, or what is missing for what was written to work.
+    `reason` says why it was not possible, or what is still missing for the entry to work.
     """
 
     name: str
@@ -46,19 +46,19 @@ class Configured:
 
 
 def starter_files(root: Path, made: Made) -> None:
-    """Writes the files that people edit where there are none, and the schema that their editors read. Raises E020."""
+    """Writes missing files for users to edit, and the schema for their editors. Raises E020."""
     for file, content in ((CONFIG_FILE, CONFIG), (PIPELINE_FILE, PIPELINE)):
         if _new(root / file, content):
             made.created.append(file.as_posix())
     ignored = root / FOLDER / ".gitignore"
     if not ignored.is_symlink() and _says(ignored, IGNORED_BEFORE):
         _changed(Change(ignored, IGNORED_BEFORE, IGNORED), root, made)
-    from speckit_memory.engine.pipelines.pipelines import schema  # every component, which nobody else waits for
+    from speckit_memory.engine.pipelines.pipelines import schema  # loads every component; only needed here
 
     file = root / FOLDER / SCHEMA_FILE
     try:
         text = json.dumps(schema(), indent=1) + "\n"
-    except SpeckitError as error:  # which extensions there are is said by files of the workspace
+    except SpeckitError as error:  # the workspace's files select the extensions, and may be wrong
         made.left[f"{FOLDER}/{SCHEMA_FILE}"] = str(error)
         return
     if not file.is_symlink() and not _says(file, text):
@@ -68,7 +68,7 @@ def starter_files(root: Path, made: Made) -> None:
 
 
 def agents_section(root: Path, made: Made) -> None:
-    """Puts the section for agents into AGENTS.md. Raises E020."""
+    """Adds the section for agents to AGENTS.md. Raises E020."""
     file = root / section.FILE
     try:
         before = None if file.is_symlink() else as_written(file)
@@ -79,13 +79,23 @@ def agents_section(root: Path, made: Made) -> None:
     except (OSError, UnicodeDecodeError):
         before = None
     if before is None:
-        made.left[section.FILE] = "it is a link or no text; `init` adds nothing to it"
+        made.left[section.FILE] = "it is a link or not text; `init` does not change it"
         return
     _changed(Change(file, before, with_ends_of(before, section.with_section(before))), root, made)
 
 
 def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Configured:
-    """Puts the server into the client's file; only says what belongs there where `made` is None. Raises E020."""
+    """Adds the server to a client's file.
+
+    Args:
+        client: The client.
+        entry: The command that starts the server, with local paths.
+        root: Folder of the workspace.
+        made: Collects the changes; None to return the entry without writing it.
+
+    Raises:
+        SpeckitError: E020 if the file cannot be written.
+    """
     text, file = configuration(client, entry), str(client.file(root))
     if made is None:
         return Configured(client.name, client.title, file, "to do", text)
@@ -95,7 +105,7 @@ def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Co
         return Configured(client.name, client.title, file, "by hand", text, str(error))
     outcome = _changed(wanted, root, made)
     by_name = client.entry(entry)["command"] == NAME
-    reason = f"it starts `{NAME}` from the PATH, where none is yet" if by_name and not shutil.which(NAME) else ""
+    reason = f"it starts `{NAME}` from the PATH, which has none yet" if by_name and not shutil.which(NAME) else ""
     return Configured(client.name, client.title, file, outcome, text, reason)
 
 
@@ -115,7 +125,7 @@ def _changed(change: Change, root: Path, made: Made) -> Outcome:
 
 
 def _copied(file: Path, content: str) -> Path:
-    """A copy beside the file under a name that nothing has."""
+    """Writes a copy next to the file, under an unused name."""
     number = 1
     while True:
         copy = file.with_name(f"{file.name}.before-speckit-memory{'' if number == 1 else f'-{number}'}")
@@ -125,8 +135,9 @@ def _copied(file: Path, content: str) -> Path:
 
 
 def _new(file: Path, content: str) -> bool:
-    """Writes a file unless something has its name, be it a link that leads nowhere; whether it was written."""
+    """Writes a file unless its name exists, even as a broken link; returns whether it was written."""
     try:
+        # "x" fails atomically if the name exists
         with file.open("x", encoding="utf-8", newline="") as stream:
             stream.write(content)
     except FileExistsError:

@@ -1,1 +1,1 @@
-"""Reports of the pipelines that run beside the one that is served, for a terminal, a program and a page."""
+"""Reports on shadow pipelines as text, JSON and HTML."""

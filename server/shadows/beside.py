@@ -1,4 +1,4 @@
-"""What runs beside the served pipeline now, by the hashes that records name."""
+"""The pipelines in force at a store, the served one and its shadows, by hash."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from speckit_memory.pipeline.configuration.variants import variants_of
 
 @dataclass(frozen=True, slots=True)
 class CurrentPipelines:
-    """The pipeline that a search of a store uses and those beside it, by hash; none where they cannot be read."""
+    """The served pipeline and its shadows, by hash; empty if they cannot be read."""
 
     names: Mapping[str, Called]
     pipelines: Mapping[str, Checked]
 
     def difference(self, control: str, variant: str) -> list[str] | None:
-        """The values that differ, a line each after its sign, as a diff shows them; None where a pipeline is in force
-        no more."""
+        """The lines of a diff between two pipelines; None if one of them is no longer in force."""
         if not {control, variant} <= set(self.pipelines):
             return None
         before, after = (as_lines(self.pipelines[one]) for one in (control, variant))
@@ -46,6 +45,7 @@ def current_pipelines(store: Path) -> CurrentPipelines:
     except SpeckitError:
         return CurrentPipelines({}, {})
     names = [Called(control.name), *(Called(one.name, one.flag) for one in variants)]
+    # reversed, so that on equal hashes the first pipeline (the control) wins
     found = {one.hash: (name, one) for name, one in reversed(list(zip(names, checked, strict=True)))}
     return CurrentPipelines(
         {key: name for key, (name, _) in found.items()}, {key: one for key, (_, one) in found.items()}

@@ -1,4 +1,4 @@
-"""The verdict on a variant in a few words, for who reads nothing else."""
+"""The verdict on a variant in a few words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from speckit_memory.server.console.wording import counted
 
 
 def headline(report: ExperimentReport, control: str, variant: str) -> str:
-    """What is known, or how much of the evidence that it takes there is. `report.sentence` says it with figures."""
+    """The verdict, or the progress towards one; `report.sentence` has the figures."""
     if not report.compared:
         return f"{variant} failed on every query" if report.failed else f"{variant} has not been compared yet"
     if report.mode == "dark_run":
@@ -25,7 +25,7 @@ def headline(report: ExperimentReport, control: str, variant: str) -> str:
 
 
 def known_queries(report: ExperimentReport) -> int:
-    """The queries with evidence that the verdict rests on so far."""
+    """The number of queries with evidence so far."""
     if report.duels:
         return report.duels.queries
     return max((one.queries for one in report.quality), default=report.judged or 0)

@@ -1,4 +1,4 @@
-"""What to do about a comparison: the commands that take a variant further, or take it away."""
+"""Suggests next steps for a comparison: commands that promote or stop a variant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_report import ExperimentRe
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """One thing to do: `purpose` in words, as commands to be copied or lines to be edited."""
+    """A suggestion: its purpose, and commands to copy or edits to make."""
 
     purpose: str
     commands: Sequence[str]
@@ -21,8 +21,9 @@ KEPT = "write `evaluation: {keep_texts: 7}` in .speckit/config.yaml"
 
 
 def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[NextStep]:
-    """What may be done about a variant, first what its verdict suggests. `lacks`: what keeps this comparison
-    from meeting the criterion of its flag."""
+    """The possible steps for a variant, first those its verdict suggests. `lacks` says why the comparison does not meet
+    the criterion of its flag."""
+    # a pipeline compared with itself measures noise: there is nothing to promote
     same = report.control.hash == report.variant.hash
     steps = []
     undecided = report.verdict == "undecided" and report.agreement is not None
@@ -31,7 +32,7 @@ def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[N
         steps.append(
             NextStep("Judge the queries that differ", [judge])
             if report.texts
-            else NextStep("Keep the words of queries from now on, so that a judge can read them", [KEPT])
+            else NextStep("Keep the text of queries from now on, so that a judge can read them", [KEPT])
         )
     if not report.flag:
         return steps + _by_file(report)
@@ -60,8 +61,8 @@ def _by_flag(report: ExperimentReport) -> tuple[NextStep, NextStep]:
 
 
 def _by_file(report: ExperimentReport) -> list[NextStep]:
-    """What to do with an entry of a file; nothing where the entry is not known, since it was taken out before any of
-    its answers was recorded."""
+    """Steps for a variant declared in a file; none if its entry is unknown because it was removed before its first
+    answer was recorded."""
     if not report.variant.name:
         return []
     key = "dark_runs" if report.mode == "dark_run" else "shadows"

@@ -1,4 +1,4 @@
-"""Why there is nothing to report, and what would change that."""
+"""Explains why there is nothing to report, and how to change that."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.variants import Variant
 
 _START = """\
-No pipeline runs beside {served}. To start one, write at the top of {file}:
+No shadow pipeline of {served} is running. To start one, write at the top of {file}:
     shadows: [rsf]
-It takes any preset or pipeline file, or several. {flags}Then search as usual: this report asks both what you \
-asked in the last days, and compares them."""
+It accepts one or more presets or pipeline files. {flags}Then search as usual: this report runs the queries of the \
+last days through both pipelines, and compares them."""
 _FLAG = """\
-Or take a flag that this pipeline waits for to shadow, one state at a time:
+Or promote a flag of this pipeline to shadow, one state at a time:
 {commands}
 """
 
 
 def why_nothing(config: Settings, since: str | None) -> str:
-    """The reason in lines; those that are indented are there to be copied."""
+    """The reason as lines of text; indented lines are meant to be copied."""
     from speckit_memory.engine import components
     from speckit_memory.pipeline.configuration.loading import load
     from speckit_memory.pipeline.configuration.variants import variants_of, waiting_flags
@@ -36,13 +36,14 @@ def why_nothing(config: Settings, since: str | None) -> str:
         beside = "\n".join(f"    {_told(variant)}" for variant in variants)
         when = f"since {since}" if since else "yet"
         return (
-            f"These run beside {config.pipeline_told}, and no search that they saw has been recorded {when}:\n"
+            f"These shadow {config.pipeline_told}, but none of their searches has been recorded {when}:\n"
             f"{beside}\n"
             "A search counts when it is served through this store: by the command line, over MCP or from Python."
             f"{_kept(config)}"
         )
     folder = config.root / ".speckit"
     flag = next((name for name in waiting_flags(control) if control.flags[name].state == "off"), "")
+    # one command per state on the way from off to shadow
     commands = "\n".join([f"    speckit-memory flags promote {flag}"] * ahead("off", "shadow"))
     flags = "\n" + _FLAG.format(commands=commands) if flag else ""
     return _START.format(served=config.pipeline_told, file=folder / "pipeline.yaml", flags=flags)
@@ -51,7 +52,7 @@ def why_nothing(config: Settings, since: str | None) -> str:
 def _kept(config: Settings) -> str:
     if recording_in_force(config).texts:
         return ""
-    return " Shadows are asked nothing, as the words of queries are not kept: `evaluation: {keep_texts: never}`."
+    return " Shadows do not run, because the text of queries is not kept: `evaluation: {keep_texts: never}`."
 
 
 def _told(variant: Variant) -> str:

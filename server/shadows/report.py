@@ -1,4 +1,4 @@
-"""What shadows and dark runs have shown: read from the evaluation database, with the names that memories have now."""
+"""Builds the report on shadows and dark runs from the evaluation database, with the present names of memories."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from speckit_memory.server.shadows.since import iso
 
 _WORST_FIRST = ("worse", "undecided", "same", "better")
 SHOWN_ROWS = 10
-"""Rows of an answer that a reader is shown."""
+"""Rows of an answer shown."""
 DARK = "in a dark run"
-"""In the place of a verdict: a dark run keeps no results, and cannot have one."""
+"""Used instead of a verdict: a dark run records no results and cannot have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A memory as people know it."""
+    """The key and title of a memory."""
 
     key: str
     title: str
@@ -43,9 +43,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A control and a variant: what they are called here, what was seen, and what to do about it.
+    """A comparison of control and variant: names, results and next steps.
 
-    `difference` holds the values in which they differ, None where one of them is in force no more.
+    `difference` has the differing values as a diff, None if one of them is no longer in force.
     """
 
     judged: Judged
@@ -75,10 +75,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class ShadowReport:
-    """All that is known since `since`, epoch seconds, None for the beginning.
+    """All comparisons since a time.
 
-    `memories` names those of the answers that are shown; what is not in it is in the store no more. `nothing` says why
-    there is no comparison, "" where there is one.
+    `since` is in epoch seconds, None for the beginning. `memories` has the names of memories in the answers shown,
+    without deleted ones. `nothing` is the reason why there is no comparison, "" if there is one.
     """
 
     since: float | None
@@ -98,11 +98,11 @@ class ShadowReport:
         }
 
     def sentence(self) -> str:
-        """The first line of every report: the verdict, or how the verdicts are spread over several."""
+        """The first line of every report: the verdict, or the verdicts counted over several variants."""
         if not self.comparisons and self.since is not None:
-            return f"Nothing to report: two pipelines have answered no query since {iso(self.since)}."
+            return f"Nothing to report: no query has been answered by two pipelines since {iso(self.since)}."
         if not self.comparisons:
-            return "Nothing to report: no pipeline has run beside the one that is served."
+            return "Nothing to report: no shadow pipeline has run."
         if len(self.comparisons) == 1:
             return self.comparisons[0].judged.report.sentence
         parts = []
@@ -115,12 +115,22 @@ class ShadowReport:
         for verdict, called in told.items():
             if called:
                 parts.append(f"{len(called)} {verdict} ({', '.join(dict.fromkeys(called))})")
-        return f"{len(self.comparisons)} variants beside what is served: {', '.join(parts)}."
+        return f"{len(self.comparisons)} variants compared with the served pipeline: {', '.join(parts)}."
 
 
 def read(store: Path, *, since: float | None, experiment: str, now: float, nothing: Callable[[], str]) -> ShadowReport:
-    """The report on a store. `nothing` is asked why there is none. Raises E030 for an experiment nobody knows, and as
-    opening the two databases does."""
+    """Reads the report on a store.
+
+    Args:
+        store: File of the store.
+        since: Start of the period in epoch seconds; None for the beginning.
+        experiment: Id of the only experiment to report; "" for all.
+        now: The present time in epoch seconds.
+        nothing: Returns the reason if there is no comparison.
+
+    Raises:
+        SpeckitError: E030 for an unknown experiment, or if a database cannot be opened.
+    """
     current = cache(lambda: current_pipelines(store))
     file = evaluation_file(store)
     if not file.exists():
@@ -132,10 +142,11 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
         if experiment and not found:
             raise unknown(experiment, [one.id for one in database.experiments()])
         retreats = database.retreats()
+        # distinguish "nothing in this period" from "nothing at all"
         before = [] if found or since is None else database.experiments()
     if before:
         last = iso(max(one.last for one in before))
-        explained = f"The last query that two pipelines answered was at {last}: ask without --since, or for longer ago."
+        explained = f"The last query that two pipelines answered was at {last}: omit --since, or give an earlier time."
         return ShadowReport(since, now, (), {}, explained)
     memories = _memories(store, _shown_ids(found))
     keys = {memory: named.key for memory, named in memories.items()}
@@ -146,7 +157,7 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
 
 
 def of_one(store: Path, one: Judged, *, made: float) -> ShadowReport:
-    """The report on one comparison that was not made live, with the names that memories have in this store."""
+    """The report on one offline comparison, with the names of memories in this store."""
     memories = _memories(store, _shown_ids([one]))
     report = replace(one.report, keys={memory: named.key for memory, named in memories.items()})
     control, variant = names(report.control, report.variant, report.flag)
@@ -154,23 +165,23 @@ def of_one(store: Path, one: Judged, *, made: float) -> ShadowReport:
 
 
 def question(pair: Pair) -> str:
-    """What was asked, where the texts of queries are kept; else ""."""
+    """The text of the query if it was kept, else ""."""
     return str((pair.query.question or {}).get("text", ""))
 
 
 def unknown(experiment: str, known: Iterable[str]) -> SpeckitError:
-    """The error of an id that names no experiment."""
+    """The error for an unknown experiment."""
     ids = ", ".join(known)
     return SpeckitError(
         "E030",
         f"there is no experiment '{experiment}'",
-        hint=f"Known are {ids}." if ids else "No pipeline has run beside the one that is served.",
-        actions=("leave out --experiment to see all of them",),
+        hint=f"Known are {ids}." if ids else "No shadow pipeline has run.",
+        actions=("omit --experiment to see all of them",),
     )
 
 
 def _flags(store: Path, named: Collection[str]) -> Mapping[str, Flag]:
-    """The flags that variants are called by, where there are any."""
+    """The flags after which variants are named, by name."""
     if not named:
         return {}
     config = settings(store)
@@ -194,8 +205,9 @@ def _compared(
 
 
 def _harm(one: Judged) -> tuple[bool, int, int]:
-    """The order of variants, the worst first: those that only fail, then by verdict; dark runs last."""
+    """Sort key of variants, worst first: those that only failed, then by verdict; dark runs last."""
     report = one.report
+    # tuples sort by element: dark runs last, variants that never answered first, more failures first
     return report.mode == "dark_run", _WORST_FIRST.index(report.verdict) if report.compared else -1, -report.failed
 
 
@@ -205,7 +217,7 @@ def _shown_ids(found: Sequence[Judged]) -> set[int]:
 
 
 def _memories(store: Path, wanted: Iterable[int]) -> dict[int, Named]:
-    """Those of these memories that are still there."""
+    """The names of the memories that still exist."""
     found = {}
     with closing(Database.open(store, create=False)) as database:
         reader = database.reader()

@@ -1,4 +1,4 @@
-"""A report of what ran beside the served pipeline, for a terminal: the verdict first, what to do about it last."""
+"""Prints a shadow report on a terminal: the verdict first, next steps last."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from speckit_memory.server.console.wording import figure, in_common, millisecond
 from speckit_memory.server.shadows.report import Compared, Named, ShadowReport, question
 
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕"}
-"""A sign for each verdict, beside its word: colour alone tells not everybody."""
+"""A sign for each verdict, since colour alone is not accessible."""
 _COLOURS = {"better": "green", "worse": "red", "same": "cyan", "undecided": "yellow", "failed": "red"}
-BASES = {"served": "replayed as they were served", "present": "replayed on the present store"}
-"""Which state of the store the two answers of replayed queries rest on."""
+BASES = {"served": "replayed on the store as served", "present": "replayed on the present store"}
+"""The state of the store on which replayed queries were answered."""
 ORDER = "by rank-biased overlap, lowest first"
-"""How the queries that differ most are ordered."""
+"""The order of the queries that differ most."""
 _QUERIES = 3
-"""Queries that differ most, of which the first is shown with both answers."""
+"""Number of the most different queries listed; the first one with both answers."""
 _ROWS = 5
 
 
 def show(report: ShadowReport) -> None:
-    """Writes a report."""
+    """Prints a report."""
     if len(report.comparisons) != 1:
         click.echo(wrapped(report.sentence(), bold=True))
     if report.nothing:
@@ -40,11 +40,11 @@ def show(report: ShadowReport) -> None:
     for compared in report.comparisons:
         click.echo("\n".join(filter(None, _brief(compared))))
     if report.comparisons:
-        click.echo(wrapped("`--experiment ID` tells more of one of them, `--html FILE` of all.", dim=True))
+        click.echo(wrapped("`--experiment ID` shows the details of one, `--html FILE` of all.", dim=True))
 
 
 def _brief(compared: Compared) -> Iterator[str]:
-    """A variant among several, in a few lines."""
+    """A brief summary of one of several variants."""
     report = compared.judged.report
     known = f"{compared.headline}. " if report.compared else ""
     time = report.cost.overhead
@@ -114,7 +114,7 @@ def _figures(report: ExperimentReport) -> str:
         rows += [(name, figure(value.mean), interval(value)) for name, value in estimates.items() if value]
     times = {
         "overhead, p50 / p95": report.cost.overhead,
-        "spent beside the control, p50 / p95": report.cost.spent,
+        "spent in the background, p50 / p95": report.cost.spent,
         "the caller waited, p50 / p95": report.cost.served_overhead,
     }
     rows += [
@@ -137,7 +137,7 @@ def _figures(report: ExperimentReport) -> str:
 
 
 def interval(value: Estimate) -> str:
-    """The interval of a mean, "" where a single value has none."""
+    """The confidence interval of a mean; "" for a single value."""
     return f"{value.ci95[0]:.3f} to {value.ci95[1]:.3f}" if value.ci95 else ""
 
 
@@ -155,13 +155,13 @@ def _quality(report: ExperimentReport) -> str:
 
 
 def _judged(queries: int) -> str:
-    return f"{counted(queries, 'query')} judged, {FEWEST} needed before there is a figure of quality"
+    return f"{counted(queries, 'query')} judged, {FEWEST} needed for a figure of quality"
 
 
 def _parting(report: ExperimentReport) -> str:
     if not report.parted_at:
         return ""
-    return wrapped(f"Where they part, by the first step whose outcome differs: {_counts(report.parted_at)}.", "  ")
+    return wrapped(f"First step with a different outcome: {_counts(report.parted_at)}.", "  ")
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -178,13 +178,14 @@ def _differing(compared: Compared, memories: Mapping[int, Named]) -> str:
 
 def _head(contrast: Contrast) -> str:
     pair, agreement = contrast.pair, contrast.agreement
-    parted = f" · they part at {pair.variant.parted_at}" if pair.variant.parted_at else ""
+    parted = f" · differ from {pair.variant.parted_at} on" if pair.variant.parted_at else ""
     about = f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)}{parted}"
     return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '    ', dim=True)}"
 
 
 def _both(contrast: Contrast, compared: Compared, memories: Mapping[int, Named]) -> str:
     rows = [("", compared.control, compared.variant)]
+    # after[id]: the ranks of a memory in both answers
     after = {move.id: move for move in contrast.agreement.moves}
     old, new = contrast.pair.control.memories[:_ROWS], contrast.pair.variant.answer.memories[:_ROWS]
     for rank, (before, now) in enumerate(zip_longest(old, new), start=1):
@@ -194,8 +195,8 @@ def _both(contrast: Contrast, compared: Compared, memories: Mapping[int, Named])
 
 
 def asked(pair: Pair) -> str:
-    """What a reader knows a query by: its words where they are kept, else its id."""
-    return f"“{in_line(question(pair))}”" if question(pair) else f"query {pair.query.id} (its words are not kept)"
+    """The text of a query if it was kept, else its id."""
+    return f"“{in_line(question(pair))}”" if question(pair) else f"query {pair.query.id} (its text is not kept)"
 
 
 def _from(before: int | None, rank: int) -> str:

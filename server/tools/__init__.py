@@ -1,1 +1,1 @@
-"""The tools of the MCP server, one per module; each module offers `build`."""
+"""The tools of the MCP server, one per module; `build` in each module returns the tool's function."""

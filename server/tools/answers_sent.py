@@ -1,4 +1,4 @@
-"""What `memory_search` sends for the queries of a dataset: the tool itself, without a client around it."""
+"""Answers the queries of a dataset with `memory_search`, called directly instead of through a client."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ TOOL = "memory_search"
 
 
 class OfOneMemory(Workspace):
-    """A workspace of a memory that is open already, which nothing is done to beside being asked."""
+    """A workspace around an open memory that is only queried."""
 
     def __init__(self, memory: Memory) -> None:
-        """`memory` stays open; whoever opened it closes it."""
+        """`memory` is not closed here; its owner closes it."""
         super().__init__(lambda _create: memory, memory.settings)
         self._memory = memory
 
     def memory(self, create: bool = False) -> Memory:  # noqa: ARG002 -- it is there
-        """The memory, without the background work of a server."""
+        """The memory, without a server's background work."""
         assert self._memory is not None
         return self._memory
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughTheTool:
-    """The ways in which the tool answers: one for every form."""
+    """Answers through the tool, once per answer form."""
 
     forms: tuple[AnswerForm, ...] = (SHIPPED_FORM,)
 
     def __call__(self, memory: Memory) -> list[Answerer]:
-        """Those through the pipeline of a memory, called after it and, of several, after their forms."""
+        """The answerers for a memory, named after its pipeline and, if there are several, their forms."""
         name = memory.pipeline.name
         return [_answerer(memory, form, f"{name} {form}" if len(self.forms) > 1 else name) for form in self.forms]
 
@@ -48,9 +48,9 @@ def _answerer(memory: Memory, form: AnswerForm, name: str) -> Answerer:
     tool = search.build(OfOneMemory(memory), form)
 
     def answer(query: DatasetQuery, budget: int) -> Sent:
-        # no deadline: what is sent does not depend on how busy the machine is
+        # no deadline: answers must not depend on the load of the machine
         reply = tool(query=query.text, specFolder=query.folder, tokenBudget=budget, deadlineMs=0)
-        made = fitted(reply, TOOL, budget, memory.count_tokens)  # and not sent: nothing is noted
+        made = fitted(reply, TOOL, budget, memory.count_tokens)  # not `sent`: no use is recorded
         rows = made.document["data"]["results"]
         texts = tuple((row["key"], row.get(TEXT_FIELD, "")) for row in rows)
         return Sent(texts, made.meta["token_count"])

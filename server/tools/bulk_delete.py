@@ -14,14 +14,14 @@ BUDGET = 500
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_bulk_delete(
         tier: Tier,
         confirm: Flag = False,
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         olderThanDays: Annotated[  # noqa: N803
-            int | None, Field(strict=True, ge=1, le=100_000, description="Not changed for so long")
+            int | None, Field(strict=True, ge=1, le=100_000, description="Unchanged for this long")
         ] = None,
         skipCheckpoint: Flag = False,  # noqa: N803
         dryRun: Flag = False,  # noqa: N803

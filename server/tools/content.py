@@ -1,4 +1,4 @@
-"""The longest texts that the token budget of an answer has room for (features R4 and A6)."""
+"""Fills an answer's token budget with the longest texts that fit (features R4 and A6)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,33 +11,42 @@ from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
 from speckit_memory.server.views.rows.row_text import search_row_text
 
 BUDGET = 4000
-"""Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""
+"""Token budget of a search for whole memories, that of a complex question in the catalogue."""
 USED_FOR_ROWS = 0.9
-"""Share of the budget that the rows may take; the rest is for the summary, hints and what frames them."""
+"""Share of the budget for rows; the rest is for summary, hints and markup."""
 LONGEST_TOKEN = 100
-"""Characters that no token is longer than, a piece of many texts put together included."""
+"""Upper bound on the characters of a token."""
 SAMPLE = 20_000
-"""Characters of a text by which the number of its tokens is told when nothing depends on it."""
+"""Characters from which the number of tokens of a long text is estimated, for the log only."""
 WORTHWHILE = 100
-"""Tokens; a text that has to be cut shorter than this stays an excerpt."""
+"""Tokens; a text that would be cut shorter than this stays an excerpt."""
 _PLACE = 60
-"""Characters of a passage by which its place in the whole text is found."""
+"""Characters of a passage used to find it in the whole text."""
 
 
 def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int, count: Count) -> tuple[str, ...]:
-    """Puts longer texts in the place of excerpts, from the best row down while there is room: the whole passage or,
-    where whole memories are asked for, all of the memory, else the section around the passage, else the text from the
-    passage on, cut at its end.
+    """Replaces excerpts by longer texts, best row first, while the budget lasts.
 
-    Sections that were asked for by name stay what they are, and so does the line of what was sent before. Returns what
-    to say about memories that are not whole.
+    The longer text is the whole passage; if whole memories are requested, the memory, else the section around the
+    passage, else the text from the passage on, cut at its end. Sections requested by name, and lines for memories sent
+    before, do not change.
+
+    Args:
+        shown: The rows of the answer; changed in place.
+        rows: The corresponding results, with the texts.
+        budget: Token budget of the answer.
+        count: Counts tokens.
+
+    Returns:
+        Hints on memories that are not whole.
     """
 
     def tokens(text: str) -> int:
         return count([quoted(text)])[0]
 
+    # room: tokens left after rendering all rows with their excerpts
     room = int(budget * USED_FOR_ROWS) - sum(count([search_row_text(at, row) for at, row in enumerate(shown, 1)]))
-    if room < 0:  # the rows will say less then
+    if room < 0:  # over budget: the rows will be rendered briefly
         brief = [search_row_text(at, row, "none") for at, row in enumerate(shown, 1)]
         room = int(budget * USED_FOR_ROWS) - sum(count(brief))
     wanted = whole = 0
@@ -51,6 +60,7 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
         taken = tokens(excerpt)
         longer = next(_fitting(row, excerpt, room + taken, tokens), excerpt)
         each[TEXT_FIELD] = longer
+        # the excerpt's tokens are already part of the rows
         room -= tokens(longer) - taken
         whole += longer == row.content != ""
     if whole == wanted:
@@ -64,10 +74,10 @@ def _sections(shown: Mapping[str, Any]) -> bool:
 
 
 def _fitting(row: ResultRow, excerpt: str, room: int, tokens: Callable[[str], int]) -> Iterator[str]:
-    """The texts of a row that are longer than its excerpt and take at most `room` tokens, the best one first."""
+    """Yields the texts of a row that are longer than its excerpt and take at most `room` tokens, best first."""
     texts = (row.content, *(_section(row) if row.content else ()), row.passage)
     for text in texts:
-        # what has more characters has more tokens, and takes long to count
+        # texts with more characters cannot fit, and counting their tokens is slow
         if len(excerpt) < len(text) <= max(room, 0) * LONGEST_TOKEN and tokens(text) <= room:
             yield text
     at = row.content.find(row.passage[:_PLACE])
@@ -77,7 +87,7 @@ def _fitting(row: ResultRow, excerpt: str, room: int, tokens: Callable[[str], in
 
 
 def _section(row: ResultRow) -> Iterator[str]:
-    """The section of a whole text that its passage stands in."""
+    """Yields the section of the whole text that contains the passage, if any."""
     for part in parts(row.content):
         if part.path == row.heading:
             yield row.content[part.start : part.end].strip("\n")
@@ -85,14 +95,15 @@ def _section(row: ResultRow) -> Iterator[str]:
 
 
 def _cut(text: str, room: int, tokens: Callable[[str], int]) -> str:
-    """As much of the beginning of a text as takes `room` tokens; empty where that is hardly anything."""
+    """The beginning of a text cut to `room` tokens; "" below `WORTHWHILE` tokens."""
     cut = text = text[: max(room, 0) * LONGEST_TOKEN + 1]
     while tokens(cut) > room >= WORTHWHILE:
+        # next guess by the ratio of tokens; at least two characters less, so that the loop ends
         cut = text[: min(len(cut) - 2, len(cut) * room // tokens(cut))].rstrip() + "…"
     return cut if room >= WORTHWHILE else ""
 
 
 def _about(text: str, tokens: Callable[[str], int]) -> int:
-    """About how many tokens a text has."""
+    """Estimates the number of tokens of a text."""
     sample = text[:SAMPLE]
     return tokens(sample) * len(text) // max(len(sample), 1)

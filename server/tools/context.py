@@ -1,4 +1,4 @@
-"""`memory_context`: one call that picks how to look (feature T1)."""
+"""`memory_context`: a search that chooses its mode (feature T1)."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -17,7 +17,7 @@ BUDGET = 2000
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_context(
         input: Annotated[str, Field(max_length=10_000, description="The task or question at hand")],  # noqa: A002 -- parameter names of the specification
@@ -59,11 +59,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
-        # how full is too full is the pipeline's to say (feature C17): its step 'pressure' acts in mode auto alone
+        # the pipeline decides when a context is too full (feature C17): its step 'pressure' only acts in mode auto
         planned = plan().mode if mode == "auto" and tokenUsage is not None else mode
         pressed = planned != mode
         if mode != "auto":
-            chosen, why = mode, "asked for"
+            chosen, why = mode, "requested"
         elif planned != "auto":
             chosen, why = planned, f"the context is {tokenUsage:.0%} full"
         else:
@@ -95,7 +95,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             hints = tuple(hint for hint in hints if hint != result.why_nothing)
         elif alone and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
-        if not pressed:  # who has little room left is sent no more than it takes to choose
+        if not pressed:  # a nearly full context only gets excerpts
             hints += content.lengthen(data["results"], result.results, budget, workspace.count_tokens)
         about = "" if none else search_facts(result, why if mode == "auto" else "")
         facts = [about, resumed_text(task), attended_text(result)]

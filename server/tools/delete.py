@@ -1,4 +1,4 @@
-"""`memory_delete`: delete a memory or a folder of them, and take that back (feature T9)."""
+"""`memory_delete`: delete a memory or a folder, or undo a deletion (feature T9)."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -15,14 +15,14 @@ BUDGET = 500
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_delete(
         id: MemoryName | None = None,  # noqa: A002 -- parameter names of the specification
         specFolder: Folder = "",  # noqa: N803
         confirm: Annotated[bool, Field(strict=True, description="For a folder, or a critical memory")] = False,
         dryRun: Flag = False,  # noqa: N803
-        undo: Annotated[Name, Field(description="Name of a deletion to take back")] = "",
+        undo: Annotated[Name, Field(description="Name of the deletion to undo")] = "",
     ) -> Reply:
         """Delete a memory or folder; undo brings all back."""
         _require_one(id is not None, bool(specFolder), bool(undo))
@@ -37,7 +37,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             return Reply(
                 f"{counted(len(back.memories), 'memory')} and {counted(len(back.files), 'file')} are back",
                 {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
-                hints=(f"words find all of it already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
+                hints=(f"lexical search finds all already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
             )
         if id is not None:
             from speckit_memory.server.console.arguments.memory_names import known_key

@@ -1,4 +1,4 @@
-"""The reply about a deletion (features T9 and T11)."""
+"""Builds the reply on a deletion (features T9 and T11)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
-    """What was deleted, and how to take it back."""
+    """The deleted memories, and how to undo the deletion."""
     from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
 
     hints = []
     if deleted.name:
-        hints.append(f'to take it back: memory_delete with undo="{deleted.name}"')
+        hints.append(f'to undo it: memory_delete with undo="{deleted.name}"')
     if deleted.checkpoint:
         hints.append(f"the state before it is the checkpoint {deleted.checkpoint}")
     total = len(deleted.memories)
@@ -26,7 +26,7 @@ def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
         rows="memories",
         row_text=_row_text,
         figures_of_count=lambda _shown: {"count": total},
-        hint_of_count=lambda shown: f"{shown} of {total:,} are named" if total > LISTED else "",
+        hint_of_count=lambda shown: f"{shown} of {total:,} are listed" if total > LISTED else "",
     )
 
 

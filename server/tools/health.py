@@ -1,4 +1,4 @@
-"""`memory_health`: is everything in order? (feature T7)"""
+"""`memory_health`: check the store, the models and the configuration (feature T7)."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,16 +22,16 @@ BUDGET = 800
 ROOM_BESIDE_WRONG = 80
 """Tokens for the sentence that says how many checks were left out."""
 MOST_KEYS = 10
-"""Of one document that are shown; the others are counted."""
+"""Keys shown per document; the rest are counted."""
 
 
 def idle(values: Mapping[str, Any]) -> Idle | None:
-    """What bounds a list that the full report does not have."""
+    """`limit` has no effect on the full report, which has no list."""
     return Idle(("limit",), "the full report lists no aliases") if values["reportMode"] == "full" else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_health(
         reportMode: Literal["full", "divergent_aliases"] = "full",  # noqa: N803 -- parameter names of the specification
@@ -65,9 +65,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             for check in report.checks
         ]
         if lost := lost_lines():
-            detail = f"{counted(lost, 'line')} of the log were lost: nobody reads standard error"
+            detail = f"{counted(lost, 'line')} of the log were lost: the client does not read standard error"
             checks.append({"name": "log", "ok": True, "detail": detail})
-        # what is wrong, or has a hint, stands first: a short answer leaves out the end
+        # failures first, then hints: a short answer drops the end
         checks.sort(key=lambda check: (check["ok"], "hint" not in check))
         wrong = [check.name for check in report.checks if not check.ok]
         remarks = [check.name for check in report.checks if check.ok and check.hint]
@@ -78,7 +78,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _report(summary: str, checks: list[dict[str, Any]], workspace: Workspace) -> Reply:
-    """The reply with these checks, what is wrong first. The budget has room for all that is wrong and all warnings."""
+    """The reply with the checks; its budget is large enough for all failures and warnings."""
     told = [_check_text(0, check) for check in checks if not check["ok"] or "hint" in check]
     needed = sum(workspace.count_tokens([summary, *told])) + len(told) + ROOM_BESIDE_WRONG
     budget = max(BUDGET, needed)
@@ -87,7 +87,7 @@ def _report(summary: str, checks: list[dict[str, Any]], workspace: Workspace) ->
 
 
 def _advice(text: str) -> str:
-    """The text as somebody can follow it who has this tool, and so has all of them."""
+    """Advice for clients with all tools: a profile that has this tool has them all."""
     return advice_for_client(text, lambda _: True)
 
 
@@ -104,7 +104,7 @@ def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
         }
         for group in report.groups
     ]
-    # where there are rows, a folder may hold links alone, which are no memories
+    # with rows, the folder may contain only links, which are not memories: no hint on a missing folder
     one_of_each = "keep one of each: delete or exclude the others, or say what differs"
     hint = one_of_each if rows else missing_folder(memory, folder)
     where = in_folder(folder)

@@ -1,4 +1,4 @@
-"""`memory_index_scan`: bring the store up to date with the workspace (feature T22)."""
+"""`memory_index_scan`: update the store from the workspace (feature T22)."""
 
 import os
 from collections.abc import Callable, Hashable, Mapping
@@ -17,14 +17,14 @@ from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1000
 MOST_MOVES = 20
-"""Renamed documents that are listed; all are counted."""
+"""Renamed documents listed; all are counted."""
 
 
 def equal(workspace: Workspace) -> Callable[[Mapping[str, Any]], Hashable]:
-    """What calls have in common that get one answer when they come at once: the folder, however it is written, and
-    what is done with it."""
+    """Returns the key by which concurrent calls share an answer: the normalised folder and the options."""
 
     def key(values: Mapping[str, Any]) -> Hashable:
+        # "docs", "./docs" and "docs/" share one scan
         folder = os.path.normpath(workspace.config.root / values["specFolder"])
         read_again = values["force"] or not values["incremental"]
         return folder, read_again, values["includeConstitutional"], values["includeSpecDocs"]
@@ -33,7 +33,7 @@ def equal(workspace: Workspace) -> Callable[[Mapping[str, Any]], Hashable]:
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_index_scan(
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
@@ -42,7 +42,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeConstitutional: Flag = True,  # noqa: N803
         includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
-        """Index new and changed documents; put away memories whose files are gone."""
+        """Index new and changed documents; hide memories whose files are gone."""
         from speckit_memory.server.views.absent_files_text import absence_lines
         from speckit_memory.server.views.rows.rows import problem_text
         from speckit_memory.server.views.saving_text import told
@@ -57,8 +57,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )
         report = index(force=force or not incremental)
         if close_to_equal_calls():
-            # files that have changed before a caller joined may have been read before that
+            # a file may have changed after it was read but before the last caller joined: scan again
             report = report.followed_by(index())
+        # the folder itself is missing: an error rather than an empty report
         if report.failures and not is_there(folder):
             raise SpeckitError.of(report.failures)
         counts = {name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")}

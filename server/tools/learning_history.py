@@ -1,4 +1,4 @@
-"""`memory_get_learning_history`: what tasks of a folder have taught (feature T23)."""
+"""`memory_get_learning_history`: knowledge before and after the tasks of a folder (feature T23)."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ BUDGET = 1000
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_get_learning_history(
         specFolder: Required,  # noqa: N803 -- parameter names of the specification
@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         onlyComplete: Flag = False,  # noqa: N803
         includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
-        """What was known before and after tasks of a folder."""
+        """Knowledge before and after tasks of a folder."""
         from speckit_memory.server.console.output import counted
         from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 

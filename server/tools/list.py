@@ -12,11 +12,11 @@ from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 800
 DATE = len("2026-11-22")
-"""Of a moment the text shows the day: digits are dear."""
+"""Length of a date; the text omits the time to save tokens."""
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_list(
         limit: Limit = 20,
@@ -38,9 +38,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         def where_to_go_on(shown: int) -> str:
             part = PartOfPage(rows, shown)
+            # a memory that is cut is listed again on the next page
             end = offset + part.done
             if not rows and total:
-                return f"nothing from offset={offset} on: the first is offset=0, the last offset={total - 1}"
+                return f"nothing at offset={offset}: the first memory is at offset=0, the last at offset={total - 1}"
             more = f"{total - end} more: continue with offset={end}" if part.done and end < total else ""
             if not part.is_cut:
                 return more

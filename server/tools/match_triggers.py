@@ -1,4 +1,4 @@
-"""`memory_match_triggers`: memories whose trigger phrases stand in a prompt (feature T3)."""
+"""`memory_match_triggers`: find memories whose trigger phrases occur in a prompt (feature T3)."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
@@ -14,18 +14,18 @@ from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1500
 MOST_NAMED = 5
-"""Related memories that the text names; the data has all."""
+"""Related memories listed in the text; the data has all."""
 
 
 def idle(values: Mapping[str, Any]) -> Idle | None:
-    """What counts for the attention of a session alone."""
+    """The parameters that only affect the attention of a session."""
     if not values["include_cognitive"]:
         return Idle(("session_id", "turnNumber"), "include_cognitive is false")
     return None if values["session_id"] else Idle(("turnNumber",), "no session is named")
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_match_triggers(
         prompt: Annotated[str, Field(min_length=1, max_length=10_000)],
@@ -34,18 +34,20 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803 -- the specification's
         include_cognitive: Flag = True,
     ) -> Reply:
-        """Fast: memories whose trigger phrases stand in a prompt."""
+        """Fast: memories whose trigger phrases occur in a prompt."""
         from speckit_memory.server.console.output import counted
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
         rows = trigger_rows(found, text_field=TEXT_FIELD, state=include_cognitive, attention=bool(session))
-        mind = f"{found.attended} of them in the mind of session {one_line(session_id)}" if session and rows else ""
+        mind = (
+            f"{found.attended} of them in the attention of session {one_line(session_id)}" if session and rows else ""
+        )
         related = related_rows(found)
         named = ", ".join(f"{one_line(row['key'])} (id {row['id']})" for row in related[:MOST_NAMED])
         facts = [mind, f"related: {named}" if named else ""]
-        hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
+        hints = () if rows else ("no trigger phrase occurs in the prompt; memory_search searches for its words",)
 
         def note(shown: Rows) -> None:
             memory.matched(found, len(shown), session=session, turn=turnNumber)

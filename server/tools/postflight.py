@@ -1,4 +1,4 @@
-"""`task_postflight`: record what is known after a task, and what it taught (feature T17)."""
+"""`task_postflight`: record the knowledge after a task, and what was learned (feature T17)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ BUDGET = 1200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def task_postflight(
         specFolder: Required,  # noqa: N803 -- parameter names of the specification
@@ -22,7 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         gapsClosed: Gaps = [],  # noqa: B006, N803 -- the schema shows it
         newGapsDiscovered: Gaps = [],  # noqa: B006, N803
     ) -> Reply:
-        """After a task: record the same scores, and hear what it taught."""
+        """After a task: record the same scores; shows what was learned."""
         from speckit_memory.server.views.rows.task_rows import changes, task_row
 
         done = workspace.memory().task_postflight(

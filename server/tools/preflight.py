@@ -1,4 +1,4 @@
-"""`task_preflight`: record what is known before a task (feature T16)."""
+"""`task_preflight`: record the knowledge before a task (feature T16)."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ BUDGET = 1200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def task_preflight(
         specFolder: Required,  # noqa: N803 -- parameter names of the specification

@@ -1,4 +1,4 @@
-"""`memory_save`: remember a file, or a text that becomes one (feature T4)."""
+"""`memory_save`: save a file, or a text as a new file (feature T4)."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 BUDGET = 1500
 OF_NEW_TEXTS = ("title", "folder", "tier", "triggerPhrases")
-"""What is said of a text that becomes a document; a document says it itself."""
+"""Parameters for new texts; existing documents declare these values themselves."""
 
 
 def idle(values: Mapping[str, Any]) -> Idle | None:
-    """What a document settles that is there, or the path of one that is not."""
+    """The parameters that an existing document, or the path of a new one, makes useless."""
     if values["edit"]:
         return Idle((*OF_NEW_TEXTS, "asyncEmbedding"), "a document is edited")
     if not values["content"]:
-        return Idle(OF_NEW_TEXTS, "the document is taken as it is")
-    return Idle(("folder",), "filePath says where") if values["filePath"] else None
+        return Idle(OF_NEW_TEXTS, "the document is saved unchanged")
+    return Idle(("folder",), "filePath gives the folder") if values["filePath"] else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_save(
         filePath: Annotated[  # noqa: N803 -- parameter names of the specification
@@ -56,10 +56,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
+        # resolve both lists at once, so that all unknown names are reported together
         every = _keys(workspace, [*supersedes, *relates_to])
         replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if edit:
-            assert path is not None  # or it would have been refused
+            assert path is not None  # checked by _require_fitting
             saved = workspace.memory().edit(
                 workspace.key(path),
                 content,
@@ -73,6 +74,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 relates_to=related,
             )
         elif content:
+            # a dry run must not create the store
             saved = workspace.memory(create=not dryRun).write(
                 content,
                 title=title,
@@ -107,14 +109,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _keys(workspace: Workspace, names: list[str | int]) -> list[str]:
-    """The keys of memories. Raises E080 for each that is not there."""
+    """The keys of memories. Raises E080 for each unknown one."""
     from speckit_memory.server.console.arguments.memory_names import known_keys
 
     return known_keys(workspace.memory(), names) if names else []
 
 
 def _require_fitting(path: str, content: str, edit: str | None, section: str) -> None:
-    """Raises E031 for arguments of which one needs another."""
+    """Raises E031 for arguments that require others."""
     if not path and not content:
         raise SpeckitError("E031", "memory_save needs 'filePath' or 'content'")
     if edit and not (path and content):

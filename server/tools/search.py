@@ -29,18 +29,18 @@ from speckit_memory.server.workspace.workspace import Workspace
 BUDGET = 1500
 USUAL_ROWS = 10
 BY_KEY = frozenset({"key", "anchors", "fromLine", "sessionId", "tokenBudget", "bypassCache"})
-"""What counts where one memory is read."""
+"""The parameters with an effect on reading a single memory."""
 
 
 def idle(values: Mapping[str, Any]) -> Idle | None:
-    """What says nothing of a memory that is read, or of a search."""
+    """The parameters without effect on reading a memory, or on searching."""
     if values["key"] != "":
         return Idle(values.keys() - BY_KEY, "one memory is read by its key")
     return Idle(("fromLine",), "no key is given")
 
 
 def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[..., Reply]:
-    """The tool over a workspace, whose answers have a form."""
+    """Builds the tool for a workspace, with answers of the given form."""
 
     def memory_search(
         query: Annotated[
@@ -68,7 +68,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Channels and score steps")] = False,
         whyNot: Annotated[  # noqa: N803
-            str | int | None, Field(description="A memory that is no result")
+            str | int | None, Field(description="A memory not in the results")
         ] = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
@@ -86,7 +86,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         enableCausalBoost: Wish = None,  # noqa: N803
         rerank: Wish = None,
         applyLengthPenalty: Wish = None,  # noqa: N803
-        bypassCache: Flag = False,  # noqa: ARG001, N803 -- what runs the tool reads it
+        bypassCache: Flag = False,  # noqa: ARG001, N803 -- SpeckitTool reads it
     ) -> Reply:
         """Search memories: the best, with passage and why; or read one by key."""
         from speckit_memory.server.tools import content
@@ -107,6 +107,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             from speckit_memory.server.calls.whole import BUDGET as BUDGET_OF_ONE
             from speckit_memory.server.calls.whole import read_whole
 
+            # a key reads one memory: no search runs
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
         from speckit_memory.engine.answers.search_options import Adjustment
         from speckit_memory.server.views.unweighed import unweighed_intent

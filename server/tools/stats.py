@@ -1,4 +1,4 @@
-"""`memory_stats`: how much is stored, and where (feature T6)."""
+"""`memory_stats`: count memories by tier and folder (feature T6)."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -16,7 +16,7 @@ DATE = len("2026-11-22")
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_stats(
         limit: Limit = 10,
@@ -38,6 +38,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             (figures, "newest"),
             *((row, "updated") for row in figures["folders"]),
         ]:
+            # epoch seconds become ISO 8601; None stays None for an empty store
             place[name] = None if place[name] is None else when(place[name])
         further = {
             "causal edges per memory": f"{dense.edges_per_memory:.2f} ({dense.band})",
@@ -46,16 +47,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             "waiting for vectors": stats.pending_embeddings or "",
             "created": f"{figures['oldest'][:DATE]} to {figures['newest'][:DATE]}" if figures["oldest"] else "",
             "bytes": stats.bytes,
-            "answers given again": f"{kept.hits} of {kept.hits + kept.misses}" if kept.hits + kept.misses else "",
+            "answers from the cache": f"{kept.hits} of {kept.hits + kept.misses}" if kept.hits + kept.misses else "",
             "not ranked": left_out_text(figures["left_out"]),
         }
         more = len(ranking.folders) - len(figures["folders"])
         return Reply(
             f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
             {**figures, "answer_cache": kept.as_json()},
-            hints=(f"{counted(more, 'folder')} more than the first {limit}: limit says how many are shown",)
-            if more
-            else (),
+            hints=(f"{counted(more, 'folder')} more than the first {limit}: raise limit to see them",) if more else (),
             rows="folders",
             facts=about(fields(figures["by_tier"]), fields(further)),
             row_text=lambda _, row: _folder_text(row, folderRanking),

@@ -1,4 +1,4 @@
-"""`memory_update`: change what the document of a memory declares (feature T8)."""
+"""`memory_update`: change the declarations in a memory's document (feature T8)."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -14,7 +14,7 @@ BUDGET = 500
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_update(
         id: MemoryName,  # noqa: A002 -- parameter names of the specification
@@ -46,12 +46,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         return Reply(
             f"{key}: {', '.join(changed)} changed, in its file too"
             if changed
-            else f"{key}: nothing changed, it says so already",
+            else f"{key}: nothing changed, it has these values already",
             {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
             facts=fields(changed),
             hints=(
                 *unweighed(memory, changed, {before["importanceTier"], after["importanceTier"]}),
-                *[f"words find it already; vectors follow: {WHO_EMBEDS}"] * updated.pending,
+                *[f"lexical search finds it already; vectors follow: {WHO_EMBEDS}"] * updated.pending,
             ),
         )
 

@@ -1,4 +1,4 @@
-"""`memory_validate`: tell whether a memory was useful (feature T10)."""
+"""`memory_validate`: record whether a memory was useful (feature T10)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ BUDGET = 500
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_validate(
         id: MemoryName,  # noqa: A002 -- parameter names of the specification
@@ -30,7 +30,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         judged = of_known(
             memory, id, lambda name: memory.validate(name, useful=wasUseful, promote=promote, session=sessionId)
         )
-        hint = "eligible for the tier critical: the next memory_validate may say promote"
+        hint = "eligible for the tier critical: the next memory_validate may set promote"
         return Reply(
             f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
             validated_data(judged, sessionId),

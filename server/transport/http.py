@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, under our own uvicorn: loopback by default, a token for anything wider."""
+"""Serves MCP over streamable HTTP with uvicorn: on loopback by default, elsewhere only with a token."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ class StaticToken:
 
 
 class QuietServer(uvicorn.Server):
-    """uvicorn without signal handlers of its own: it would raise the signal again before the store is closed."""
+    """uvicorn without its signal handlers, which would raise the signal again before the store is closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leaves the signals to us."""
+        """Leaves the signals to `_serve_until_signal`."""
         yield
 
 
 def is_loopback(host: str) -> bool:
-    """True when only this machine can reach `host`."""
+    """Whether only this machine can reach `host`."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -84,7 +84,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: Path) -> str:
-    """The token of a file. Raises E010, E011 or E032."""
+    """Reads the token from a file. Raises E010, E011 or E032."""
     try:
         token = read_text(file).strip()
     except FileNotFoundError:
@@ -102,7 +102,8 @@ def read_token(file: Path) -> str:
 
 
 def own_names(host: str, allowed: Sequence[str]) -> list[str]:
-    """The names under which clients may know the server: a web page that got hold of another one is not served."""
+    """The names under which clients may address the server; requests under other names, as from a web page that rebinds
+    DNS, are refused."""
     names = list(LOOPBACK_NAMES)
     if host in WILDCARDS:
         names += [socket.gethostname(), socket.getfqdn()]
@@ -112,20 +113,20 @@ def own_names(host: str, allowed: Sequence[str]) -> list[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises E034 when the address cannot be used."""
+    """Opens a listening socket. Raises E034 if the address cannot be used."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
-    # what it accepts inherits this, and asyncio leaves such sockets as they are: without it the end of an answer
-    # waits for the client to acknowledge the beginning, which takes 40 ms
+    # Accepted sockets inherit this, and asyncio does not change it. With Nagle's algorithm the end of an answer would
+    # wait for the client's acknowledgement of the beginning, which takes 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def configuration(app: Guard) -> uvicorn.Config:
-    """How uvicorn serves: bounded in time and size, and without words of its own."""
+    """uvicorn's settings: bounded in time and size, without its own logs."""
     return uvicorn.Config(
         app,
         http=BoundedProtocol,
@@ -136,21 +137,29 @@ def configuration(app: Guard) -> uvicorn.Config:
         h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        backlog=MOST_CONNECTIONS,  # so many are accepted before the loop ends those that gave way
+        backlog=MOST_CONNECTIONS,  # accepted at once, before the loop closes those that were replaced
     )
 
 
 def serve_http(served: Served, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
-    """Serves until a signal comes; ends the process then. Each workspace that was named has the path of its name.
+    """Serves until a signal arrives, then ends the process. Each named workspace has a path with its name.
 
-    Raises E031 for an address that others can reach while no token is given.
+    Args:
+        served: The workspaces and how they are served.
+        host: Address to listen on.
+        port: Port to listen on; 0 for any free one.
+        token_file: File with the bearer token; None for no authentication.
+        allowed: Further host names under which clients may address the server.
+
+    Raises:
+        SpeckitError: E031 if other machines can reach the address and no token is given.
     """
     token = read_token(token_file) if token_file else ""
     if not token and not is_loopback(host):
         raise SpeckitError(
             "E031",
             f"--host {host} can be reached by others and needs --token-file",
-            hint="Whoever can connect can read and write the memory.",
+            hint="Every client that can connect can read and write the memory.",
             actions=("add --token-file FILE", "leave --host out to serve this machine only"),
         )
     listener = listen(host, port)
@@ -164,10 +173,12 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
     workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
     workspaces = workspaces or {PATH: open_in()}
     limits = ThreadLimits()
+    # the SDK requires an issuer; with static tokens clients never contact it
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
     verifier = StaticToken(token) if token else None
 
     def application(path: str, workspace: Workspace, profile: ToolProfile) -> Starlette:
+        # one MCP server per workspace; the thread limits are shared by all
         server = build(
             workspace,
             warm_up=served.warm_up,
@@ -185,6 +196,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
             max_sessions=MOST_SESSIONS,
         )
 
+    # insertion order: `served.profiles` has the order of the workspaces
     apps = {
         path: application(path, workspace, profile)
         for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
@@ -194,7 +206,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
     address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))
-    # the only store of a server stays open: its background work is done by nobody else
+    # a single store stays open: no other process does its background work
     status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
     for workspace in workspaces.values():
         workspace.finish(limits.running)

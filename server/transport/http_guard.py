@@ -1,4 +1,4 @@
-"""Which requests over HTTP are for us: the names that a Host and an Origin may have (protects from web pages)."""
+"""Checks Host and Origin of HTTP requests, which protects the server from web pages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SCHEMES = (b"http://", b"https://")
 
 
 class Guard:
-    """Answers 421 to a foreign Host, 403 to a foreign Origin, 400 to what two readers would read differently.
+    """Answers 421 to a foreign Host, 403 to a foreign Origin, 400 to ambiguous headers.
 
-    Names are compared whole and in lower case: a name that only begins as ours does, one with a user before it, with
-    a dot after it or with a port that is no number is foreign. Any port will do unless a name was allowed with one.
+    Names are compared as a whole and in lower case: a name that only starts like ours, or has a user part, a trailing
+    dot or a port that is not a number, is foreign. Any port is accepted unless a name was allowed with a port.
     """
 
     def __init__(self, app: App, names: Iterable[str]) -> None:
@@ -37,10 +37,12 @@ class Guard:
         for name, value in headers:
             values.setdefault(name.lower(), []).append(value)
         hosts, origins = values.get(b"host", []), values.get(b"origin", [])
+        # duplicate headers are ambiguous: a proxy and this server might use different ones
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
             return 421, "Invalid Host header"
         if len(origins) > 1 or not all(map(self._is_our_origin, origins)):
             return 403, "Invalid Origin header"
+        # the classic sign of request smuggling
         if b"transfer-encoding" in values and b"content-length" in values:
             return 400, "Transfer-Encoding and Content-Length exclude each other"
         if len(values.get(b"authorization", [])) > 1:

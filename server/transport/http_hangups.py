@@ -1,6 +1,6 @@
-"""Clients over HTTP that hang up before they have their answer: what they asked for is taken back.
+"""Cancels requests over HTTP whose client disconnects before the answer.
 
-Clients up to protocol 2025-11-25 may come back for an answer where a server keeps it. This one keeps none.
+Clients up to protocol 2025-11-25 may come back for an answer if the server keeps it. This server keeps none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY = "speckit_memory.hang_up"
 
 
 class _HangUp:
-    """What is to be cancelled when the client of a request hangs up."""
+    """The work to cancel when the client of a request disconnects."""
 
     def __init__(self) -> None:
         self._scopes: set[anyio.CancelScope] = set()
@@ -30,9 +30,10 @@ class _HangUp:
             scope.cancel()
 
     async def cancelling(self, work: Callable[[], Awaitable[Any]]) -> Any:
-        """What the work returns. Raises MCPError, which nobody receives, when the client hangs up before."""
+        """Returns the result of the work. Raises MCPError, which is not sent, if the client disconnects first."""
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
+            # the client may disconnect before the work starts
             if self._happened:
                 scope.cancel()
             try:
@@ -43,7 +44,7 @@ class _HangUp:
 
 
 class HangUps:
-    """Notices which requests of an application are hung up; `CancelHungUp` cancels their work."""
+    """Detects disconnected requests of an application; `CancelHungUp` cancels their work."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -65,7 +66,7 @@ class HangUps:
 
 
 class CancelHungUp:
-    """Middleware of a server that ends the handling of a request whose client hangs up, over HTTP."""
+    """Middleware that cancels the handling of a request whose HTTP client disconnects."""
 
     async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Passes the request on."""

@@ -1,4 +1,4 @@
-"""Whether the server is there, for whoever watches it: without a token, and without a word about the store."""
+"""The health check for monitoring: needs no token and says nothing about the store."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ UNKEPT = {"Cache-Control": "no-store"}
 
 
 class Health:
-    """Answers at one path 200; all other requests go on.
+    """Answers 200 at one path and passes all other requests on.
 
-    It asks nothing of a store: one that is busy or damaged makes no server that has to be started again. A server that
-    has begun to end needs no word for that: it takes no connections, and calls under way have theirs.
+    It does not check the store: restarting the server would not help a busy or damaged one. There is no status for
+    shutting down, as the server accepts no new connections then.
     """
 
     def __init__(self, app: App) -> None:

@@ -1,4 +1,4 @@
-"""Several workspaces behind one address, each at a path of its own, by a server of its own."""
+"""Serves several workspaces at one address, each with a separate path and server."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from speckit_memory.server.transport.http_guard import App
 
 
 class ByPath:
-    """Hands each request to the application of its path; no other one sees it.
+    """Routes each request to the application of its path.
 
-    Whoever may ask is told which paths there are; nobody else learns whether a path is one of them.
+    Only authorized clients learn which paths exist.
     """
 
     def __init__(self, apps: Mapping[str, Starlette], verifier: TokenVerifier | None) -> None:
-        """`apps` by their paths; without a `verifier` everybody may ask."""
+        """`apps` are keyed by path; without a `verifier` all clients are authorized."""
         self._apps = apps
         self._verifier = verifier
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        """Answers a request, or begins and ends all applications."""
+        """Routes a request, or runs the lifespan of all applications."""
         if scope["type"] == "lifespan":
             await _lived(self._apps.values(), receive, send)
             return
@@ -34,9 +34,10 @@ class ByPath:
         if app is not None:
             await app(scope, receive, send)
         elif await self._may_ask(scope):
-            told = f"nothing is served at this path; served are {', '.join(self._apps)}\n"
+            told = f"nothing is served at this path; paths served: {', '.join(self._apps)}\n"
             await PlainTextResponse(told, status_code=404)(scope, receive, send)
         else:
+            # let an existing path refuse the request, so that unknown paths look the same without a token
             path, refusing = next(iter(self._apps.items()))
             await refusing({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 
@@ -48,7 +49,7 @@ class ByPath:
 
 
 async def _lived(apps: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """Begins all applications, and ends them when the server does."""
+    """Starts all applications, and stops them with the server."""
     await receive()
     async with AsyncExitStack() as running:
         for app in apps:

@@ -1,4 +1,4 @@
-"""HTTP connections with an end: nobody holds one by sending or reading slowly, or by doing nothing."""
+"""Bounds HTTP connections in time: slow senders, slow readers and idle clients cannot hold one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 10.0
-"""In which a request must have arrived, all of it."""
+"""Time for a whole request to arrive."""
 WRITE_SECONDS = 20.0
-"""For which a client may leave an answer unread while more of it waits."""
+"""Time for which a client may leave an answer unread while more of it is waiting."""
 MOST_CONNECTIONS = 200
-"""At once. One more takes the place of the oldest that has asked for nothing yet."""
+"""Connections at once. One more replaces the oldest one without a request in progress."""
 LONGEST_HEAD = 32 << 10
 """Bytes of a request's first line and headers."""
 KEEP_ALIVE_SECONDS = 5
@@ -22,19 +22,19 @@ _SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's connection, with a time for every request and for every answer."""
+    """uvicorn's connection with time limits for requests and answers."""
 
     _arriving: asyncio.TimerHandle | None = None
     _writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Makes room for the connection, or refuses it when all others are at work."""
+        """Makes room for the connection, or refuses it if all others are busy."""
         super().connection_made(transport)
         self._arriving = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
         if len(self.connections) <= MOST_CONNECTIONS:
             return
-        # one that was given up stays among them until the loop has its turn: of many that come at once, each must
-        # make another one give way
+        # An aborted connection stays in the list until the loop runs. Skip it, so that each of many simultaneous
+        # arrivals replaces a different one.
         open_ones = [one for one in self.connections if isinstance(one, BoundedProtocol) and not one.is_given_up]
         if len(open_ones) <= MOST_CONNECTIONS:
             return
@@ -48,41 +48,42 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the connection ends as soon as the loop has its turn."""
+        """Whether the connection is closing and ends when the loop next runs."""
         closing: bool = self.transport.is_closing()
         return closing
 
     @property
     def waits(self) -> bool:
-        """Whether nothing is being answered on this connection."""
+        """Whether no request is being answered on this connection."""
         return self.cycle is None or self.cycle.response_complete  # type: ignore[redundant-expr]  # None at first
 
     @property
     def begun(self) -> float:
-        """When the request that has not arrived yet will be given up; of an idle connection, long ago."""
+        """The deadline (loop time) of the request that is arriving; 0 for an idle connection."""
         return self._arriving.when() if self._arriving else 0.0
 
     def data_received(self, data: bytes) -> None:
-        """Takes a part of a request."""
+        """Receives part of a request; starts or stops its timer."""
         super().data_received(data)
+        # h11: the whole request has been received, or the connection is unusable
         if self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED, h11.ERROR):
             self._has_arrived()
         elif self._arriving is None:
             self._arriving = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
 
     def pause_writing(self) -> None:
-        """The client does not read: it may not go on like that forever."""
+        """Starts the timer of a client that does not read."""
         super().pause_writing()
         if self._writing is None:
             self._writing = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Stops the timer, since the client reads again."""
         self._is_read()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
+        """Stops all timers."""
         self._has_arrived()
         self._is_read()
         super().connection_lost(exc)
@@ -103,4 +104,5 @@ class BoundedProtocol(H11Protocol):
             self.transport.write(_SLOW)
             self.transport.close()
         else:
+            # an answer is in progress: a second status line would corrupt it
             self.transport.abort()

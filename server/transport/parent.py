@@ -1,4 +1,4 @@
-"""The process that started this one: when it ends, nobody is there to be served, whoever else holds its pipe."""
+"""Detects the end of the parent process: without it there is no client, even if another process keeps the pipe open."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import anyio
 
 LOOK_SECONDS = 2.0
 INIT = 1
-"""The first process takes over what has lost its parent. A parent in another name space has the id 0."""
+"""The id of the first process, which adopts orphans. A parent in another namespace has the id 0."""
 
 
 async def gone(
     parent: int, of_now: Callable[[], int] = os.getppid, pause: Callable[[float], Awaitable[None]] = anyio.sleep
 ) -> None:
-    """Returns when the process with the id `parent` is not the parent any more.
+    """Returns when the process `parent` is no longer the parent.
 
-    Never returns for who was started by the first process, or taken over by it before it looked: that parent stays.
+    Never returns if the parent is the first process, which does not end.
     """
     if parent <= INIT:
         await anyio.sleep_forever()
+    # the kernel gives an orphan a new parent, so a changed id means that the parent has ended
     while of_now() == parent:
         await pause(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""What one server serves and how, whichever way clients come to it."""
+"""The configuration of a server, independent of its transport."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from speckit_memory.server.logging import logs
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The workspaces of one server.
+    """The workspaces of a server and its options.
 
-    `roots` are their folders by name, empty where the workspace is that of the environment; `profiles` the tools that
-    each offers, in the same order. `broken` are those that cannot be used as they are: their clients are told, others
-    are served. An answer is given again for `cache_seconds` while nothing changes; with `watch`
-    changed files are indexed.
+    `roots` maps names to folders, empty for the single workspace of the environment; `profiles` has the tool profile of
+    each, in the same order. `broken` maps unusable workspaces to their errors, which their clients receive. Cached
+    answers stay valid for `cache_seconds`; with `watch`, changed files are indexed.
     """
 
     common: Common
@@ -31,7 +30,7 @@ class Served:
     watch: bool
 
     def log_broken(self) -> None:
-        """Says which workspaces cannot be used, and why."""
+        """Logs the unusable workspaces and the reasons."""
         for name, error in self.broken.items():
             problems = [str(problem) for problem in error.problems]
             logs.event("workspace cannot be used", "warning", **{logs.WORKSPACE: name}, problems=problems)

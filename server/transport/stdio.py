@@ -1,4 +1,4 @@
-"""MCP over standard input and output."""
+"""Serves MCP over standard input and output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
-    """What is served, and who has it chosen."""
+    """The workspace to serve, and the middleware that lets the client choose one of several."""
     from speckit_memory.server.mcp_server.app import workspace_of
 
     roots = served.roots
@@ -37,10 +37,17 @@ def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
 
 
 def server_of(served: Served, workspace: Workspace, middleware: list[Any], limits: ThreadLimits) -> MemoryServer:
-    """The server of the tools over a workspace, which `limits` keep from running all at once."""
+    """Builds the server of a workspace for stdio.
+
+    Args:
+        served: The options of the server.
+        workspace: The workspace to serve.
+        middleware: Further middleware.
+        limits: Bounds on worker threads.
+    """
     from speckit_memory.server.mcp_server.app import build
 
-    # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
+    # tools are listed before a workspace is chosen: use the common profile, or all tools if the profiles differ
     wanted = set(served.profiles)
     profile = wanted.pop() if len(wanted) == 1 else "full"
     return build(
@@ -54,14 +61,14 @@ def server_of(served: Served, workspace: Workspace, middleware: list[Any], limit
 
 
 def serve_stdio(served: Served) -> NoReturn:
-    """Serves until the client closes its end, the process that started this one ends, or a signal comes. Does not
-    return: it ends the process.
+    """Serves until the client closes its end, the parent process ends, or a signal arrives; then ends the process.
 
-    Of several workspaces the client chooses one by the folders it announces.
+    If there are several workspaces, the folders announced by the client select one.
 
-    The interpreter's own shutdown would wait for the thread that reads standard input, and for tools still running.
+    The process ends with `os._exit`, because the interpreter's shutdown would wait for the thread that reads standard
+    input and for running tools.
     """
-    # Nothing allocated before the server stands is garbage; looking for some would delay the first answer.
+    # Nothing allocated during start-up is garbage; a collection would delay the first answer.
     gc.disable()
     started_by = os.getppid()
     stream = detach()
@@ -106,16 +113,17 @@ def serve_stdio(served: Served) -> NoReturn:
             await server.run_on(wire)
             finish(0)
 
+    # claimed before any component runs, so that a stray print cannot corrupt the protocol
     wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
     try:
         anyio.run(serve)
-    except BaseException as error:  # nothing that one request did: the SDK's own loop failed
+    except BaseException as error:  # not caused by a request: the SDK's loop failed
         logs.event("serving failed", problems=[str(failures.internal(error))])
     finish(1)
 
 
 def _claim(descriptor: int, mode: int) -> int:
-    """Our own copy of a standard stream, in whose place the rest of the process finds nothing to read or disturb."""
+    """Duplicates a standard stream for our use and redirects the original, so that other code cannot disturb it."""
     own = os.dup(descriptor)
     if mode == os.O_RDONLY:
         os.dup2(os.open(os.devnull, mode), descriptor)

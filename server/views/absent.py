@@ -1,4 +1,4 @@
-"""Why a memory that somebody expected is no result, as both doors tell it."""
+"""Explains why an expected memory is missing from a result, for the command line and MCP."""
 
 from __future__ import annotations
 
@@ -23,10 +23,21 @@ def reason_of_absence(
     door: Door = ANY_DOOR,
     until: float = math.inf,
 ) -> tuple[str, SmallestChange | None]:
-    """Why the memory of an id, a key or a path is no result, and what would make it one, None when it is one.
+    """Explains why a memory is not in a result, and finds the smallest change that would bring it in.
 
-    What callers of the `door` can change is tried until then (`time.perf_counter`). Raises E080 with the nearest keys,
-    and with the command to try `again` where it is given.
+    Args:
+        memory: The open memory.
+        result: The search result that lacks the memory.
+        typed: Id, key or path of the memory, as the caller typed it.
+        again: A command to suggest when the name is unknown; "" for none.
+        door: The caller's interface; only changes possible through it are tried.
+        until: When to stop trying changes (`time.perf_counter`).
+
+    Returns:
+        The reason, and the change; None for the change when the memory is a result.
+
+    Raises:
+        SpeckitError: E080 with the nearest keys for an unknown name.
     """
 
     def told(name: str | int) -> tuple[str, SmallestChange | None]:

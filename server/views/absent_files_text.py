@@ -1,4 +1,4 @@
-"""What an index run says of memories whose files are not there, in a line (feature I8)."""
+"""Lines of an index report on memories whose files are missing (feature I8)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED = 3
 
 
 def absence_lines(report: IndexReport) -> list[str]:
-    """How many memories are absent and what becomes of them, and how many were taken up again; no line for none."""
+    """The number of absent memories and what happens to them, and the number that came back; no line for zero."""
     lines = []
     if report.absent:
         one = len(report.absent) == 1

@@ -1,4 +1,4 @@
-"""A checkpoint, and what came of bringing it back, in a line and as JSON."""
+"""Describes a checkpoint, and the outcome of restoring it, in a line and as JSON."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
 NAMED = 3
 SHORT_METADATA = 400
-"""Characters of JSON up to which a model is told the metadata."""
+"""Longest metadata (characters of JSON) that a model is sent."""
 _KEYS = ("name", "created_at", "folder", "metadata", "bytes", "schema", "rows", "faults", "problem")
 
 
 def as_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What is told of a checkpoint; `problem` is None for one that may be restored."""
+    """A checkpoint as plain data; `problem` is None if it can be restored."""
     whole = asdict(checkpoint)
     told: dict[str, Any] = {key: whole[key] for key in _KEYS}
     return told | {"memories": checkpoint.memories, "problem": checkpoint.problem or None}
 
 
 def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
-    """The same for a model: without the rows of each table and long metadata; what is empty is left out."""
+    """A checkpoint for a model: without row counts per table, long metadata and empty fields."""
+    # ISO 8601 instead of epoch seconds
     short = as_json(checkpoint) | {"created_at": when(checkpoint.created_at) if checkpoint.created_at else ""}
     del short["rows"], short["schema"]
     if len(json.dumps(checkpoint.metadata)) > SHORT_METADATA:
@@ -41,7 +42,7 @@ def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def told(checkpoint: Checkpoint) -> str:
-    """Of when, of what and how much."""
+    """The date, contents and size of a checkpoint."""
     if checkpoint.problem:
         return f"cannot be restored: {checkpoint.problem}"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(checkpoint.created_at))
@@ -50,20 +51,21 @@ def told(checkpoint: Checkpoint) -> str:
 
 
 def told_restore(result: Restored) -> str:
-    """What a restore did."""
+    """Describes what a restore did."""
     parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
     if result.pending:
         waiting = counted(result.pending, "passage")
         parts.append(f"{waiting} without vectors of this embedding model: {WHO_EMBEDS}")
     if result.faults:
-        parts.append(f"it was made of a store with faults: {result.faults[0]}")
+        parts.append(f"it was made from a store with faults: {result.faults[0]}")
     return f"{result.checkpoint.name}: {', '.join(parts)}"
 
 
 def told_files(done: BroughtBack, undo: str, save: str) -> str:
-    """Where the store and the files differ now. The files are as they were; the store is what holds.
+    """Describes where the store and the files differ after a restore. It changes no file; searches use the store.
 
-    `undo` is how a deletion is taken back, with the place of its name, and `save` how the text of a file is taken.
+    `undo` is the command that undoes a deletion, with a placeholder for its name; `save` the one that takes the text of
+    a file.
     """
     parted = done.parted
     lines = []
@@ -76,10 +78,10 @@ def told_files(done: BroughtBack, undo: str, save: str) -> str:
     if parted.removed:
         lines.append(_named(parted.removed, "file", "has no memory any more", "have no memory any more"))
     if not lines:
-        return "no file was touched, and none says something else than what came back"
+        return "no file was touched, and all agree with what came back"
     return (
-        f"no file was touched, and index runs leave what came back until a file changes: {'; '.join(lines)}; "
-        f"{save} takes what a file says"
+        f"no file was touched, and index runs keep the restored memories until a file changes: {'; '.join(lines)}; "
+        f"{save} takes the text of a file"
     )
 
 
@@ -88,7 +90,7 @@ def _named(keys: Sequence[str], noun: str, one: str, several: str) -> str:
 
 
 def parted_counts(done: BroughtBack) -> dict[str, int]:
-    """How many memories and files the store and the workspace do not agree on."""
+    """Counts the memories and files on which store and workspace disagree."""
     parted = done.parted
     return {
         "differing": len(parted.differing),

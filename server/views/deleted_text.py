@@ -1,4 +1,4 @@
-"""What a deletion has taken, or would take, as plain data for every door."""
+"""Describes what a deletion removed, or would remove, for the command line and MCP."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from speckit_memory.engine.api.deletion import Deleted
 
 LISTED = 50
-"""So many memories are named."""
+"""Memories listed by name."""
 
 
 def deleted_data(deleted: Deleted, dry_run: bool) -> dict[str, Any]:
-    """`count` is all of them; `undo` the name of the deletion, None where nothing was deleted."""
+    """A deletion as plain data. `count` includes all memories; `undo` is the deletion's name, None if none was
+    deleted."""
     return {
         "count": len(deleted.memories),
         "dry_run": dry_run,
@@ -29,7 +30,7 @@ def deleted_data(deleted: Deleted, dry_run: bool) -> dict[str, Any]:
 
 
 def told(deleted: Deleted, dry_run: bool) -> str:
-    """One sentence about it."""
+    """One sentence about a deletion."""
     memories, files = counted(len(deleted.memories), "memory"), counted(len(deleted.files), "file")
     if dry_run:
         return f"{memories} would be deleted, nothing was"

@@ -1,4 +1,4 @@
-"""The folder that somebody asked about, in words (features T5 and T7)."""
+"""Describes the folder given in a request (features T5 and T7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def in_folder(folder: str) -> str:
-    """ " in FOLDER", for the middle of a summary; empty where all folders were asked for."""
+    """The words " in FOLDER" for a summary; "" for all folders."""
     from speckit_memory.engine.answers.request import normalised_folder
     from speckit_memory.errors.echo import abridged
     from speckit_memory.server.console.markdown import one_line
@@ -19,7 +19,8 @@ def in_folder(folder: str) -> str:
 
 
 def missing_folder(memory: Memory, folder: str) -> str:
-    """That no memory lies in a folder or below it, as a search says it; empty where one does, or all were asked for."""
+    """Says that a folder and its subfolders have no memory, as a search does; "" if they have one, and for all
+    folders."""
     from speckit_memory.engine.answers.empty_answers import EMPTY_STORE, no_memory_in
     from speckit_memory.engine.answers.request import normalised_folder
 

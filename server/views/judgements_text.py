@@ -1,4 +1,4 @@
-"""Judgements and promotions, for people and for programs."""
+"""Judgements and promotions as table rows and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEADS = ("no.", "memory", "judged", "at", "session", "effect")
 
 
 def cells(one: Judgement) -> tuple[str, ...]:
-    """A row of a table with `HEADS`."""
+    """The cells of a judgement under `HEADS`."""
     from speckit_memory.server.views.rows.rows import when
 
     undone = f"; taken back {when(one.undone_at)[:16]}" if one.undone_at is not None else ""
@@ -19,7 +19,7 @@ def cells(one: Judgement) -> tuple[str, ...]:
 
 
 def row(one: Judgement) -> dict[str, object]:
-    """A judgement for programs."""
+    """A judgement as plain data."""
     from speckit_memory.server.views.rows.rows import when
 
     return {

@@ -1,4 +1,4 @@
-"""Memories as they are listed, each with its passages below it where they are wanted (feature T5)."""
+"""Rows of a list of memories, optionally with their passages (feature T5)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from speckit_memory.pipeline.ports import Passage
 
 MOST_PASSAGES = 500
-"""Of one page, in the order of its memories; each memory tells how many it has."""
+"""Passages per page, in the order of their memories; each memory's row has its number of passages."""
 MEMORY, PASSAGE = "memory", "passage"
 
 
 def rows_of(memories: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
-    """A row for each memory."""
+    """One row per memory."""
     from speckit_memory.memory.parsing.limits import cut_at_word
     from speckit_memory.memory.parsing.markdown.title import LONGEST_TITLE
     from speckit_memory.server.views.rows.rows import judgement, when
@@ -37,10 +37,10 @@ def rows_of(memories: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
 
 
 def with_passages(memory: Memory, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with one for each passage behind that of its memory; `kind` tells which is which.
+    """Adds one row per passage after the row of its memory; `kind` distinguishes them.
 
-    A memory whose passages do not all have room on this page is left for the next one, and so are those after it. Of
-    one that no page has room for, the first passages are there.
+    A memory whose passages do not all fit on the page is left for the next page, with those after it. If it is the
+    first of the page, its first passages are listed.
     """
     all_rows: list[dict[str, Any]] = []
     room = MOST_PASSAGES
@@ -54,10 +54,10 @@ def with_passages(memory: Memory, rows: Sequence[dict[str, Any]]) -> list[dict[s
 
 
 class PartOfPage:
-    """The first rows of a page with passages: how many memories they are, and whether the last one is whole."""
+    """The first rows of a page with passages: the number of memories, and whether the last one is complete."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], shown: int) -> None:
-        """Of the `rows` of a page, of which so many are `shown`: at least one, where there is one."""
+        """`rows` are those of the page, of which the first `shown` are shown: at least one if there is one."""
         starts = [place for place, row in enumerate(rows[:shown]) if not is_passage(row)]
         self.memories = len(starts)
         self.passages = shown - len(starts)
@@ -72,21 +72,21 @@ class PartOfPage:
 
     @property
     def done(self) -> int:
-        """How many memories need not come again: without the last one if it is cut, unless it is the only one."""
+        """Memories that the next page can skip: not the last one if it is cut, unless it is the only one."""
         return self.memories - 1 if self.is_cut and self.memories > 1 else self.memories
 
     def told_cut(self) -> str:
-        """Which memory is cut, and how far it is shown."""
+        """Says which memory is cut and how much of it is shown."""
         return f"{self._of_last} of {self._last['chunks']} passages of {self._last['key']} are shown"
 
 
 def is_passage(row: dict[str, Any]) -> bool:
-    """Whether a row is that of a passage."""
+    """Whether a row is a passage."""
     return row.get("kind") == PASSAGE
 
 
 def passage_text(row: dict[str, Any]) -> str:
-    """A passage in a line: its heading, and where it stands in the document."""
+    """A passage as a line: its heading and its lines in the document."""
     first, last = row["lines"]
     return f"{row['heading'] or '(no heading)'}, lines {first} to {last}"
 

@@ -1,4 +1,4 @@
-"""What is told of a memory that no search finds because it was archived, or its file is away (features M5 and I8)."""
+"""Describes memories that no search finds: archived ones, and those whose file is missing (features M5 and I8)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ if TYPE_CHECKING:
 
 
 def away_text(put_away: tuple[Away, float], way_back: str) -> str:
-    """Why and since when it is put away, and how it comes back."""
+    """Says why and since when a memory is hidden from searches, and how to restore it."""
     from speckit_memory.server.views.rows.rows import when
 
     reason, since = put_away[0], when(put_away[1])
+    # absent memories come back with their file, archived ones by a command
     if reason == "absent":
-        return f"absent since {since}: no search finds it until its file is there again and indexed"
+        return f"absent since {since}: no search finds it until its file is back and indexed"
     return f"archived since {since} ({reason}): no search finds it; {way_back} brings it back"
 
 
 def away_data(put_away: tuple[Away, float] | None) -> dict[str, Any]:
-    """The same as a field of an answer; none for a memory that searches find."""
+    """The reason and date as a field of an answer; {} for a memory that searches find."""
     from speckit_memory.server.views.rows.rows import when
 
     if not put_away:

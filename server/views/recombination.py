@@ -1,4 +1,4 @@
-"""How a score came about, as the arithmetic that a reader can check: a line for every step that changed it."""
+"""Shows how a score was computed, one line of arithmetic per step that changed it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def recombined(explanation: Explanation, indent: str) -> str:
-    """The steps from the first number to the score shown; those that left it alone share the last line."""
+    """Renders the steps from the first value to the final score; steps without effect share the last line."""
     steps = explanation.steps
     moved = [step for step in steps if step.after != step.before]
     still = [step.step for step in steps if step.after == step.before]
@@ -28,16 +28,18 @@ def recombined(explanation: Explanation, indent: str) -> str:
 
 
 def arithmetic(step: StepExplanation) -> str:
-    """What a step did: "bm25 1.2 + vector 0.3 = 1.5", "1.6 × 2 = 3.2", "(3.2 - low 0.7) / 5 = 0.5"."""
+    """The arithmetic of a step: "bm25 1.2 + vector 0.3 = 1.5", "1.6 × 2 = 3.2", "(3.2 - low 0.7) / 5 = 0.5"."""
     if step.formula:
         return f"{_filled_in(step)} = {_number(step.after)}"
     before = [] if step.before is None else [_number(step.before)]
-    own = len(step.parts) == 1 and step.kind != "sum"  # the only part is the step's, and is named like it
+    own = len(step.parts) == 1 and step.kind != "sum"  # the only part has the name of the step
+    # skip the name of the only part, which would repeat that of the step
     terms = [("" if own else f"{name} ", value) for name, value in step.parts.items()]
     if step.kind == "replace":
         rest = ", ".join(f"{name}{_number(value)}" for name, value in terms if not own)
         return f"{' '.join(before)} → {_number(step.after)}" + (f" ({rest})" if rest else "")
     if step.kind == "multiply":
+        # factors of 1 have no effect and are left out
         factors = before + [f"{name}{_number(value)}" for name, value in terms if value != 1]
         return f"{' × '.join(factors)} = {_number(step.after)}"
     said = " ".join(before)
@@ -49,8 +51,8 @@ def arithmetic(step: StepExplanation) -> str:
 
 
 def _filled_in(step: StepExplanation) -> str:
-    """The formula of a step with every number in its place; the score before it has no name."""
-    from speckit_memory.pipeline.model.formulas import BEFORE  # loads numpy, which `--help` does without
+    """The formula of a step with its values filled in; the score before the step has no name."""
+    from speckit_memory.pipeline.model.formulas import BEFORE  # loads numpy, which `--help` does not need
 
     numbers = {name: f"{name.replace('_', ' ')} {_bracketed(value)}" for name, value in step.parts.items()}
     if step.before is not None:
@@ -63,5 +65,5 @@ def _bracketed(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Four decimals, more for what is smaller."""
+    """Formats with four decimals; with four significant digits below 0.1."""
     return f"{value:.4f}" if not value or abs(value) >= 0.1 else f"{value:.4g}"

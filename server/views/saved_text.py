@@ -1,4 +1,4 @@
-"""What saving a document has done, or would do, as plain data."""
+"""The outcome of saving a document, or of a dry run, as plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def saved_data(saved: Saved) -> dict[str, Any]:
-    """The same for every door."""
+    """The outcome as the fields that the command line and MCP share."""
     verdict, intake = saved.verdict, saved.intake
     return {
         "id": saved.id,

@@ -1,4 +1,4 @@
-"""What a saved or indexed document is to what was remembered before, in words (feature M6)."""
+"""Describes how a saved document relates to earlier memories (feature M6)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def told(verdict: Verdict) -> str:
-    """The verdict with its evidence and what was done about it, in a line."""
+    """The verdict, its evidence and the action taken, as one line."""
     parts: list[str] = [verdict.kind]
     if verdict.key and verdict.similarity is not None:
         parts.append(f"{verdict.band} similarity {verdict.similarity:.2f} to {verdict.key}")
@@ -22,7 +22,10 @@ def told(verdict: Verdict) -> str:
 
 
 def question(saved: Saved, again: str) -> str:
-    """Whether the saved memory replaces one that it resembles or contradicts; `again` is how to say so. "" for none."""
+    """Asks whether the memory replaces one that it resembles or contradicts; "" if there is none.
+
+    `again` is the call that confirms it.
+    """
     verdict = saved.verdict
     if verdict is None or verdict.id is None or verdict.similarity is None or saved.key == verdict.key:
         return ""
@@ -39,9 +42,9 @@ def question(saved: Saved, again: str) -> str:
 
 
 def link_lines(saved: Saved) -> list[str]:
-    """The links that the save was asked for, a line each."""
+    """The links requested with the save, one line each."""
     return [
         f"{saved.key} {link.relation} {link.target}, "
-        + (f"kept in this store alone: {link.only_stored}" if link.only_stored else "as its causalLinks say")
+        + (f"kept in this store only: {link.only_stored}" if link.only_stored else "declared in its causalLinks")
         for link in saved.links
     ]

@@ -1,4 +1,4 @@
-"""The results of a search beside those of other pipelines: two lists, what moved, and where the two part."""
+"""Compares the results of a search with those of other pipelines: both lists, the moves, and the first difference."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import ResultRow, SearchResult, ShadowAnswer
 
 WIDE_ENOUGH = 80
-"""Cells from which on two lists stand side by side."""
+"""Minimum width in cells at which two lists are printed side by side."""
 
 
 def compared(result: SearchResult, shadow: ShadowAnswer) -> Agreement[int]:
-    """How far the rows of another pipeline agree with those that are served."""
+    """The agreement of another pipeline's rows with the served ones."""
     rows = shadow.result.results if shadow.result else ()
     return agree([(row.id, row.score) for row in result.results], [(row.id, row.score) for row in rows])
 
 
 def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
-    """The entry `shadows` of `search --json`: the rows of each pipeline, and how far they agree with what is served."""
+    """The entry `shadows` of `search --json`: the rows of each pipeline and their agreement with the served ones."""
     return [{**shadow.as_json(), "agreement": _agreement(result, shadow)} for shadow in result.beside]
 
 
@@ -48,14 +48,14 @@ def _agreement(result: SearchResult, shadow: ShadowAnswer) -> dict[str, Any] | N
 
 
 def show_beside(result: SearchResult) -> None:
-    """Prints, for each pipeline, both lists and what is to be known of the difference."""
+    """Prints both lists and their differences for each pipeline."""
     for shadow in result.beside:
-        click.echo("\n" + wrapped(f"Beside it: {shadow.name}", bold=True))
+        click.echo("\n" + wrapped(f"Compared with: {shadow.name}", bold=True))
         if shadow.result is None:
             click.echo(wrapped(f"It failed: {shadow.failure}.", "  ", fg="yellow"))
             continue
         if shadow.failure:
-            click.echo(wrapped(f"It answered without a step that failed: {shadow.failure}.", "  ", fg="yellow"))
+            click.echo(wrapped(f"It answered, but a step failed: {shadow.failure}.", "  ", fg="yellow"))
         _lists(result, shadow.result, shadow.name)
         for sentence in _sentences(result, shadow):
             click.echo(wrapped(sentence, "  ", dim=True))
@@ -68,6 +68,7 @@ def _lists(result: SearchResult, other: SearchResult, name: str) -> None:
     left = [_row(rank, row, "" if row.id in after else "–") for rank, row in enumerate(served, start=1)]
     right = [_row(rank, row, _moved(rank, before.get(row.id))) for rank, row in enumerate(beside, start=1)]
     room = terminal.columns()
+    # narrow terminal: one list below the other
     if room is not None and room < WIDE_ENOUGH:
         for heading, rows in ((result.pipeline.name, left), (name, right)):
             click.echo(wrapped(heading, "  ", underline=True))
@@ -97,9 +98,9 @@ def _sentences(result: SearchResult, shadow: ShadowAnswer) -> Sequence[str]:
         said = f"They differ from rank {found.first_difference} on{tau}; {in_common(found)}."
     else:
         said = "The same rows in the same order" + (", with other scores." if found.only_scores_differ else ".")
-    parted = f"They part at the step '{shadow.parted_at}'." if shadow.parted_at else "No step makes a difference."
+    parted = f"They differ from the step '{shadow.parted_at}' on." if shadow.parted_at else "No step differs."
     figures = (
-        f"{shadow.total_ms:.1f} ms alone, {shadow.spent_ms:.1f} ms beside · pipeline {shadow.pipeline.name} "
+        f"{shadow.total_ms:.1f} ms alone, {shadow.spent_ms:.1f} ms in addition · pipeline {shadow.pipeline.name} "
         f"{shadow.pipeline.hash}"
     )
     return said, parted, figures

@@ -1,4 +1,4 @@
-"""How much a store holds, as plain data, for the command and the tool that tell it (feature T6)."""
+"""The statistics of a store as plain data, for the command and the tool (feature T6)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ if TYPE_CHECKING:
 
 
 def store_figures(stats: StoreStatistics, ranking: FolderRanking, folders: int, *, scores: bool) -> dict[str, Any]:
-    """The counts, with those of the first so many folders, with their scores where they are wanted."""
-    from speckit_memory.memory.store.reading.density import as_fields  # it reads stores, which starting does not
+    """Returns the statistics of a store.
+
+    Args:
+        stats: The counts of the store.
+        ranking: The ranked folders.
+        folders: Number of folders to include.
+        scores: Whether to include their scores.
+    """
+    from speckit_memory.memory.store.reading.density import as_fields  # loads the store; not needed at start-up
 
     return {
         "memories": stats.memories,
@@ -40,12 +47,12 @@ def _folder(one: RankedFolder, scores: bool) -> dict[str, Any]:
 
 
 def left_out_text(left_out: dict[str, int]) -> str:
-    """What the ranking leaves out, in words; empty for nothing."""
+    """Describes what the ranking omits; "" for nothing."""
     from speckit_memory.server.console.output import counted
 
     told = {
         "excluded": f"{counted(left_out['excluded'], 'folder')} by pattern",
         "archives": f"{counted(left_out['archives'], 'folder')} for an archive's name",
-        "put_away": f"{counted(left_out['put_away'], 'memory')} put away",
+        "put_away": f"{counted(left_out['put_away'], 'memory')} archived or absent",
     }
     return ", ".join(text for name, text in told.items() if left_out[name])

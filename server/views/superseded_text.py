@@ -1,4 +1,4 @@
-"""What is told of a memory that others replace, where it is read by its name (feature M7)."""
+"""Describes what supersedes a memory that is read by name (feature M7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def superseded_text(reading: Reading) -> str:
-    """What replaces it, in a line; "" where nothing does."""
+    """The memories that supersede it, as a line; "" if there are none."""
     named = [
         f"{other['key']} ({other['title']}, id {other['id']})"
         if other["title"] != other["key"]
@@ -20,5 +20,5 @@ def superseded_text(reading: Reading) -> str:
 
 
 def superseded_data(reading: Reading) -> dict[str, Any]:
-    """The same as a field of an answer."""
+    """The superseding memories as a field of an answer; {} if there are none."""
     return {"superseded_by": list(reading.superseded_by)} if reading.superseded_by else {}

@@ -1,4 +1,4 @@
-"""What became of a judgement, as plain data, for the command and the tool that take it (feature T10)."""
+"""The outcome of a judgement as plain data, for the command and the tool (feature T10)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated
 
-TAKEN_BACK = "it was put away: searches find it again"
+TAKEN_BACK = "it was archived: searches find it again"
 
 
 def validated_data(judged: Validated, session: str) -> dict[str, Any]:
-    """The memory that was judged, how it stands now, and the session that said so, if it has a name."""
+    """The judged memory with its present figures, and the session if it has a name."""
     from speckit_memory.server.views.rows.rows import judgement
 
     return {

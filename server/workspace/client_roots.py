@@ -1,4 +1,4 @@
-"""Asks the client of a connection which folders it works in, in both eras of the protocol."""
+"""Asks the client which folders it works in, under both generations of the protocol."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from speckit_memory.config.files.paths import resolved
 from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
 
 KEY = "workspace"
-"""What the request is called that an answer asks the client to fulfil first."""
+"""Key of the roots request in an answer that requires input."""
 IN_ANSWERS = "2026-07-28"
-"""From this version on a server asks by an answer; before it, by a request of its own."""
+"""From this version on a server asks within its answer; before it, by a separate request."""
 PATIENCE_SECONDS = 10.0
 """How long a client may take to name its folders."""
 CHANGED = "notifications/roots/list_changed"
 NEEDS_NONE = frozenset({"initialize", "ping", "server/discover", "tools/list", "prompts/list", "logging/setLevel"})
-"""What is answered whatever is served."""
+"""Requests that are answered without a workspace."""
 NO_ROOTS = "the client does not say which folders it works in (it has no roots)"
 
 
@@ -37,13 +37,13 @@ class _Root(BaseModel):
 
 
 class _Roots(BaseModel):
-    """What a client answers. The SDK's form refuses the whole list for one folder that is on no disk."""
+    """The client's answer. The SDK's model rejects the whole list if one root is not a file."""
 
     roots: list[_Root]
 
 
 class ClientRoots:
-    """Middleware that has the workspace chosen before the first request that needs it, and when the folders change."""
+    """Middleware that chooses the workspace before the first request that needs it, and when the folders change."""
 
     def __init__(self, workspace: ChosenWorkspace) -> None:
         self._workspace = workspace
@@ -51,10 +51,11 @@ class ClientRoots:
         self._asking = anyio.Lock()
 
     async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Passes the request on; in the later era, asks first by an answer of its own."""
+        """Passes the request on; newer clients are first asked for their roots by an answer."""
         if ctx.method == CHANGED:
             self._known = False
         elif ctx.request_id is not None and ctx.method not in NEEDS_NONE:
+            # concurrent first requests must not ask the client twice
             async with self._asking:
                 if not self._known and (asked := await self._ask(ctx)) is not None:
                     return asked
@@ -65,6 +66,7 @@ class ClientRoots:
         if capabilities is None or capabilities.roots is None:
             self._workspace.refuse(NO_ROOTS)
         elif is_version_at_least(ctx.protocol_version, IN_ANSWERS):
+            # this method cannot ask; the call fails with E015 until another one has asked
             if ctx.method not in INPUT_REQUIRED_METHODS:
                 return None
             if (answer := ((ctx.params or {}).get("inputResponses") or {}).get(KEY)) is None:
@@ -90,13 +92,13 @@ class ClientRoots:
         try:
             found = _Roots.model_validate(answer)
         except ValidationError:
-            self._workspace.refuse("what the client sent is no list of roots")
+            self._workspace.refuse("the client's answer is not a list of roots")
             return
         self._known = self._workspace.choose(list(folders(root.uri for root in found.roots)))
 
 
 def folders(uris: Iterable[str]) -> Iterable[Path]:
-    """The folders of this computer among the roots of a client, without links."""
+    """The local folders among a client's roots, with links resolved."""
     for uri in uris:
         parts = urlsplit(uri)
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):

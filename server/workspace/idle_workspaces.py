@@ -1,4 +1,4 @@
-"""Closes the stores that nobody uses, of a server with several workspaces."""
+"""Closes idle stores of a server with several workspaces."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from speckit_memory.server.logging import logs
 from speckit_memory.server.workspace.workspace import Workspace
 
 IDLE_SECONDS = 1800.0
-"""A store is closed when nobody has asked for it for so long: it takes some megabytes, four files and two threads."""
+"""A store is closed after this time without a request: it takes some megabytes, four files and two threads."""
 LOOK_SECONDS = 60.0
 
 
 class InUse:
-    """Middleware that keeps a workspace from counting as idle while a request of its clients is under way."""
+    """Middleware that marks a workspace as in use while a request is in progress."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -33,15 +33,16 @@ class InUse:
 async def close_idle(
     workspaces: Iterable[Workspace], idle_seconds: float = IDLE_SECONDS, look_seconds: float = LOOK_SECONDS
 ) -> None:
-    """Looks again and again, until it is cancelled. Whoever comes back waits for the opening, as the first did."""
+    """Closes idle workspaces periodically until cancelled. The next request to one opens it again."""
     every = tuple(workspaces)
     while True:
         await anyio.sleep(look_seconds)
         closed = 0
         for workspace in every:
             try:
+                # in a thread: closing writes to the file and must not block the event loop
                 closed += await anyio.to_thread.run_sync(workspace.close_if_idle, idle_seconds)
             except SpeckitError as error:
                 logs.event("not closed", problems=[str(problem) for problem in error.problems])
         if closed:
-            await anyio.to_thread.run_sync(gc.collect)  # what refers to itself keeps the file of the model open
+            await anyio.to_thread.run_sync(gc.collect)  # reference cycles keep the model file open

@@ -1,4 +1,4 @@
-"""The workspaces that one server is told to serve: the only folders that a client can choose from."""
+"""Parses the workspaces of a server: the only folders that a client can choose from."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from speckit_memory.config.workspace.settings import DB_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""A name stands in addresses as it is."""
+"""Valid names of workspaces; they appear unescaped in addresses."""
 _NAMES = "A name has letters, digits, '.', '_' and '-', at most 64, and begins with a letter or digit."
 
 
 def served_roots(given: Sequence[str], environ: Mapping[str, str], *, own_store: bool) -> dict[str, Path]:
-    """The folders of `[NAME=]DIR` by their names; a folder is called by its own name unless it gets one.
+    """Maps the names of `[NAME=]DIR` options to folders; the default name is that of the folder.
 
-    `own_store` tells that the call names a store. Raises SpeckitError with everything that is wrong: no folder, a name
-    that is none or stands for two, and whatever would let one workspace reach another: a folder inside another one,
-    or one store for several.
+    `own_store` tells that --db is given. Raises SpeckitError with all problems: a missing folder, an invalid or
+    duplicate name, a folder inside another one, or one store for several workspaces.
     """
     problems: list[Problem] = []
     found: dict[str, Path] = {}
     for written in given:
         named, equals, folder = written.partition("=")
         if not (equals and NAME.fullmatch(named)):
-            named, folder = "", written  # a folder may have such a sign in its name
+            named, folder = "", written  # the folder's name may contain "="
         try:
             root = resolved(named_path(folder, "--workspace"))
         except SpeckitError as error:
@@ -36,7 +35,7 @@ def served_roots(given: Sequence[str], environ: Mapping[str, str], *, own_store:
             continue
         name = named or root.name
         if not is_folder(root):
-            problems.append(Problem("E014", f"--workspace {written}: {root} is no folder"))
+            problems.append(Problem("E014", f"--workspace {written}: {root} is not a folder"))
         elif not NAME.fullmatch(name):
             problems.append(Problem("E030", f"'{name}' cannot name a workspace", _NAMES, (f"write NAME={folder}",)))
         elif name in found:
@@ -58,8 +57,8 @@ def _inside_another(found: Mapping[str, Path]) -> list[Problem]:
         Problem(
             "E030",
             f"the workspace '{inner}' is inside '{outer}': {found[inner]}",
-            "Who may read the outer folder could read the documents of the inner one.",
-            ("serve them by two servers", "name folders that lie beside one another"),
+            "Clients of the outer workspace could read the documents of the inner one.",
+            ("serve them with two servers", "name folders that do not contain one another"),
         )
         for inner, outer in permutations(found, 2)
         if found[inner].is_relative_to(found[outer])

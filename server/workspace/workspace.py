@@ -1,4 +1,4 @@
-"""The store that the tools share: opened by the first call that needs it, by one thread, however many ask at once."""
+"""The store shared by the tools: the first call that needs it opens it, in one thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WARM_UP = "warm up"
 NO_WORKSPACE = "E015"
-"""The code of what is asked before a client has chosen among several."""
+"""The error code of requests before the client has chosen a workspace."""
 _ELSEWHERE = (
     "set SPECKIT_ROOT to the project's folder where the client configures this server",
     "ask the user to run `speckit-memory init` in the project's folder",
@@ -34,7 +34,7 @@ _ELSEWHERE = (
 
 
 class Workspace:
-    """Opens the memory when it is first needed: numpy and the models must not delay the handshake (feature T27)."""
+    """Opens the memory on first use, since numpy and the models must not delay the handshake (feature T27)."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Workspace:
         cache_seconds: float = SECONDS,
         name: str = "",
     ) -> None:
-        """`opener` is told whether it may create the store; when it raises, the next call tries again. An answer is
-        given again for so many seconds while nothing changes; 0 for never. It has a `name` where there are several."""
+        """`opener` takes whether it may create the store; if it raises, the next call tries again. Cached answers stay
+        valid for `cache_seconds`, 0 for no cache. `name` is "" for a single workspace."""
         self.name = name
         self.answers = AnswerCache(lambda: self.memory().standing(), cache_seconds)
         self._opener = opener
@@ -53,59 +53,59 @@ class Workspace:
         self._lock = Lock()
         self._warming = Lock()
         self._memory: Memory | None = None
-        self._counting = Lock()  # its own: who counts must not wait for who opens
+        self._counting = Lock()  # a separate lock: counting must not wait for an opening
         self._users = 0
         self._used_at = time.monotonic()
         self.closing = Event()
 
     @property
     def _config(self) -> Settings:
-        """The settings that the workspace was made with: its folder and its store stay what they are."""
-        assert self._settings is not None  # or somebody else knows them
+        """The settings at construction; they fix the folder and the store."""
+        assert self._settings is not None  # a subclass overrides this otherwise
         return self._settings
 
     @property
     def config(self) -> Settings:
-        """Where the store and the documents are, and the pipeline in force."""
+        """The present settings: places of the store and the documents, and the pipeline."""
         return self._config if self._memory is None else self._memory.settings
 
     @property
     def has_store(self) -> bool:
-        """Whether there is a file to open."""
+        """Whether the store's file exists."""
         return store_is_there(self._config.db)
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody needed the store already."""
+        """Whether the store has been opened."""
         return self._memory is not None
 
     def config_hash(self) -> str:
-        """The hash of the pipeline in force, "" before somebody needed the store: what the log names a call by."""
+        """The hash of the pipeline in force, for the log; "" while the store is not open."""
         memory = self._memory
         return memory.pipeline.hash if memory else ""
 
     def memory(self, create: bool = False) -> Memory:
-        """The open memory. Raises E010 when there is no store, unless one may be created, and is.
+        """Returns the memory, opened if necessary. Raises E010 if there is no store and none may be created.
 
-        That holds for a store too which was deleted while it was open.
+        A store that was deleted while open counts as missing.
         """
         with self._lock:
             if self._memory is None:
                 began = time.time()
                 self._memory = self._open(create)
                 self._memory.keep_maintained()
+                # changes of the configuration files since `began` are noticed as well
                 self._memory.follow_files(began)
             elif not store_is_there(self._config.db):
                 self._require_creation(create)
                 self._memory.make_again()
             memory = self._memory
-        memory.look_at_files()  # outside: others need not wait while a changed pipeline is built
+        memory.look_at_files()  # outside the lock: other calls need not wait while a changed pipeline is built
         return memory
 
     @contextmanager
     def in_use(self, *, asked: bool = True) -> Iterator[None]:
-        """The store stays open for as long as this lasts, whatever it waits for, and for a while after it unless
-        nobody has `asked` for it."""
+        """Keeps the store open inside the block and, if `asked`, restarts the idle time afterwards."""
         with self._counting:
             self._users += 1
         try:
@@ -117,16 +117,17 @@ class Workspace:
                     self._used_at = time.monotonic()
 
     def close_if_idle(self, seconds: float) -> bool:
-        """Closes the store when its last use ended so long ago, and forgets what was asked; whether it did.
+        """Closes the store and clears the cache if the last use ended `seconds` ago; returns whether it did.
 
-        The next call opens it anew. Raises E022 when a thread is inside a query all the same; the store is closed
-        when that has ended.
+        The next call opens it again. Raises E022 if a thread is still inside a query; the store is closed when that
+        ends.
         """
         with self._lock:
             with self._counting:
                 idle = not self._users and time.monotonic() - self._used_at >= seconds
             if self._memory is None or not idle:
                 return False
+            # detach under the lock, close outside it: closing may take a while
             memory, self._memory = self._memory, None
         self.answers.clear()
         memory.close()
@@ -142,14 +143,14 @@ class Workspace:
         return self._opener(True)
 
     def _require_creation(self, create: bool) -> None:
-        """Raises E010 unless the store, which is not there, may be made."""
+        """Raises E010 unless the missing store may be created."""
         if reason := why_not_create(self._config):
-            raise no_store(self._config, _ELSEWHERE, f", and {self._config.root} is no workspace: {reason}")
+            raise no_store(self._config, _ELSEWHERE, f", and {self._config.root} is not a workspace: {reason}")
         if not create:
             raise no_store(self._config, ("call memory_index_scan, or memory_save for one file",))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has; estimated while there is no open memory, as after a failure to open it."""
+        """The number of tokens of each text; estimated while the memory is not open."""
         if self._memory is not None:
             return self._memory.count_tokens(texts)
         from speckit_memory.memory.models.embedders import (
@@ -159,15 +160,15 @@ class Workspace:
         return counted_tokens(texts)
 
     def warm_up(self) -> None:
-        """Does ahead of time what the first search would wait for.
+        """Loads everything that the first search needs.
 
-        A failure is logged; the first search tells the client.
+        Failures are logged; the first search reports them to the client.
         """
         with self._warming, logs.about(self.name):
             if self.closing.is_set():
                 return
             try:
-                # not a search: nobody asked, and what is served counts as used
+                # not a search, whose results would count as used
                 memory = self.memory()
                 memory.plan(WARM_UP)
                 memory.embedder.embed_query(WARM_UP)
@@ -175,24 +176,25 @@ class Workspace:
                 memory.load_vectors()
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
-            except BaseException as error:  # a component's; nobody waits for this thread
+            except BaseException as error:  # may come from a component; no caller waits for this thread
                 logs.event("not ready", problems=[str(internal(error))])
 
     def _inside(self, path: str) -> tuple[Path, tuple[str, ...]]:
-        """A path of the workspace, made absolute, and its parts below the root. Raises E014 for any other."""
+        """The absolute path and its parts below the root. Raises E014 for a path outside the workspace."""
         root = resolved(self._config.root)
+        # resolve links before the check, so that a link cannot lead out of the workspace
         led = resolved(named_path(root / path))
         if not led.is_relative_to(root):
             raise SpeckitError(
                 "E014",
                 f"'{path}' is outside the workspace '{root}'",
-                hint="Only files of the workspace can be remembered.",
-                actions=("give a path inside the workspace", "set SPECKIT_ROOT to a folder that holds the file"),
+                hint="Only files of the workspace can be saved.",
+                actions=("give a path inside the workspace", "set SPECKIT_ROOT to a folder that contains the file"),
             )
         return led, led.relative_to(root).parts
 
     def _require_open(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
-        """Raises E014 for a path where nothing is indexed, unless somebody named it at the command line."""
+        """Raises E014 for a path that is excluded from indexing, unless it is a source given on the command line."""
         from speckit_memory.config.workspace.workspace_file import load_workspace_config
         from speckit_memory.memory.scanning.selection import (  # loads numpy, which must not delay the handshake
             DOCUMENT_FOLDERS,
@@ -207,14 +209,14 @@ class Workspace:
             "E014",
             f"'{path}' is {reason}",
             hint=(
-                f"Not indexed are {', '.join(sorted(SKIPPED_FOLDERS))} and hidden folders but "
+                f"Not indexed are {', '.join(sorted(SKIPPED_FOLDERS))} and hidden folders except "
                 f"{', '.join(sorted(DOCUMENT_FOLDERS))}."
             ),
             actions=("choose another path", "name the hidden folder under sources.include in .speckit/config.yaml"),
         )
 
     def _named_before(self, parts: tuple[str, ...], is_folder: bool) -> bool:
-        """Whether a path is a source, or nothing but a source's name keeps it from being taken."""
+        """Whether a path is a source, or inside one and not excluded below it."""
         from speckit_memory.config.workspace.workspace_file import SourcePatterns
         from speckit_memory.memory.scanning.selection import refusal
 
@@ -227,15 +229,15 @@ class Workspace:
         )
 
     def folder(self, path: str) -> Path:
-        """A folder of the workspace, made absolute: what an index run of all of it would enter. Raises E014 else."""
+        """The absolute path of a folder that an index run would enter. Raises E014 for any other path."""
         folder, parts = self._inside(path)
         if is_file(folder):
-            raise SpeckitError("E014", f"'{path}' is a file", actions=("remember one file with memory_save",))
+            raise SpeckitError("E014", f"'{path}' is a file", actions=("save a single file with memory_save",))
         self._require_open(path, parts, is_folder=True)
         return folder
 
     def document(self, path: str) -> Path:
-        """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
+        """The absolute path of a document that an index run would take. Raises E014 for any other path."""
         file, parts = self._inside(path)
         self._require_open(path, parts, is_folder=False)
         if file.suffix.lower() not in DOCUMENT_SUFFIXES:
@@ -247,14 +249,14 @@ class Workspace:
         return file
 
     def key(self, path: Path) -> str:
-        """The key of a document of the workspace, as `document` made it absolute."""
+        """The key of a document, given the absolute path that `document` returns."""
         return path.relative_to(resolved(self._config.root)).as_posix()
 
     def memory_to_fill(self, path: Path) -> Memory:
-        """The memory, created for the sake of a path that is there. Raises E010 when it is not: a store made in vain
-        would be worse than none."""
+        """Returns the memory; its store is created only if the path to index exists. Raises E010 otherwise, so that no
+        empty store is left behind."""
         if path == path.parent and not self._config.environ.get(ROOT_VARIABLE):
-            message = "the whole file system is no workspace"
+            message = "the whole file system is not a workspace"
             raise SpeckitError("E014", message, hint="The server was started in /.", actions=_ELSEWHERE)
         if not store_is_there(self._config.db) and not is_there(path):
             from speckit_memory.memory.scanning.missing_paths import missing_path
@@ -264,26 +266,26 @@ class Workspace:
         return self.memory(create=True)
 
     def on_progress(self, progress: Progress) -> None:
-        """A progress callback that tells the client how far a long piece of work is, and ends that at its next step
-        once the server shuts down, or the client has taken the call back."""
+        """Progress callback: reports to the client, and stops the work at its next step when the server shuts down or
+        the call was cancelled."""
         if self.closing.is_set():
             raise SpeckitError("E081", "the server is shutting down")
         require_wanted()
         tell(progress)
 
     def finish(self, tools_running: int) -> None:
-        """Closes the store before the process ends, unless somebody still uses it.
+        """Closes the store before the process ends, unless a tool still uses it.
 
-        Pipelines that run beside searches and have not come to it are waited for a moment.
-
-        Whoever still does loses nothing: a transaction is complete or was never begun.
+        Pending shadow pipelines get a moment to finish. Running tools lose no data, as every transaction is either
+        complete or not begun.
         """
         self.closing.set()
         if self._memory is None:
             return
         self._memory.end_shadows()
         self._memory.end_extensions()
+        # a thread still uses the store: closing it would make its call fail
         if tools_running or self._warming.locked():
-            self._memory.write_notes()  # of answers that were given: a short session ends while the server warms up
+            self._memory.write_notes()  # notes on answers sent: a short session may end during the warm-up
         else:
             self._memory.close()

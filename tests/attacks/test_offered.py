@@ -102,7 +102,7 @@ def test_subscriptions_are_bounded_and_whatever_they_name_harms_nobody(server: R
         assert subscribe(number, value)["error"]["code"] == -32602
     taken = [uri for uri in (f"memory://{number}" for number in range(1_005)) if "result" in subscribe(0, uri)]
     assert len(taken) == 1_000
-    assert "1,000 are the most" in subscribe(0, "memory://one/more")["error"]["message"]
+    assert "at most 1,000 are accepted" in subscribe(0, "memory://one/more")["error"]["message"]
     for uri in taken:
         subscribe(0, uri, "resources/unsubscribe")
     assert "result" in subscribe(0, "memory://one/more")

@@ -250,7 +250,7 @@ def test_the_same_question_is_answered_again_however_it_is_written(workspace: Pa
         assert not was_kept(ask("memory_context", input="rank fusion"))
         figures = ask("memory_stats")["data"]["answer_cache"]
         assert (figures["hits"], figures["misses"], figures["entries"]) == (1, 10, 10)
-        assert "answers given again 1 of 11" in ask("memory_stats")["text"]
+        assert "answers from the cache 1 of 11" in ask("memory_stats")["text"]
 
 
 @pytest.mark.requirement("T25.used")

@@ -30,7 +30,7 @@ def test_a_deletion_counts_all_memories_however_many_the_answer_has_room_for(wor
         named = len(told["data"]["memories"])
         assert told["data"]["count"] == 60
         assert named < 50
-        assert f"{named} of 60 are named" in told["hints"]
+        assert f"{named} of 60 are listed" in told["hints"]
     assert deleted["data"]["files_moved"] == 60
 
 
@@ -47,8 +47,8 @@ def test_what_was_not_changed_is_not_said_to_be(workspace: Path) -> None:
         workspace, ("memory_delete", {"undo": undo, "dryRun": True}), ("memory_delete", {"undo": undo})
     )
 
-    assert checked["data"]["verdict"]["done"] == "its memory would be updated"
-    assert unchanged["summary"] == "docs/fusion.md: nothing changed, it says so already"
+    assert checked["data"]["verdict"]["done"] == "its own memory would be brought up to date"
+    assert unchanged["summary"] == "docs/fusion.md: nothing changed, it has these values already"
     assert (refused["error"]["code"], refused["error"]["actions"]) == ("E030", ["call again with 'undo' alone"])
     assert back["summary"] == "1 memory and 1 file are back"
 
@@ -65,7 +65,7 @@ def test_of_what_a_session_has_in_mind_what_was_triggered_is_counted_and_said_to
 
     one, none = with_client(workspace, work)
 
-    assert one.startswith("# 1 memory triggered\n1 of them in the mind of session s\n")
+    assert one.startswith("# 1 memory triggered\n1 of them in the attention of session s\n")
     assert "in the mind" not in none
 
 
@@ -73,7 +73,7 @@ def test_of_what_a_session_has_in_mind_what_was_triggered_is_counted_and_said_to
 def test_a_page_behind_the_end_says_where_the_pages_are(indexed: Path) -> None:
     [behind, last] = calls(indexed, ("memory_list", {"offset": 99}), ("memory_list", {"offset": 5}))
 
-    assert behind["hints"] == ["nothing from offset=99 on: the first is offset=0, the last offset=5"]
+    assert behind["hints"] == ["nothing at offset=99: the first memory is at offset=0, the last at offset=5"]
     assert (last["data"]["count"], last["hints"]) == (1, [])
 
 

@@ -1,4 +1,4 @@
-"""Arguments that clients write in another form: read as they were meant, said in the hints, and never by guessing."""
+"""Arguments that clients write in another form: read as intended, said in the hints, and never by guessing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PARAMETERS = Parameters(
             "links: read the JSON text as a list, read 'CAUSED' as 'caused'",
         ),
         ({"about": '{"a": 1}'}, {"about": {"a": 1}}, "about: read the JSON text as an object"),
-        ({"limit": "null"}, {}, "limit: left open, as the text 'null' says"),
+        ({"limit": "null"}, {}, "limit: not given, as the text 'null' says"),
         ({"session_id": "x"}, {"sessionId": "x"}, "session_id: read as sessionId"),
         ({"SESSIONID": "x"}, {"sessionId": "x"}, "SESSIONID: read as sessionId"),
         ({"session-id": "x"}, {"sessionId": "x"}, "session-id: read as sessionId"),
@@ -202,10 +202,10 @@ def test_no_text_leaves_open_what_narrows_or_withholds_a_deed(tool: SpeckitTool)
 def test_notes_without_room_name_the_parameters_alone_as_far_as_there_is_room() -> None:
     notes = PARAMETERS.as_meant({"limit": "3", "whole": "true", "include_all": "true"}).notes
     assert told(notes, 1000) == tuple(notes.values())
-    assert told(notes, 70) == ("3 parameters were read as they were meant: limit, whole, include_all",)
-    assert told(notes, 65) == ("3 parameters were read as they were meant: limit, whole, …",)
-    assert told(notes, 20) == ("3 parameters were read as they were meant",)
-    assert told({"limit": notes["limit"]}, 20) == ("1 parameter was read as meant",)
+    assert told(notes, 63) == ("3 parameters were read as intended: limit, whole, include_all",)
+    assert told(notes, 58) == ("3 parameters were read as intended: limit, whole, …",)
+    assert told(notes, 20) == ("3 parameters were read as intended",)
+    assert told({"limit": notes["limit"]}, 20) == ("1 parameter was read as intended",)
     assert told({}, 0) == ()
 
 
@@ -320,8 +320,8 @@ def test_many_other_spellings_keep_the_budget_too(ask: Ask) -> None:
         "apply_length_penalty": "null", "bypass_cache": "true", "CONCEPTS": "[]", "ANCHORS": "[]",
     }  # fmt: skip
     answer = ask("memory_search", **written)
-    [joint] = [hint for hint in answer["hints"] if "as they were meant" in hint]
-    assert joint.startswith(f"{len(written)} parameters were read as they were meant: query, limit, specFolder")
+    [joint] = [hint for hint in answer["hints"] if "as intended" in hint]
+    assert joint.startswith(f"{len(written)} parameters were read as intended: query, limit, specFolder")
     assert joint.endswith("…")
     assert len(joint) <= 200
     assert answer["meta"]["token_count"] == COUNT([answer["text"]])[0] <= answer["meta"]["token_budget"] == 200

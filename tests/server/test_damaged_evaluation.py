@@ -67,7 +67,7 @@ def test_a_change_of_a_flag_that_cannot_be_noted_is_told(damaged: Path) -> None:
     flags.write_text("flags: {SPECKIT_RSF_FUSION: {state: shadow}}\n", encoding="utf-8")
     told = " ".join(call(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION"]).ok().out.split())
     assert "shadow → dark_run" in told
-    assert "when and why is not noted: " in told and "is damaged" in told
+    assert "the time and reason are not recorded: " in told and "is damaged" in told
     again = call(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION", "--json"]).json
     assert again["recorded"] is False
     assert "is damaged" in again["unrecorded"]

@@ -199,4 +199,4 @@ def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(works
         assert checks(workspace)["content"]["verdict"] == "ok"
         [undone] = calls(workspace, ("memory_delete", {"undo": deletions[1]["undo"]}))
         told = advice_for_client(WHO_EMBEDS, lambda _: True)
-        assert undone["hints"] == [f"words find all of it already; vectors follow: {told}"]
+        assert undone["hints"] == [f"lexical search finds all already; vectors follow: {told}"]

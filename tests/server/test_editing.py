@@ -79,7 +79,7 @@ def test_an_importance_that_orders_no_search_is_said_to_be_that(workspace: Path)
     told = [bool(answer["hints"]) for answer in calls(workspace, asked, asked, moved, pinned)]
     assert told == [True, False, True, False]
     ran = call(workspace, ["update", NOTE, "--weight", "0.8"])
-    assert "searches are not ordered by importance: no step of the pipeline 'default' weighs it" in ran.out
+    assert "the ranking does not depend on importance: no step of the pipeline 'default' uses it" in ran.out
     weighed = call(
         workspace, ["update", NOTE, "--weight", "0.7"], {"SPECKIT_PIPELINE": str(workspace / "weighed.yaml")}
     )
@@ -99,9 +99,11 @@ def test_what_orders_no_search_is_said_where_it_is_set(workspace: Path) -> None:
         ("memory_search", {"query": "quokkas", "intent": "fix_bug"}),
     ]
     told = [" ".join(answer["hints"]) for answer in calls(workspace, *asked)]
-    words = ("importance", "what readers found useful", "intent")
+    words = ("importance", "judgements of usefulness", "intent")
     for hints, what, use in zip(told, words, uses, strict=True):
-        expected = f"searches are not ordered by {what}: no step of the pipeline 'default' weighs it; `use: {use}` does"
+        expected = (
+            f"the ranking does not depend on {what}: no step of the pipeline 'default' uses it; `use: {use}` does"
+        )
         assert expected in hints
     normal = ("memory_save", {"content": "# Shelves\n\nShelves are numbered.", "tier": "normal"})
     (plain, found) = calls(workspace, normal, ("memory_search", {"query": "quokkas"}))
@@ -110,7 +112,7 @@ def test_what_orders_no_search_is_said_where_it_is_set(workspace: Path) -> None:
         ["save", "--content", "# Lids\n\nLids fit.", "--tier", "important"],
         ["validate", NOTE, "--useful"],
     ):
-        assert "searches are not ordered by" in " ".join(call(workspace, arguments).out.split())
+        assert "the ranking does not depend on" in " ".join(call(workspace, arguments).out.split())
         weighed = call(workspace, arguments, {"SPECKIT_PIPELINE": str(workspace / "weighed.yaml")})
         assert "not ordered" not in weighed.out
 

@@ -277,7 +277,7 @@ def test_at_a_terminal_one_pair_at_a_time_is_short_and_says_how_far_it_is(worksp
     heads = [screen.rsplit("\n", 1)[-1].strip() for screen in screens[:-1]]
     assert [head.split(" of ")[0] for head in heads] == [str(number) for number in range(1, 24)]
     for screen in screens[1:]:
-        _, query, title, *passage = screen.partition("0 of no use")[0].rstrip("\n").split("\n")
+        _, query, title, *passage = screen.partition("0 not relevant")[0].rstrip("\n").split("\n")
         assert query.startswith("  query: ")
         assert title.strip()
         assert 1 < len(passage) <= 12

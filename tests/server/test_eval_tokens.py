@@ -126,12 +126,12 @@ def test_the_figures_of_one_answer() -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ("exerpt=3", "E030 'exerpt=3' is no part of a form; did you mean 'excerpt'?"),
+        ("exerpt=3", "E030 'exerpt=3' is not part of a form; did you mean 'excerpt'?"),
         ("excerpt=3", "E032 'excerpt' of a form is '3'; accepted: 20 to 100,000"),
         ("rows=x", "E032 'rows' of a form is 'x'; accepted: 0 to 100"),
         ("last=dorp", "E030 'last' of a form is 'dorp'; did you mean 'drop'?"),
         ("why=ful", "E030 'why' of a form is 'ful'; did you mean 'full'?"),
-        ("", "E030 '' is no part of a form"),
+        ("", "E030 '' is not part of a form"),
     ],
 )
 def test_what_is_no_form_is_refused_with_what_is(form: str, said: str) -> None:

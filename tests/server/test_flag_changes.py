@@ -301,7 +301,7 @@ flags:
 @pytest.mark.requirement("P11.refused")
 def test_no_comparison_is_noted_that_nobody_judged(tmp_path: Path) -> None:
     refused = promote(tmp_path, "--evidence", "abcdef012345").ended(2)
-    assert f"{NAME} stays off and does not become dark_run: it rests on no comparison in that state" in refused.err
+    assert f"{NAME} stays off and does not become dark_run: that state needs no comparison" in refused.err
     assert not (tmp_path / FLAGS_FILE).exists()
 
 
@@ -523,7 +523,7 @@ def test_a_flag_that_another_process_has_decided_meanwhile_is_not_decided_again(
         now = flags(tmp_path, f"flags:\n  {NAME}: {{state: shadow, was: dark_run}}\n").read_text()
     told = asked.communicate()[1]
     assert (asked.returncode, file.read_text()) == (2, now)
-    assert f"{NAME} was dark_run when this was judged, and another process has made it shadow" in told
+    assert f"{NAME} was dark_run when it was judged; another process has since made it shadow" in told
 
 
 def test_a_state_that_does_nothing_here_is_told(tmp_path: Path) -> None:

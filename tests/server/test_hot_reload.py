@@ -62,7 +62,7 @@ def test_a_flag_that_a_command_changes_is_in_force_in_a_server_when_the_command_
         before = asked.health("pipeline")["detail"]
         for _ in ("enabled", "shadow"):
             told = call(workspace, ["flags", "demote", name]).out
-        assert "A server that runs has the new state from its next search on" in told
+        assert "A running server uses the new state from its next search on" in told
         asked.search()
         after = asked.health("pipeline")["detail"]
     assert before.split(":")[0] != after.split(":")[0]

@@ -45,11 +45,11 @@ def ask(workspace: Path) -> Iterator[Ask]:
             "without effect, as include_cognitive is false: session_id",
         ),
         ("memory_health", {"limit": 3}, "without effect, as the full report lists no aliases: limit"),
-        ("memory_save", {"filePath": WAL, "title": "x"}, "without effect, as the document is taken as it is: title"),
+        ("memory_save", {"filePath": WAL, "title": "x"}, "without effect, as the document is saved unchanged: title"),
         (
             "memory_save",
             {"filePath": "docs/otters.md", **NEW, "folder": "elsewhere"},
-            "without effect, as filePath says where: folder",
+            "without effect, as filePath gives the folder: folder",
         ),
         (
             "memory_save",

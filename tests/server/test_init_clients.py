@@ -115,7 +115,7 @@ LEFT = {
     "binary": (".vscode/mcp.json", "\udcff\udcfe", "vscode", "it is not UTF-8"),
     "no toml": (".codex/config.toml", "x = \n", "codex", "it is not TOML"),
     "inline": (".codex/config.toml", "mcp_servers = {a = {command = 'b'}}\n", "codex", "cannot be added to"),
-    "changed": (".codex/config.toml", "[mcp_servers.speckit-memory]\ncommand = 'b'\n", "codex", "says something else"),
+    "changed": (".codex/config.toml", "[mcp_servers.speckit-memory]\ncommand = 'b'\n", "codex", "has other values"),
 }
 
 
@@ -215,7 +215,7 @@ def test_a_shared_entry_with_paths_gives_way_and_one_of_another_workspace_stays(
 def test_what_a_shared_entry_needs_on_the_path_is_told(tmp_path: Path) -> None:
     bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": "", "PATH": str(tmp_path / "bin")}
     told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out
-    assert ".mcp.json: created; it starts `speckit-memory` from the PATH, where none is yet" in told
+    assert ".mcp.json: created; it starts `speckit-memory` from the PATH, which has none yet" in told
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "speckit-memory").touch(0o755)
     told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out

@@ -191,11 +191,11 @@ def test_who_reads_an_archived_memory_is_told_and_finding_it_useful_takes_it_bac
     assert "restored" not in not_useful["data"]
     assert key not in [row["key"] for row in before["data"]["results"]]
     assert judged["data"]["restored"] is True
-    assert "it was put away: searches find it again" in judged["hints"]
+    assert "it was archived: searches find it again" in judged["hints"]
     assert key in [row["key"] for row in after["data"]["results"]]
-    assert "restored" not in again["data"] and not [hint for hint in again["hints"] if "put away" in hint]
+    assert "restored" not in again["data"] and not [hint for hint in again["hints"] if "archived" in hint]
     assert "archived" not in later["data"]
-    assert "it was put away: searches find it again" in call(workspace, ["validate", "docs/tone.md", "--useful"]).out
+    assert "it was archived: searches find it again" in call(workspace, ["validate", "docs/tone.md", "--useful"]).out
     assert call(workspace, ["unarchive", "--json"]).json["archived"] == []
 
 

@@ -104,7 +104,7 @@ def test_where_the_document_cannot_be_edited_the_store_keeps_the_link_and_the_an
     for file in (page, broken):
         held, key = file.read_bytes(), f"docs/{file.name}"
         made = call(workspace, ["links", "add", key, "supersedes", WAL])
-        assert (made.status, f"kept in this store alone, a clone does not have it: {key}" in made.out) == (0, True)
+        assert (made.status, f"kept in this store only, so that a clone lacks it: {key}" in made.out) == (0, True)
         [answer] = calls(workspace, ("memory_causal_link", {"sourceId": key, "targetId": TONE, "relation": "caused"}))
         assert key in answer["data"]["link"]["only_stored"]
         assert file.read_bytes() == held

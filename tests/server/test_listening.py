@@ -107,7 +107,7 @@ async def listens(client: Client, root: Path) -> None:
         assert call(root, ["index", "docs"]).status == 0
         events = await next_events(subscription, 3)
         assert events == {ResourcesListChanged(), *(ResourceUpdated(uri=uri) for uri in uris[:2])}
-    with pytest.raises(MCPError, match="1,000 are the most"):
+    with pytest.raises(MCPError, match="at most 1,000 are accepted"):
         async with client.listen(resource_subscriptions=[f"memory://{number}" for number in range(1_001)]):
             pass
 

@@ -106,5 +106,5 @@ def test_where_files_say_what_came_back_nothing_is_to_be_told(restored: Path) ->
     printed = call(restored, ["checkpoint", "restore", "one"])
 
     assert (done["hints"], done["data"]["differing"]) == ([], 0)
-    assert "no file was touched, and none says something else than what came back" in printed.out
+    assert "no file was touched, and all agree with what came back" in printed.out
     assert index(restored)["updated"] == []

@@ -31,7 +31,7 @@ def test_who_restores_memories_without_their_files_is_told_and_the_step_that_is_
 
     [hint] = restored["hints"]
     assert (restored["data"]["returned"], restored["data"]["without_file"]) == (1, 1)
-    assert f"index runs leave what came back until a file changes: 1 memory has no file: {TEMPORARY}" in hint
+    assert f"index runs keep the restored memories until a file changes: 1 memory has no file: {TEMPORARY}" in hint
     assert f' (to bring the files back: memory_delete with undo="{gone["data"]["undo"]}")' in hint
 
     [undo] = re.findall(r'memory_delete with undo="([^"]+)"', hint)
@@ -60,8 +60,8 @@ def test_memories_that_come_back_without_files_stay_until_there_are_files_again(
     shown = call(workspace, ["checkpoint", "restore", "one"])
 
     assert (
-        "no file was touched, and index runs leave what came back until a file changes: 5 memories have no file: "
-        "notes/0.md, notes/1.md, notes/2.md and 2 more; `save FILE` takes what a file says"
+        "no file was touched, and index runs keep the restored memories until a file changes: 5 memories have no file: "
+        "notes/0.md, notes/1.md, notes/2.md and 2 more; `save FILE` takes the text of a file"
     ) in " ".join(shown.out.split())
     assert call(workspace, ["index", "notes", "--json"]).json["absent"] == []
     assert call(workspace, ["list", "--folder", "notes", "--json"]).json["total"] == 5

@@ -219,7 +219,7 @@ def test_each_path_has_its_store_its_pipeline_and_its_sessions(roots: dict[str, 
             ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
             for path in (base, f"{base}/gamma", f"{base}/alpha/../gamma", f"{base}/ALPHA"):
                 told = httpx2.post(path, json=ping, headers=right)
-                assert (told.status_code, "served are /mcp/alpha, /mcp/beta" in told.text) == (404, True), path
+                assert (told.status_code, "paths served: /mcp/alpha, /mcp/beta" in told.text) == (404, True), path
             # who has no token does not learn what there is
             hidden = [httpx2.post(path, json=ping, headers=wrong) for path in (urls["alpha"], f"{base}/gamma")]
             assert [(one.status_code, one.text) for one in hidden] == [(401, hidden[0].text)] * 2
@@ -407,7 +407,7 @@ def test_over_stdio_the_folders_of_the_client_choose_once_for_the_connection(
                 return f"{answer['error']['code']} {answer['error']['message']}"
 
             assert len((await client.list_tools()).tools) == len(USUAL)  # asks for nothing
-            assert await error() == f"E015 the client works in no folder that is served here: {tmp_path}"
+            assert await error() == f"E015 the client's folders are not served here: {tmp_path}"
             announced[:] = [f"file://{root}" for root in roots.values()]
             assert (await error()).startswith("E015 the client works in several workspaces: alpha, beta (")
             announced[:] = [f"file://{roots['beta']}/docs"]
@@ -417,7 +417,7 @@ def test_over_stdio_the_folders_of_the_client_choose_once_for_the_connection(
             announced[:] = [f"file://{roots['alpha']}"]
             if mode == "legacy":
                 await client.session.send_notification(RootsListChangedNotification())
-                assert await error() == "E015 this connection serves 'beta', and the client works in 'alpha' by now"
+                assert await error() == "E015 this connection serves 'beta', but the client now works in 'alpha'"
                 announced[:] = [f"file://{roots['beta']}"]
                 await client.session.send_notification(RootsListChangedNotification())
             found = await client.call_tool("memory_search", {"query": "secret"})
@@ -484,7 +484,7 @@ def test_folders_that_cannot_be_served_together_are_refused_all_at_once(tmp_path
         tmp_path, ["serve", *(part for one in given for part in ("--workspace", one)), "--db", "shared.db"]
     ).ended(2)
     for told in (
-        "two workspaces are called 'a'", "'with blank' cannot name a workspace", "nowhere is no folder",
+        "two workspaces are called 'a'", "'with blank' cannot name a workspace", "nowhere is not a folder",
         "the workspace 'b' is inside 'a'", "'one' is inside 'c'", "cannot share the store that --db names",
     ):  # fmt: skip
         assert told in " ".join(ran.err.split()), told
@@ -508,7 +508,7 @@ def test_a_folder_that_only_begins_like_a_workspace_is_none(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
     chosen = ChosenWorkspace(Common(), {"work": tmp_path / "work", "other": tmp_path / "other"})
     chosen.choose([tmp_path / "workshop", tmp_path])
-    with pytest.raises(SpeckitError, match="works in no folder"):
+    with pytest.raises(SpeckitError, match="folders are not served"):
         chosen.memory()
     chosen.choose([tmp_path / "work" / "docs"])
     with refused("E010"):  # there is no store in it yet

@@ -55,7 +55,7 @@ def test_a_second_search_names_the_places_that_were_sent_and_keeps_their_rows(
     assert [row["key"] for row in second["data"]["results"]] == sent
     assert [row["notes"]["already_sent"] for row in second["data"]["results"]] == places
     assert not any("memory_text" in row for row in second["data"]["results"])
-    hint = "what was already sent in this session is a line; enableDedup=false sends it again"
+    hint = "memories already sent in this session are one line each; enableDedup=false sends them again"
     assert (hint in first["hints"], hint in second["hints"]) == (False, True)
     assert again["data"]["results"] == first["data"]["results"] == other["data"]["results"]
     assert [(row["key"], "memory_text" in row) for row in more["data"]["results"]][:2] == [(key, False) for key in sent]

@@ -189,7 +189,10 @@ def test_every_figure_of_the_page_is_that_of_the_json(shown: tuple[str, Element,
 
 def test_the_verdict_stands_first_and_is_more_than_a_colour(shown: tuple[str, Element, dict[str, Any]]) -> None:
     _, root, _ = shown
-    assert root.find("h1")[0].words == "2 variants beside what is served: 1 worse (rsf), 1 undecided (default again)."
+    assert (
+        root.find("h1")[0].words
+        == "2 variants compared with the served pipeline: 1 worse (rsf), 1 undecided (default again)."
+    )
     badges = [badge.words for badge in root.all() if badge.attributes.get("class", "").startswith("badge")]
     assert badges == ["▼ worse", "◐ undecided"]
     worse, undecided = (part.words for part in root.find("p", **{"class": "lead"}))
@@ -207,7 +210,7 @@ def test_a_page_of_one_variant_says_what_differs_then_the_verdict_and_folds_the_
     (section,) = root.find("section")
     unfolded = [part for part in section.inside if isinstance(part, Element) and part.tag != "details"]
     (shown,) = root.find("pre", **{"class": "diff"})
-    assert root.find("h1")[0].words == "rsf beside pipeline.yaml"
+    assert root.find("h1")[0].words == "rsf compared with pipeline.yaml"
     assert found["difference"][0] in shown.text
     assert unfolded.index(shown) < next(place for place, part in enumerate(unfolded) if found["headline"] in part.words)
     assert [name.words for part in unfolded for name in part.find("dt")][:3] == ["Quality", "Agreement", "Time"]
@@ -226,7 +229,7 @@ def test_the_page_of_eight_variants_is_small_and_begins_with_the_worst(workspace
         record(workspace / "memory.db", seen, variants=[variant], judged=grades if variant.name == "v3" else None)
     text, root, document = written(workspace)
     assert len(text.encode()) <= 150_000
-    assert root.find("section")[0].find("h2")[0].words == "v3 beside default"
+    assert root.find("section")[0].find("h2")[0].words == "v3 compared with default"
     assert document["comparisons"][0]["verdict"] == "worse"
     shown = call(workspace, ["shadow", "report"]).out.splitlines()
     assert len(shown) <= 40

@@ -78,7 +78,7 @@ def test_both_answers_stand_side_by_side_with_what_is_gone(workspace: Path, stor
     record(store, [observed(1, before, after, question="why rank fusion?"), observed(2, before, before)])
     ran = call(workspace, ["shadow", "report"])
     assert "“why rank fusion?”" in ran.out
-    assert "they part at fusion.rsf" in ran.out
+    assert "differ from fusion.rsf on" in ran.out
     rows = [words(line) for line in ran.out.splitlines()]
     assert f"1 {first.key} {third.key} (was 3)" in rows
     assert f"2 {second.key} {second.key}" in rows
@@ -87,7 +87,7 @@ def test_both_answers_stand_side_by_side_with_what_is_gone(workspace: Path, stor
 
 def test_without_its_words_a_query_is_its_id(workspace: Path, store: Path) -> None:
     record(store, [observed(5, ORDER, OTHER)])
-    assert "query 0000000000000005 (its words are not kept)" in call(workspace, ["shadow", "report"]).out
+    assert "query 0000000000000005 (its text is not kept)" in call(workspace, ["shadow", "report"]).out
 
 
 @pytest.mark.requirement("P5.latency")
@@ -155,7 +155,7 @@ def test_a_pipeline_beside_itself_is_the_noise_floor_of_the_others(workspace: Pa
     verdicts = {one["variant"]["name"]: one["verdict"] for one in document["comparisons"]}
     assert verdicts == {"default": "undecided", "rsf": "undecided"}, "sixty queries alike leave much possible"
     assert all(one["noise_floor"]["queries"] == 60 for one in document["comparisons"])
-    assert ran.out.splitlines()[0].startswith("2 variants beside what is served: 2 undecided (")
+    assert ran.out.splitlines()[0].startswith("2 variants compared with the served pipeline: 2 undecided (")
 
 
 @pytest.mark.parametrize("mode", ["dark_run", "interleaved"])
@@ -229,7 +229,7 @@ def test_what_was_judged_is_told_before_it_is_enough(workspace: Path, store: Pat
     assert (found["quality"], found["judged_queries"]) == ([], 3)
     assert re.match(rf"\? Not decided yet: 12 of about [\d,]+ queries, 3 judgements\. {few};", told)
     assert f"(`eval judge --experiment {EXPERIMENT}` asks for them)" in told
-    assert " 3 queries judged, 10 needed before there is a figure of quality" in told
+    assert " 3 queries judged, 10 needed for a figure of quality" in told
     assert f"speckit-memory eval judge --experiment {EXPERIMENT}" in told
     assert "10 needed before there is a figure" in (workspace / "page.html").read_text()
 
@@ -287,7 +287,7 @@ def test_since_leaves_out_what_is_older(workspace: Path, store: Path) -> None:
     none = call(workspace, ["shadow", "report", "--since", "1h"])
     assert half["comparisons"][0]["queries"] == 30
     assert half["since"] == "2025-06-15T15:36:40+00:00"
-    assert re.match(r"Nothing to report: two pipelines have answered no query since 20\d\d-", none.out)
+    assert re.match(r"Nothing to report: no query has been answered by two pipelines since 20\d\d-", none.out)
     assert "90s" in call(workspace, ["shadow", "report", "--help"]).out
     assert "The last query that two pipelines answered was at 2025-06-15T16:05:40+00:00" in none.out
 
@@ -307,21 +307,21 @@ def test_nothing_is_explained_with_the_lines_that_start_a_shadow(workspace: Path
     ran = call(workspace, ["shadow", "report"])
     document = call(workspace, ["shadow", "report", "--json"]).json
     assert ran.status == 0
-    assert "No pipeline runs beside the shipped default" in ran.out
+    assert "No shadow pipeline of the shipped default is running" in ran.out
     assert "\n    shadows: [rsf]\n" in ran.out
     assert document["since"] is None
     assert document["comparisons"] == []
     assert "shadows: [rsf]" in document["nothing"]
     commands = re.findall(r"^    speckit-memory (flags promote SPECKIT_\w+)$", ran.out, re.MULTILINE)
     assert [call(workspace, command.split()).status for command in commands] == [0, 0]
-    assert "These run beside" in call(workspace, ["shadow", "report"]).out
+    assert "These shadow" in call(workspace, ["shadow", "report"]).out
     assert call(workspace, ["flags", "audit"]).status == 0
     folder = workspace / ".speckit"
     folder.mkdir(exist_ok=True)
     (folder / "pipeline.yaml").write_text("shadows: [rsf]\n")
     waiting = call(workspace, ["shadow", "report"])
     assert "    rsf: shadow listed at" in waiting.out
-    assert "no search that they saw has been recorded yet" in words(waiting.out)
+    assert "none of their searches has been recorded yet" in words(waiting.out)
 
 
 def test_a_workspace_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_a_search_shows_another_pipeline_beside_its_own(workspace: Path) -> None
 def test_both_lists_are_printed_and_what_moved_is_marked(workspace: Path) -> None:
     out = call(workspace, ["search", "rank", "fusion", "--shadow", "bm25"]).out
 
-    assert "Beside it: bm25" in out
-    assert "They part at the step" in out
+    assert "Compared with: bm25" in out
+    assert "They differ from the step" in out
     assert "ms alone" in out
 
 
@@ -155,4 +155,4 @@ def test_what_is_said_of_the_difference_is_about_the_rows_that_are_shown(
     assert shadow["agreement"]["compared"] == max(map(len, rows)) == limit
     assert shadow["agreement"]["ordering_difference"]
     assert f"{len(rows[0] & rows[1])} {said}" in printed
-    assert "ten" not in printed.partition("They differ from rank")[2].partition("They part")[0]
+    assert "ten" not in printed.partition("They differ from rank")[2].partition("They differ from the step")[0]

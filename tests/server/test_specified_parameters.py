@@ -141,7 +141,7 @@ def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
     first, every = calls(indexed, ("memory_stats", {"limit": 1}), ("memory_stats", {}))
     further = len(every["data"]["folders"]) - 1
     assert further > 0
-    hint = f"{counted(further, 'folder')} more than the first 1: limit says how many are shown"
+    hint = f"{counted(further, 'folder')} more than the first 1: raise limit to see them"
     assert (first["hints"], every["hints"]) == ([hint], [])
 
 
@@ -400,5 +400,5 @@ def test_a_lineage_is_drawn_as_far_as_there_is_room(workspace: Path) -> None:
     arrows = [line for line in drawn if "-->" in line]
     assert 0 < len(arrows) == large["data"]["count"] < 18
     assert drawn[-1].startswith("    class m")
-    assert f"{18 - len(arrows)} of 18 links are not drawn" in large["hints"][-2]
+    assert f"{18 - len(arrows)} of 18 links, the farthest ones, are not drawn" in large["hints"][-2]
     assert large["meta"]["token_count"] <= 1200

@@ -105,7 +105,7 @@ def test_a_mixed_answer_says_so_and_one_of_the_pipeline_alone_does_not(workspace
     pipeline_file(workspace, SHADOWS + BM25)
     pipeline_file(workspace, VECTOR, "meaning.yaml")
     [mixed] = calls(workspace, ask)
-    assert mixed["hints"][0].startswith("a mixed answer: its rows come in turn from the pipelines ")
+    assert mixed["hints"][0].startswith("an interleaved answer: its rows alternate between the pipelines ")
     assert "'meaning' (" in mixed["hints"][0]
     pipeline_file(workspace, BM25)
     [alone] = calls(workspace, ask)

@@ -279,7 +279,7 @@ CASES: dict[str, dict[str, Case]] = {
             lambda a, b: other_scores(a, b) and both("data.mode", "quick", "deep")(a, b)),
         "mode: pressed": Case({"input": DEEP, "limit": 5, "tokenUsage": 0.95}, ("quick", "deep"), other_scores),
         "mode: resumed": Case({"input": "continue"}, ("auto", "resume"),
-            both("data.mode_reason", "the input asks to go on with earlier work", "asked for")),
+            both("data.mode_reason", "the input asks to go on with earlier work", "requested")),
         "intent": Case({"input": "refactor the quokka cache and its wallaby index into one module"},
             ("find_spec", "add_feature"),
             lambda a, b: both("data.intent", "find_spec", "add_feature")(a, b) and MODES(a, b)),

@@ -12,7 +12,7 @@ from tests.server.test_mcp_stdio import calls
 ASK = ("memory_search", {"query": "computeMPAB", "limit": 1})
 KEY = "docs/storage/wal.md"
 UNWEIGHED = (
-    "searches are not ordered by what readers found useful: no step of the pipeline 'default' weighs it; "
+    "the ranking does not depend on judgements of usefulness: no step of the pipeline 'default' uses it; "
     "`use: validation` does"
 )
 
@@ -37,7 +37,7 @@ def test_an_agent_judges_what_a_search_gave_it(workspace: Path) -> None:
     assert third["data"] == standing | {"confidence": 0.65, "validations": 3, "kept_days": 0.4}
     # 0.65 + 5 · 0.10 is over the bound
     assert eighth["data"] == standing | {"confidence": 1.0, "validations": 8, "eligible": True, "kept_days": 0.4}
-    eligible = "eligible for the tier critical: the next memory_validate may say promote"
+    eligible = "eligible for the tier critical: the next memory_validate may set promote"
     assert eighth["hints"] == [eligible, UNWEIGHED]
     listed = {memory["key"]: memory for memory in page["data"]["memories"]}
     assert (listed[KEY]["confidence"], listed[KEY]["validations"]) == (1.0, 8)

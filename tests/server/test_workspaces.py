@@ -65,7 +65,7 @@ def test_a_server_without_a_workspace_starts_and_says_how_to_get_one(project: Pa
 
     for answer in answers:
         assert answer["error"]["code"] == "E010"
-        assert "holds neither .git nor .speckit" in answer["error"]["message"]
+        assert "contains neither .git nor .speckit" in answer["error"]["message"]
         assert any("SPECKIT_ROOT" in action for action in answer["error"]["actions"])
     assert [entry.name for entry in project.iterdir()] == ["docs"]
 
@@ -104,7 +104,7 @@ def test_the_whole_file_system_is_never_indexed_for_an_agent(tmp_path: Path) -> 
     store.touch()
     workspace = Workspace(lambda create: pytest.fail("opened"), Settings(store, "default", Path("/"), {}))
 
-    with pytest.raises(SpeckitError, match="the whole file system is no workspace"):
+    with pytest.raises(SpeckitError, match="the whole file system is not a workspace"):
         workspace.memory_to_fill(workspace.folder(""))
 
 

@@ -1,4 +1,4 @@
-"""Memories as people type them: an id, a key, or something near a key."""
+"""Resolves memories as users type them: an id, a key, or something close to a key."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 ID_DIGITS = 18
-"""A longer number is no id, and may be the name of a memory."""
+"""A longer number is not an id but may be a key."""
 
 
 def memory_name(typed: str | int) -> int | str:
-    """The id, or the key, that was typed."""
+    """Parses the typed text as an id or a normalised key."""
     if isinstance(typed, int):
         return typed
     if typed.isascii() and typed.isdigit() and len(typed) <= ID_DIGITS:
         return int(typed)
-    # bytes that are not UTF-8 stand in no key
+    # keys never contain bytes that are not UTF-8
     return os.path.normpath(typed.encode(errors="replace").decode()).replace(os.sep, "/")
 
 
 def known_key(memory: Memory, typed: str | int) -> str:
-    """The key of the memory that was typed. Raises E080 with the nearest keys."""
+    """The key of a memory given by id or key. Raises E080 with the nearest keys."""
     return of_known(memory, typed, lambda name: memory.get(name).key)
 
 
 def known_keys(memory: Memory, typed: Iterable[str | int]) -> list[str]:
-    """The keys of the memories that were typed. Raises E080 for each that is not there, with the nearest keys."""
+    """The keys of memories given by id or key. Raises E080 for each unknown one, with the nearest keys."""
     keys: list[str] = []
     problems: list[Problem] = []
     for each in typed:
@@ -48,9 +48,16 @@ def known_keys(memory: Memory, typed: Iterable[str | int]) -> list[str]:
 
 
 def of_known(memory: Memory, typed: str | int, look: Callable[[int | str], Found], again: str = "") -> Found:
-    """What `look` finds of the memory that was typed.
+    """Calls `look` with a memory's id or key and returns its result.
 
-    Raises E080 with the nearest keys, each as an action where the command to try `again` with a key is given.
+    Args:
+        memory: The open memory, searched for similar keys.
+        typed: Id or key as the caller typed it.
+        look: Called with the parsed id or key; raises E080 if there is no such memory.
+        again: Command to suggest with each of the nearest keys; "" for none.
+
+    Raises:
+        SpeckitError: E080 with the nearest keys.
     """
     name = memory_name(typed)
     try:

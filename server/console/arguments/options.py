@@ -1,4 +1,4 @@
-"""The options that commands share, accepted after the name of the command."""
+"""Options shared by commands, given after the name of the command."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Common:
     as_json: bool = False
 
     def open(self, *, create: bool = True, root: Path | None = None, stand_in: bool = False) -> Memory:
-        """Opens the store that the options name; `stand_in` as for `Memory.open`. Raises SpeckitError when it cannot
-        be."""
+        """Opens the store that the options select; `stand_in` as for `Memory.open`. Raises SpeckitError."""
         from speckit_memory.engine import Memory
 
         return Memory.open(
@@ -71,7 +70,7 @@ def _parse_overrides(_context: click.Context, _parameter: click.Parameter, value
         if not (equals and dot and step and parameter):
             raise click.BadParameter(f"'{value}' is not of the form STEP.PARAM=VALUE")
         if not text.strip():
-            raise click.BadParameter(f"'{value}' gives no value; write null or '' if that is meant")
+            raise click.BadParameter(f"'{value}' gives no value; write null or '' for an empty one")
         overrides[path] = text
     return overrides
 
@@ -105,7 +104,7 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
 
 
 def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
-    # where the locale knows no UTF-8, Python hands over the bytes of other letters as surrogates
+    # in a locale without UTF-8, Python passes other bytes as surrogates
     query = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     if len(words) > 1 and not context.resilient_parsing:
         note = f"searching for: {query} (quote a query, so that the shell leaves ? * & and quotation marks alone)"
@@ -114,17 +113,17 @@ def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[st
 
 
 query_argument = click.argument("query", nargs=-1, required=True, metavar="QUERY", callback=_joined)
-"""A query, quoted or not: a command receives `query: str`, several words joined by blanks."""
+"""The argument QUERY, quoted or not: the command receives `query: str`, with words joined by blanks."""
 
 
 class NamedPath(click.Path):
-    """The type of options that name a file or folder, which need not be there: a `Path`. Refuses with E014."""
+    """Option type for a file or folder that need not exist: a `Path`. Raises E014 for an impossible path."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A path that can be one; while a shell completes a line, nothing is refused."""
+        """Converts and checks the path; during shell completion nothing is checked."""
         if ctx is not None and ctx.resilient_parsing:
             return Path(value)
         path = named_path(value, param.opts[0] if param else "the path")
@@ -134,16 +133,14 @@ class NamedPath(click.Path):
 
 
 class DatasetPath(NamedPath):
-    """The type of options that name a dataset: its folder, or the name of the one that ships."""
+    """Option type for a dataset: its folder, or "bundled" for the shipped one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The folder. "bundled" always means the dataset that ships; a folder of that name is "./bundled"."""
+        """Converts to the dataset's folder. "bundled" always means the shipped one; write "./bundled" for a folder."""
         from speckit_memory.evaluation import bundled
 
         return bundled.FOLDER if value == bundled.NAME else super().convert(value, param, ctx)
 
 
-no_keep_option = click.option(
-    "--no-keep", is_flag=True, help="Leave nothing in the evaluation database beside the store."
-)
-"""What the commands that keep their result take: a command receives `no_keep: bool`."""
+no_keep_option = click.option("--no-keep", is_flag=True, help="Store nothing in the evaluation database.")
+"""The option of commands that store their result: the command receives `no_keep: bool`."""

@@ -1,4 +1,4 @@
-"""Numbers of changes, judgements and links as the tables of the command line show them: 3, or #3."""
+"""Parses numbers of changes, judgements and links as tables show them: 3 or #3."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ LARGEST = 2**63 - 1
 
 
 class ShownNumber(click.IntRange):
-    """A whole number from 1 on, which may have the sign before it that tables show."""
+    """A positive whole number, optionally with a leading "#"."""
 
     def __init__(self) -> None:
         super().__init__(min=1, max=LARGEST)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number. Fails as click's own type does."""
+        """Converts to the number; fails like click's own type."""
         if isinstance(value, str):
+            # shells treat an unquoted # at the start of a word as a comment, so both forms must work
             value = value.removeprefix("#")
         return super().convert(value, param, ctx)

@@ -1,4 +1,4 @@
-"""What the commands that measure are told to measure on: datasets, or the user's own memories."""
+"""Options for the data of measuring commands: datasets, or the user's own memories."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def sourced(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
-    """Adds --dataset (`several`: may be repeated), --own and --from-use; the command receives `sources`, a tuple.
+    """Adds --dataset (repeatable with `several`), --own and --from-use; the command receives `sources`, a tuple.
 
-    One of them must be given, unless the option named by `or_else` is: then the tuple may be empty. With
-    `or_else_bundled` the dataset that ships takes the place of none.
+    One of them is required, unless the option named by `or_else` is given: then the tuple may be empty. With
+    `or_else_bundled`, the shipped dataset is the default.
     """
 
     def decorate(command: Command) -> Command:
@@ -28,6 +28,7 @@ def sourced(*, several: bool, or_else: str = "", or_else_bundled: bool = False) 
             named = values.pop("datasets")
             datasets = named if several else tuple(folder for folder in (named,) if folder is not None)
             own, from_use = values.pop("own"), values.pop("from_use")
+            # the first argument is `Common` if the command has shared options
             db = given[0].db if given else None
             sources = _sources(datasets, own or from_use, from_use, db)
             if not sources and or_else_bundled:
@@ -58,19 +59,19 @@ def _options(several: bool) -> list[Callable[[Command], Command]]:
         click.option(
             "--own",
             is_flag=True,
-            help="Measure on your own memories: queries are made of their titles, headings, trigger phrases and words.",
+            help="Measure on your own memories, with queries made from their titles, headings, triggers and words.",
         ),
         click.option(
             "--from-use",
             is_flag=True,
-            help="Measure on your own memories by the queries that were asked and what was done with their answers.",
+            help="Measure on your own memories, with recorded queries and the use of their answers.",
         ),
     ]
 
 
 def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> tuple[GroundSource, ...]:
     if own and datasets:
-        raise click.UsageError("--own measures on your own memories; leave out --dataset", _context())
+        raise click.UsageError("--own measures on your own memories; omit --dataset", _context())
     if own:
         from speckit_memory.evaluation.ground_truth.own import OwnSource
 
@@ -83,7 +84,7 @@ def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> t
 
 
 def bundled_folder() -> Path:
-    """The folder of the dataset that ships."""
+    """The folder of the shipped dataset."""
     from speckit_memory.evaluation import bundled
 
     return bundled.FOLDER

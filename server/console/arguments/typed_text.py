@@ -1,4 +1,4 @@
-"""Texts that somebody types as arguments or pipes into a command, in whatever encoding the terminal has."""
+"""Decodes text from arguments and standard input, in the encoding of the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def standard_input() -> str:
-    """All of standard input. Raises E012 for what is no text, and E013 for what is longer than a document may be."""
+    """Reads all of standard input. Raises E012 if it is not text, E013 if it is longer than a document may be."""
     from speckit_memory.memory.parsing.encoding import decode_typed
     from speckit_memory.memory.scanning.scanner import LARGEST_FILE
 
@@ -25,9 +25,10 @@ def standard_input() -> str:
 
 
 def typed(context: click.Context, parameter: click.Parameter, value: T) -> T:
-    """The value of an option as text: what the interpreter could not decode is decoded here. Raises E012."""
+    """Option callback that decodes bytes the interpreter could not decode. Raises E012."""
     if isinstance(value, tuple):
         return tuple(typed(context, parameter, each) for each in value)  # type: ignore[return-value]
+    # U+DC80 to U+DCFF are the interpreter's surrogates for undecodable bytes (PEP 383)
     if isinstance(value, str) and not value.isascii() and any("\udc80" <= sign <= "\udcff" for sign in value):
         from speckit_memory.memory.parsing.encoding import decode_typed
 

@@ -1,1 +1,1 @@
-"""The plots of a shadow report, one a module: what each draws, says in its caption, and lists in its table."""
+"""The plots of a shadow report, one per module: drawing, caption and table."""

@@ -1,4 +1,4 @@
-"""How the time that a variant adds is spread over the queries."""
+"""Plots the distribution of the time that a variant adds per query."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 _BINS = 16
 _OUTER = 99
-"""The axis ends at this percentile and the opposite one: an outlier must not press all others together."""
+"""The axis spans this percentile and its opposite, so that outliers do not compress the plot."""
 _LEAST_MS = 0.01
 
 
 def overhead_distribution(name: str, overhead: Column, names: tuple[str, str]) -> Plot:
-    """The time of the variant minus that of the control on the same query."""
+    """The histogram of variant time minus control time per query; `overhead` has shape (queries,), in ms."""
     bins = _around_zero(*(float(end) for end in np.percentile(overhead, (100 - _OUTER, _OUTER))))
     median, late = (float(value) for value in np.percentile(overhead, (50, 95)))
 
     def draw(axes: Axes) -> None:
+        # seen: (queries,); outliers go to the outermost bins
         seen = np.clip(overhead, bins[0], bins[-1])
         axes.hist(seen[seen < 0], bins=bins, color=UP, alpha=0.8)
         axes.hist(seen[seen >= 0], bins=bins, color=DOWN, alpha=0.8)
@@ -61,7 +62,8 @@ def overhead_distribution(name: str, overhead: Column, names: tuple[str, str]) -
 
 
 def _around_zero(low: float, high: float) -> list[float]:
-    """Edges of bars of one width, one of them at 0, from `low` or below to `high` or above."""
+    """Bin edges of equal width that cover `low` to `high`, one of them at 0."""
     low, high = min(low, 0.0), max(high, 0.0)
     width = max(high - low, _LEAST_MS) / _BINS
+    # at least one bin on each side of 0; a multiple of the width, so that 0 is an edge
     return [place * width for place in range(min(floor(low / width), -1), max(ceil(high / width), 1) + 1)]

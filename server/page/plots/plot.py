@@ -1,4 +1,4 @@
-"""What every plot of a page is: two drawings, a caption, and the same figures as a table."""
+"""A plot of a page: two drawings, a caption, and its figures as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot. `caption` says what is shown and over how many queries; `rows` hold its figures, names first."""
+    """One plot. `caption` describes it and counts its queries; `rows` are its figures with a header row."""
 
     title: str
     svg: str

@@ -1,4 +1,4 @@
-"""`checkpoint_create`: keep the memories as they are now (feature T12)."""
+"""`checkpoint_create`: save the present state of the memories (feature T12)."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -15,14 +15,14 @@ BUDGET = 600
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def checkpoint_create(
         name: CheckpointName,
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
-        metadata: Annotated[dict[str, Any] | None, Field(description="Told by checkpoint_list")] = None,
+        metadata: Annotated[dict[str, Any] | None, Field(description="Shown by checkpoint_list")] = None,
     ) -> Reply:
-        """Keep all memories as they are now, under a new name."""
+        """Save the state of all memories under a new name."""
         from speckit_memory.server.views.checkpoint_text import as_row, told
 
         made = workspace.memory().checkpoint_create(
@@ -35,8 +35,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         return Reply(
             f"{name}: {told(made.checkpoint)}",
             {"checkpoint": as_row(made.checkpoint), "dropped": list(made.dropped)},
-            facts=fields({"dropped, beyond what is kept": list(made.dropped)}),
-            hints=(f"the store has faults, which the copy has too: {faults[0]}",) if faults else (),
+            facts=fields({"dropped, above the limit": list(made.dropped)}),
+            hints=(f"the store has faults, and so has the copy: {faults[0]}",) if faults else (),
         )
 
     return checkpoint_create

@@ -1,4 +1,4 @@
-"""`checkpoint_delete`: remove a state that was kept (feature T15)."""
+"""`checkpoint_delete`: delete a checkpoint (feature T15)."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -15,7 +15,7 @@ BUDGET = 600
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def checkpoint_delete(
         name: CheckpointName,
@@ -26,7 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             raise SpeckitError(
                 "E030",
                 f"confirmName is '{abridged(confirmName)}' and name is '{name}': nothing was deleted",
-                hint="A checkpoint that was deleted does not come back.",
+                hint="A deleted checkpoint cannot be restored.",
                 actions=("give the same name in both",),
             )
         gone = workspace.memory().checkpoint_delete(name)

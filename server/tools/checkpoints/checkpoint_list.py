@@ -1,4 +1,4 @@
-"""`checkpoint_list`: the states that were kept (feature T13)."""
+"""`checkpoint_list`: list the checkpoints (feature T13)."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def _listed(_number: int, row: dict[str, Any]) -> str:
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def checkpoint_list(
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification

@@ -1,4 +1,4 @@
-"""`checkpoint_restore`: bring a state back (feature T14)."""
+"""`checkpoint_restore`: restore a checkpoint (feature T14)."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -15,7 +15,7 @@ BUDGET = 600
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def checkpoint_restore(
         name: CheckpointName,
@@ -23,11 +23,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool,
             Field(
                 strict=True,
-                description="Memories it does not have go; the state before is kept",
+                description="Remove later memories; the present state is kept",
             ),
         ] = False,
     ) -> Reply:
-        """Bring the memories of a checkpoint back as they were; what came since stays."""
+        """Restore the memories of a checkpoint; later ones stay."""
         from speckit_memory.server.views.checkpoint_text import as_row, parted_counts, told_files, told_restore
 
         require_kept(workspace.config.db, name)
@@ -47,7 +47,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 **parted,
             },
             hints=(files,) if any(parted.values()) else (),
-            facts=fields({"the state before is kept as": done.before, "files": "untouched; the store holds"}),
+            facts=fields({"the state before is kept as": done.before, "files": "unchanged; searches use the store"}),
         )
 
     return checkpoint_restore

@@ -14,7 +14,7 @@ BUDGET = 1200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_causal_link(
         sourceId: MemoryName,  # noqa: N803 -- parameter names of the specification

@@ -1,4 +1,4 @@
-"""`memory_causal_stats`: what the causal graph is like (feature T20)."""
+"""`memory_causal_stats`: statistics of the causal graph (feature T20)."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ BUDGET = 1200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_causal_stats() -> Reply:
         """Count causal links by relation and maker, and memories with one."""

@@ -12,7 +12,7 @@ BUDGET = 1200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_causal_unlink(
         edgeId: Annotated[int, Field(strict=True, ge=1, le=2**63 - 1)],  # noqa: N803 -- names of the specification
@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.links.links_text import edge_text
 
         removed, declared = workspace.memory().unlink(edgeId)
-        hint = f"a document declares it all the same: {edge_text(declared)}" if declared else ""
+        hint = f"a document still declares it: {edge_text(declared)}" if declared else ""
         return Reply(
             f"removed {edge_text(removed)}",
             {"removed": removed.as_json(), "declared": declared.as_json() if declared else None},

@@ -1,4 +1,4 @@
-"""`memory_drift_why`: why something was decided (feature T18)."""
+"""`memory_drift_why`: explain a decision by its causal links (feature T18)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 BUDGET = 1200
 DIAGRAM = 900
-"""Tokens that a diagram may take of it."""
+"""Maximum tokens of a diagram."""
 MORE = "there are more links: ask for fewer hops, one direction or some relations"
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+    """Builds the tool for a workspace."""
 
     def memory_drift_why(
         memoryId: MemoryName,  # noqa: N803 -- parameter names of the specification
@@ -32,7 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeMemoryDetails: Flag = True,  # noqa: N803
         format: Literal["text", "mermaid"] = "text",  # noqa: A002
     ) -> Reply:
-        """Why a memory was decided: the causal links around it, and what contradicts."""
+        """Why a memory was decided: its causal links, and contradictions."""
         from speckit_memory.engine.graph.lineage import READINGS, link_json
         from speckit_memory.server.console.arguments.memory_names import known_key
 
@@ -73,16 +73,16 @@ def _facts(found: "Lineage", details: bool) -> dict[str, Any]:
 
 
 def _diagram(found: "Lineage", details: bool, count: Count) -> Reply:
-    """The flowchart of so many of the nearest links as there is room for."""
+    """The flowchart of as many of the nearest links as fit `DIAGRAM` tokens."""
     drawn = found
     while (tokens := count([drawn.mermaid()])[0]) > DIAGRAM and drawn.steps:
-        # links are about as long as one another; at least one goes each time, so that this ends
+        # links have similar lengths; at least one is dropped per round, so that this ends
         most = min(len(drawn.steps) * DIAGRAM // tokens, len(drawn.steps) - 1)
         drawn = replace(drawn, steps=drawn.steps[:most])
     left = len(found.steps) - len(drawn.steps)
     hints = [*found.hints]
     if left:
-        hints.append(f"{left} of {len(found.steps)} links are not drawn, the farthest ones: no room for them")
+        hints.append(f"{left} of {len(found.steps)} links, the farthest ones, are not drawn for lack of space")
     if left or found.cut:
         hints.append(MORE)
     diagram = drawn.mermaid()
@@ -109,7 +109,8 @@ def _link_text(_number: int, link: dict[str, Any]) -> str:
 
 
 def _put_words(links: list[dict[str, Any]], found: "Lineage") -> None:
-    """Has each link say what the memory says that it leads to, once for each memory."""
+    """Adds to each link the text of the memory it leads to, once per memory."""
+    # ids whose text has been shown; the starting memory's own text is in the facts
     said = {found.id}
     for link, step in zip(links, found.steps, strict=True):
         other = step.target_id if step.direction == "outgoing" else step.source_id

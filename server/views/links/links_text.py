@@ -1,4 +1,4 @@
-"""Links and what became of them, for a reader."""
+"""Renders links and their history as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def edge_text(edge: NamedEdge) -> str:
-    """An edge in a line."""
-    said = f", {edge.said:g} as it was made" if edge.said is not None else ""
+    """A link as a line."""
+    said = f", {edge.said:g} initially" if edge.said is not None else ""
     evidence = f": {edge.evidence}" if edge.evidence else ""
     return (
         f"link {edge.id}: {edge.source} {edge.relation.replace('_', ' ')} {edge.target} "
@@ -20,20 +20,20 @@ def edge_text(edge: NamedEdge) -> str:
 
 
 def place_text(edge: NamedEdge) -> str:
-    """Where a link that was just made is kept."""
+    """Says where a new link is stored."""
     if edge.only_stored:
-        return f"kept in this store alone, a clone does not have it: {edge.only_stored}"
+        return f"kept in this store only, so that a clone lacks it: {edge.only_stored}"
     return f"declared in causalLinks of {edge.source}: commit the file, and a clone has it"
 
 
 def change_cells(change: NamedChange) -> tuple[str, str, str, str]:
-    """A change as a row: its id, when, by whom, and what."""
+    """The cells of a change: id, time, author and description."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
     return f"#{change.id}", when, change.changed_by, change_text(change)
 
 
 def change_text(change: NamedChange) -> str:
-    """What a change did, and why."""
+    """Describes a change and its reason."""
     if change.old is None:
         what = f"made with strength {change.new:g}"
     elif change.new is None:

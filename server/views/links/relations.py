@@ -1,4 +1,4 @@
-"""Relations and directions of links as people and agents write them, without loading a store."""
+"""The names of link relations and directions; importing them does not load the store."""
 
 from typing import Literal, get_args
 

@@ -1,4 +1,4 @@
-"""The Markdown of one result of a search: what it is, why it surfaced, what to mind about it, and the passage."""
+"""Renders a search result as Markdown: its names, why it matched, notes, and the passage."""
 
 import re
 from pathlib import PurePosixPath
@@ -11,16 +11,17 @@ from speckit_memory.server.replies.envelope import TEXT_FIELD
 _RANK = re.compile(r"\(rank (\d+)\)")
 _HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")
 _FRESH = ("HOT", "WARM", "UNKNOWN")
-"""States that are no news; of the others an agent should know that nobody has used the memory for long."""
+"""States that are not shown; the others tell an agent that the memory has not been used for long."""
 _OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
-"""Notes that name other memories, the ones that a reader must mind first."""
+"""Notes that refer to other memories, the most important ones for a reader."""
 
 
 def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
-    """Some lines about one result, and its text as a quotation that nothing in it can end."""
+    """Renders one result: lines about it, and its text as a safe quotation."""
     key, title = one_line(row["key"]), one_line(row["title"])
     place = _place(*row.get("lines", (0, 0)))
     notes = dict(row.get("notes", {}))
+    # sent before in this session: one line, with successors, which may be new
     if "already_sent" in notes and TEXT_FIELD not in row:
         successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
         sent = f"already sent: {one_line(notes['already_sent'])}"
@@ -54,7 +55,7 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
 
 
 def _place(first: int, last: int) -> str:
-    """The lines of a passage, as they follow its key; a text of one line has no other."""
+    """The line range of a passage as a suffix of its key; "" for a text of one line."""
     if last <= 1:
         return ""
     return f":{first}" if first == last else f":{first}-{last}"
@@ -72,17 +73,18 @@ def _named(other: dict[str, Any]) -> str:
 
 
 def _below(title: str, heading: str) -> str:
-    """The path of headings without the title at its beginning."""
+    """The path of headings without a leading title."""
     return "" if heading == title else heading.removeprefix(f"{title} > ")
 
 
 def _without_headings(text: str, said: set[str]) -> str:
-    """A passage without the headings at its beginning that stand above it anyway."""
+    """The passage without leading headings that are shown above it anyway."""
     at = len(text) - len(text.lstrip("\n"))
     while heading := _HEADING.match(text, at):
         name = heading[1].rstrip().rstrip("#").rstrip()
         if name.replace("`", "").replace("**", "") not in said:
             break
+        # heading[2] is the white space after the heading
         blanks = heading[2].rfind("\n") + 1  # the indentation of what follows stays
         at = heading.start(2) + blanks if heading.end() < len(text) else heading.end()
     return text[at:]

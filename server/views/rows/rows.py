@@ -1,4 +1,4 @@
-"""How memories look in the answers of tools: few fields, and stored text under one name."""
+"""Memories as rows of tool answers: few fields, with stored text in one of them."""
 
 import secrets
 import time
@@ -18,8 +18,9 @@ from speckit_memory.server.replies.envelope import TEXT_FIELD
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:
-    """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
+    """A search result as a row; requested sections replace the excerpt (feature A7)."""
     notes, text = dict(row.notes), row.snippet
+    # a memory sent before in this session: only enough fields to refer to it
     if row.repeated and not text:
         return {
             "id": row.id,
@@ -63,65 +64,64 @@ def search_data(result: SearchResult) -> dict[str, Any]:
 
 
 def budget_of(result: SearchResult, layer: int) -> int:
-    """The tokens of an answer: what the pipeline allows for this question, else what the layer of the tool does.
-
-    Features A6 and T24.
-    """
+    """The token budget of an answer: the pipeline's for this query, else that of the tool's layer (features A6,
+    T24)."""
     return int(result.notes.facts.get("token_budget", layer))
 
 
 def degraded(result: SearchResult) -> tuple[dict[str, Any], ...]:
-    """The parts of a search that did not do their work."""
+    """The parts of a search that failed or were skipped."""
     return tuple(part.as_json() for part in result.notes.degraded)
 
 
 def timings(result: SearchResult) -> dict[str, Any]:
-    """The milliseconds of an answer with one figure per step, the searches of several wordings added up."""
+    """The timings in milliseconds, summed per step over all query variants."""
     steps: dict[str, float] = {}
     for record in result.timings_ms.steps:
+        # a step runs once per query variant: sum its times
         steps[record.step] = round(steps.get(record.step, 0.0) + record.ms, 3)
     return {**result.timings_ms.as_json(), "steps": steps}
 
 
 def found(result: SearchResult) -> str:
-    """How many memories are in an answer, and how many of them had been sent already."""
+    """Says how many memories were found, and how many of them had been sent before."""
     repeats = f", {result.repeats} already sent" if result.repeats else ""
     return f"{counted(len(result.results), 'memory')} found{repeats}"
 
 
 def intent_of(result: SearchResult) -> str | None:
-    """What the question was taken for; None where nobody wanted to know."""
+    """The detected intent; None if detection was switched off."""
     return None if result.outcome.query.intent == "" else result.plan.intent
 
 
 def search_facts(result: SearchResult, *further: str) -> str:
-    """What the text says of a search beside its results."""
+    """The line on the query in the answer's text."""
     plan = result.plan
     return about(
-        f"intent {plan.intent}" if intent_of(result) else "no intent looked for",
+        f"intent {plan.intent}" if intent_of(result) else "intent not detected",
         f"{plan.complexity} question",
         *further,
     )
 
 
 def attended(result: SearchResult) -> dict[str, Any]:
-    """The memories that a resumed session attended to, most of all first; nothing where none is known."""
+    """The memories with the most attention in a resumed session, highest first; {} if none is known."""
     found = result.notes.facts.get("attended", [])
     return {"attended": found} if found else {}
 
 
 def attended_text(result: SearchResult) -> str:
-    """The same in a line, for the text."""
+    """The memories with the most attention in a resumed session, as a line of text."""
     memories = result.notes.facts.get("attended", [])
     named = [f"{one_line(memory['key'])} (id {memory['id']})" for memory in memories]
     return f"this session attended to: {', '.join(named)}" if named else ""
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
-    """What the caller should know beside the results: other words are advised only where they could help."""
+    """Hints for the caller; other words are only suggested if they could help."""
     hints = (*_mixed(result), *result.notes.warnings)
     if result.repeats:
-        return (*hints, "what was already sent in this session is a line; enableDedup=false sends it again")
+        return (*hints, "memories already sent in this session are one line each; enableDedup=false sends them again")
     if result.results or result.why_nothing not in ("", EMPTY_STORE) or result.notes.facts.get("unfit"):
         return hints
     further = () if result.why_nothing else ("try other words",)
@@ -129,15 +129,15 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
 
 
 def _mixed(result: SearchResult) -> tuple[str, ...]:
-    """That the rows are those of two pipelines, where they are."""
+    """The hint that rows of two pipelines are interleaved, if they are."""
     if not (other := result.notes.facts.get("interleaved_with")):
         return ()
     both = f"'{result.pipeline.name}' ({result.pipeline.hash}) and '{other['name']}' ({other['hash']})"
-    return (f"a mixed answer: its rows come in turn from the pipelines {both}, which are being compared",)
+    return (f"an interleaved answer: its rows alternate between the pipelines {both}, which are being compared",)
 
 
 def when(seconds: float) -> str:
-    """A moment in epoch seconds as ISO 8601, UTC; "unknown" for one that no calendar has."""
+    """Epoch seconds as ISO 8601, UTC; "unknown" outside the range of the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
@@ -145,7 +145,7 @@ def when(seconds: float) -> str:
 
 
 def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
-    """What readers found, and the promotion of a memory whose tier is not the one that its file declares."""
+    """The confidence and number of validations, and the promotion if the tier differs from the declared one."""
     found: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
     if promotion := memory.promotion:
         found["promoted"] = {
@@ -158,7 +158,7 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
 
 
 def update_facts(memory: MemoryRecord) -> dict[str, Any]:
-    """What an update can change, by the names of the tool's parameters."""
+    """The values that an update can change, by parameter of the tool."""
     return {
         "title": memory.title,
         "triggerPhrases": list(memory.triggers),
@@ -168,14 +168,13 @@ def update_facts(memory: MemoryRecord) -> dict[str, Any]:
 
 
 def problem_text(_number: int, problem: dict[str, Any]) -> str:
-    """The Markdown of what is wrong with a document."""
+    """A problem with a document as Markdown."""
     return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
 
 
 def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> None:
-    """Notes one search: which pipeline answered, how long it took (unless its answer had been made before), how many
-    results it had, how many of them are shown, and which parts failed. The query, and reasons that may quote it, only
-    when content is wanted."""
+    """Logs a search: pipeline, time (unless `cached`), number of results and of rows shown, and failed parts. The
+    query, and reasons that may quote it, are logged only if content is switched on."""
     states = {step.step: step.outcome for step in result.timings_ms.steps if step.outcome != "ran"}
     parts: list[dict[str, Any]] = []
     for part in result.notes.degraded:
@@ -197,9 +196,9 @@ def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> Non
 
 
 def note_served_again(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Notes an answer that was made for an earlier call and given to this one: it was of use once more (feature T25).
+    """Records the use of a cached answer (feature T25).
 
-    Only answers outside of sessions are given again, so there is no session to be told.
+    Only answers outside of sessions are cached, so that no session has to be updated.
     """
     asked = result.asked_again(logs.query_id() or secrets.token_hex(8), time.time())
     log_search(asked, len(rows), cached=True)
@@ -207,9 +206,9 @@ def note_served_again(memory: Memory, result: SearchResult, rows: Sequence[Mappi
 
 
 def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
+    """Logs a search, and records in the session which results are sent; a failure only leads to repeated results.
 
-    The search is logged here, and what the pipeline's own budget has cut; what the tool's has cut by the envelope.
+    Rows cut by the pipeline's budget are logged here, those cut by the tool's budget by the envelope.
     """
     log_search(result, len(rows))
     facts = result.notes.facts

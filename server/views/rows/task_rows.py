@@ -1,4 +1,4 @@
-"""How records of tasks look in the answers of tools and commands."""
+"""Tasks as rows of the answers of tools and commands."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from speckit_memory.server.console.markdown import one_line, quoted
 from speckit_memory.server.views.rows.rows import when
 
 MOST_QUESTIONS = 5
-"""So many open questions of a task stand in the text; the structured answer has all."""
+"""Open questions of a task shown in the text; the structured answer has all."""
 
 
 def scores(of: TaskScores) -> dict[str, int]:
@@ -18,7 +18,7 @@ def scores(of: TaskScores) -> dict[str, int]:
 
 
 def task_row(task: Task) -> dict[str, Any]:
-    """A task with its scores and, once it is complete, what it has taught; what is empty is left out."""
+    """A task with its scores and, if complete, what was learned; without empty values."""
     learned, done = task.learned, {}
     if task.after is not None and learned is not None and task.completed_at is not None:
         done = {
@@ -43,14 +43,14 @@ def task_row(task: Task) -> dict[str, Any]:
 
 
 def resumed_task(task: Task | None) -> dict[str, Any]:
-    """The task that a resumed session goes on with, and what is still open in it; nothing where there is none."""
+    """The task that a resumed session continues, with its open questions; {} if there is none."""
     if task is None:
         return {}
     return {"task": {"specFolder": task.folder, **task_row(task), "openQuestions": list(task.open_questions)}}
 
 
 def resumed_text(task: Task | None) -> str:
-    """The same in lines, for the text."""
+    """The task that a resumed session continues, as lines of text."""
     if task is None:
         return ""
     how = "begun" if task.after is None else "completed"
@@ -63,12 +63,12 @@ def resumed_text(task: Task | None) -> str:
 
 
 def changes(row: dict[str, Any]) -> dict[str, str]:
-    """The three differences of a complete task in words; a positive one is a gain."""
+    """The three differences of a complete task as signed numbers; positive ones are gains."""
     return {name: f"{value:+d}" for name, value in row["delta"].items()}
 
 
 def summary_row(summary: LearningSummary) -> dict[str, Any]:
-    """Means and trend; what nobody knows is left out."""
+    """Means and trend, without unknown values."""
     row = {
         "tasks": summary.tasks,
         "complete": summary.complete,

@@ -1,4 +1,4 @@
-"""Memories whose trigger phrases stand in a prompt, as plain data, for the command and the tool (feature T3)."""
+"""Trigger matches as plain data, for the command and the tool (feature T3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ EXCERPT = 200
 
 
 def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attention: bool) -> list[dict[str, Any]]:
-    """A row for each match, best first; `state` and `attention` where they are wanted. What is HOT for a session stands
-    whole, everything else by its beginning."""
+    """One row per match, best first.
+
+    Memories that are HOT in the session have their whole text, others an excerpt.
+
+    Args:
+        found: The matches.
+        text_field: Name of the field for the text.
+        state: Whether to include the state of the memory.
+        attention: Whether to include its attention in the session.
+    """
     from speckit_memory.memory.parsing.limits import cut_at_word
 
     return [
@@ -26,6 +34,7 @@ def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attenti
             **({"learned_phrases": one.learned} if one.learned else {}),
             **({"state": one.state} if state else {}),
             **({"attention": round(one.attention, 4)} if attention else {}),
+            # memories with high attention are sent whole: the agent is working with them
             text_field: one.text if one.whole else cut_at_word(one.text, EXCERPT),
         }
         for one in found.matches
@@ -33,7 +42,7 @@ def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attenti
 
 
 def related_rows(found: TriggerMatches) -> list[dict[str, Any]]:
-    """A row for each memory that the matches activate, most of all first."""
+    """One row per memory activated by the matches, highest activation first."""
     return [
         {"id": one.memory.id, "key": one.memory.key, "title": one.memory.title, "activation": round(one.activation, 4)}
         for one in found.related
