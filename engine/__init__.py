@@ -1,6 +1,6 @@
 """The assembled product and its Python API.
 
-`Memory` is imported on first use: asking for this package loads neither numpy nor a model.
+`Memory` is imported on first use: importing this package loads neither numpy nor a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts the product together: the only module that names concrete components."""
+"""Assembles the product: the only module that names concrete components."""
 
 from __future__ import annotations
 
@@ -191,13 +191,13 @@ COMPONENTS: tuple[tuple[Role, Callable[[Any], object]], ...] = (
     *((Role.RERANKER, component) for component in RERANKERS),
     *((Role.ANNOTATOR, component) for component in ANNOTATORS),
 )
-"""Every component of the product. Each table above takes what the type checker knows to be of its role."""
+"""Every component of the product. The tables above are typed by role."""
 
 
 def registry(environ: Mapping[str, str] | None = None, root: Path | None = None) -> Registry:
-    """Every component of the product and of installed extensions, which run where this environment and workspace say.
+    """Every component of the product and of installed extensions, loaded as environment and workspace configure.
 
-    Frozen, and the same object for the same settings. Raises SpeckitError for what is wrongly set.
+    Frozen, and the same object for the same settings. Raises SpeckitError for invalid settings.
     """
     return registry_of(extensions_in_force(environ, root))
 
@@ -207,14 +207,14 @@ _hosts: list[Host] = []
 
 @cache
 def registry_of(extensions: ExtensionSettings) -> Registry:
-    """The same where it is settled how extensions run."""
+    """The same registry for extension settings that are already known."""
     registry = Registry()
     for role, component in COMPONENTS:
         registry.admit(role, component, proven=True)
     if extensions.mode == "trusted":
         registry.add_entry_points()
     elif extensions.mode == "isolated":
-        # imported by who wants it: it makes the start-up of everybody else no slower
+        # imported here: without isolation start-up stays fast
         from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
         from speckit_memory.pipeline.isolation.host import Host
 
@@ -227,6 +227,6 @@ def registry_of(extensions: ExtensionSettings) -> Registry:
 
 
 def end_extensions() -> None:
-    """Ends the processes of isolated extensions: for who ends this process without the interpreter's own shutdown."""
+    """Ends the processes of isolated extensions; for programs that exit without the interpreter's shutdown."""
     for host in _hosts:
         host.end()

@@ -1,4 +1,4 @@
-"""How far a memory got in a search: the step that lost it, as a value (feature P8)."""
+"""Finds the step that lost a memory in a search, or the memory's rank (feature P8)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from speckit_memory.pipeline.running.gathering import found as found_by
 from speckit_memory.pipeline.running.journal import Journal
 
 DEEP_LIMIT = 1000
-"""How far down each channel is searched for a lost memory."""
+"""How many hits of each channel are searched for a lost memory."""
 
 Where = Literal["scope", "candidates", "step", "limit", "served"]
 
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Where a memory was lost: outside the scope, found by no channel, taken out by a `step`, or below the limit.
+    """Where a memory was lost: out of scope, found by no channel, removed by a `step`, or below the limit.
 
-    `rank` is its place in the order, from 1, where it has one: in the answer or below the limit.
+    `rank` is its rank from 1, in the answer or below the limit; 0 if it has none.
     """
 
     where: Where
@@ -35,16 +35,16 @@ class Absence:
     rank: int = 0
 
     def progress(self, steps: tuple[str, ...]) -> tuple[int, int]:
-        """The more, the farther it got: comparable between runs of pipelines with these steps, in running order."""
+        """A sort key: the number of steps a memory passed. Comparable between pipelines with these steps."""
         within = steps.index(self.step) if self.step in steps else 0
         return ("scope", "candidates", "step", "limit", "served").index(self.where), within - self.rank
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one channel knows of a memory: its `rank` from 1, 0 when it does not match, and the limit it kept to.
+    """One channel's hit for a memory: its `rank` from 1 (0 for no match), and the limit of the channel.
 
-    `remark` says why the channel cannot tell, "" when it can.
+    `remark` says why the rank is unknown, "" if it is known.
     """
 
     channel: str
@@ -54,14 +54,14 @@ class Sighting:
 
 
 def absence(result: SearchResult, memory: int, store: Store) -> Absence:
-    """Where an answer lost a memory, or at which place it has it."""
+    """Where an answer lost a memory, or its rank in the answer."""
     place = next((at for at, row in enumerate(result.results, start=1) if row.id == memory), 0)
     if place:
         return Absence("served", rank=place)
     query = result.outcome.query
     if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory]))[0]:
         return Absence("scope")
-    for loss in result.outcome.trace.losses:
+    for loss in result.outcome.trace.losses:  # in running order; loss.ids: (n,) int64
         lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory)
         if len(lost) and loss.step == "limit":
             return Absence("limit", rank=query.limit + int(lost[0]) + 1)
@@ -71,7 +71,14 @@ def absence(result: SearchResult, memory: int, store: Store) -> Absence:
 
 
 def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Store) -> Iterator[Sighting]:
-    """How far down each channel has a memory, whether or not the query asked for the channel."""
+    """The rank of a memory in each channel, searched down to `DEEP_LIMIT`.
+
+    Args:
+        pipeline: The pipeline that answered.
+        result: The answer.
+        memory: The id of the memory.
+        store: The store that was searched.
+    """
     query = result.outcome.query
     asked = query.plan.channels
     for step in pipeline.candidates.channels:
@@ -84,7 +91,7 @@ def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Stor
         with Journal(perf_counter_ns, None, strict=False) as journal:
             work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
             hits = journal.call("candidates", step, 0, work, "")
-        if hits is None:  # as in the search itself: a channel that fails is named
+        if hits is None:  # the channel failed, as it would in the search itself
             [record] = journal.records
             state = "failed" if record.state == "failed" else "is unavailable"
             yield Sighting(step.id, limit, remark=f"{state} ({record.reason})")

@@ -35,11 +35,11 @@ from speckit_memory.pipeline.running.explain import explain
 from speckit_memory.pipeline.running.runner import Outcome
 
 OTHERS = ("also_at", "superseded_by")
-"""Notes that speak of other memories, by their ids."""
+"""Notes that refer to other memories by id."""
 _MOVING = ("add", "multiply")
-"""Kinds of steps of which a reason tells what they did."""
+"""Kinds of steps whose effect on the score is part of a row's reason."""
 SAID_BY_ROW = ("found_by",)
-"""Notes that say what a row says in other fields."""
+"""Notes left out of a row because its other fields carry the same information."""
 
 
 def answer(
@@ -51,11 +51,16 @@ def answer(
     opening_ns: int = 0,
     annotate: Sequence[BoundStep[Annotator]] = (),
 ) -> SearchResult:
-    """The answer of an outcome.
+    """Builds the answer of an outcome.
 
-    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out; `content` adds the whole
-    text of each memory; `opening_ns` went into opening the store, and is no part of the total. `annotate` are
-    the steps that may have said the state of rows.
+    Args:
+        outcome: The sealed ranking, the notes and the trace.
+        store: The store that was searched.
+        declared: The ids of the pipeline's channels.
+        snippet_characters: Length of the excerpts in characters; 0 for none.
+        content: Whether rows carry the whole text of their memory.
+        opening_ns: Nanoseconds spent opening the store; not part of the total.
+        annotate: The annotators, one of which may report the state of rows.
     """
     query, trace = outcome.query, outcome.trace
     plan = query.plan
@@ -66,7 +71,7 @@ def answer(
     degraded, why = trace.degraded, ""
     if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
-            # no step could have found anything: what the steps say about it would only distract
+            # no step could have found anything: warnings of single steps would only distract
             warnings, degraded = [why], ()
         elif why := missing_sections(outcome, store):
             warnings = [why]
@@ -118,12 +123,12 @@ def _plan(outcome: Outcome, declared: tuple[str, ...]) -> SearchPlan:
 
 
 def coverage(plan: Plan) -> Coverage | None:
-    """What the causal graph knows about a question; None when no step has looked."""
+    """The causal graph's coverage of a question; None if no step determined it."""
     return None if plan.connected is None else Coverage(plan.connected, plan.graph_gap)
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:
-    """How a memory of this outcome got its score; None when it is not among the results."""
+    """How a memory of this outcome got its score; None if it is not among the results."""
     found = np.flatnonzero(outcome.pool.candidates.parents == memory)
     if not len(found):
         return None
@@ -137,14 +142,14 @@ def _ms(ns: int) -> float:
 
 
 def _counted(plan: Plan) -> Iterator[str]:
-    """That times were counted from the newest memory, where nothing is as new as the question means."""
+    """A warning if relative times were counted back from the newest memory, as no memory is recent enough."""
     if plan.counted_from is not None:
         newest = datetime.fromtimestamp(plan.counted_from, UTC).date()
-        yield f"No memory is of that time: it is counted back from {newest}, when the newest one was made."
+        yield f"No memory is from that time: it is counted back from {newest}, the date of the newest memory."
 
 
 def _respelt(found: Respelling) -> str:
-    """What was searched in place of a word. Terms are stems; the reading, where it is known, is a word."""
+    """A warning that names the words searched instead of an unknown one. Terms are stems; a known reading is a word."""
     others = f" and {len(found.instead) - 1} more" if len(found.instead) > 1 else ""
     return f"no memory holds '{found.word}'; searched the nearest known words instead: '{found.reading}'{others}"
 
@@ -160,6 +165,7 @@ def _rows(
     pool = outcome.pool
     if not len(pool):
         return []
+    # one call per column for all rows: calls into numpy and the store cost more than their work
     memories, attributes = pool.candidates.parents, store.attributes
     labels = [list(map(str, attributes.label(name, memories).tolist())) for name in ("key", "title", "folder", "tier")]
     ids, numbers = pool.ids.tolist(), memories.tolist()
@@ -171,6 +177,7 @@ def _rows(
     passages = [summaries.get(row, passage) for row, passage in enumerate(passages)]
     found, chunk_hits = _evidence(pool.candidates), pool.chunk_hits.tolist()
     after = [(step.step, step.after.tolist()) for step in pool.steps]
+    # parts[:, 0]: the addend or factor of each row; steps[0] is the fuser
     moved = [(step.step, step.kind, step.parts[:, 0].tolist()) for step in pool.steps[1:] if step.kind in _MOVING]
     scores = after[-1][1]
     rows = []
@@ -215,8 +222,10 @@ def _rows(
 
 
 def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
-    """What to show, by row, of memories of which no channel can tell the passage that matched: else their first one
-    would be shown, whatever it says. The lines are those of the whole text."""
+    """Summaries to show, by row, for memories whose matching passage no channel knows.
+
+    Otherwise their first passage would be shown, whether relevant or not. Line numbers are those of the whole text.
+    """
     candidates = pool.candidates
     unmatched = np.flatnonzero((candidates.passages < 0) & (pool.ids == candidates.parents))
     if not len(unmatched):
@@ -227,7 +236,7 @@ def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
 
 
 def named(memories: list[int], store: Store) -> list[NamedMemory]:
-    """Memories as a reader knows them."""
+    """Memories with key and title, for readers."""
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
     return [
@@ -237,18 +246,16 @@ def named(memories: list[int], store: Store) -> list[NamedMemory]:
 
 
 def _words(memory: int, store: Store) -> str:
-    """What a successor says that a reader has not come to before what it replaces: it stands in for that."""
-    from speckit_memory.engine.answers.decision_words import (
-        decision_words,  # most answers hold nothing that was replaced
-    )
+    """The decision of a successor that is ranked below the memory it replaces, or not at all."""
+    from speckit_memory.engine.answers.decision_words import decision_words  # few answers contain superseded memories
 
     return decision_words(store.passages.body(memory))
 
 
 def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundStep[Annotator]]) -> list[str]:
-    """The state of each memory (feature M3) where no step has said it.
+    """The state of each memory (feature M3), for rows without a state from a step.
 
-    A step that says states but did not come to it says how it would have: an answer knows one set of thresholds.
+    If a step reports states but did not reach the row, that step's thresholds are used: one set per answer.
     """
     told = next((telling for step in annotate if (telling := STATES.of(step.component))), None)
     if told is not None:
@@ -258,8 +265,9 @@ def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundSte
 
 
 def _evidence(candidates: Candidates) -> list[dict[str, ChannelEvidence]]:
-    """The best sighting of each row by each channel, over all query variants."""
+    """The best rank of each row in each channel, over all query variants."""
     found: list[dict[str, ChannelEvidence]] = []
+    # rank: (n, columns) int, NO_RANK for no hit; raw: (n, columns) float64, NaN for no hit
     for ranks, scores in zip(candidates.rank.tolist(), candidates.raw.tolist(), strict=True):
         evidence: dict[str, ChannelEvidence] = {}
         for channel, rank, score in zip(candidates.channels, ranks, scores, strict=True):
@@ -270,7 +278,7 @@ def _evidence(candidates: Candidates) -> list[dict[str, ChannelEvidence]]:
 
 
 def _reason(evidence: dict[str, ChannelEvidence], moved: Iterable[tuple[str, str, float]]) -> str:
-    """Why a row surfaced, in a sentence (feature P8); `moved` are steps, their kinds and what they did to its score."""
+    """Why a row was found, in a sentence (feature P8); `moved` are steps, their kinds and their effect on the score."""
     seen = sorted(evidence.items(), key=lambda item: (item[1].rank, item[0]))
     by = ", ".join(f"{name} (rank {found.rank})" for name, found in seen)
     moves = []

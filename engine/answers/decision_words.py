@@ -1,4 +1,4 @@
-"""What a document says in a few words, for answers that name it beside others."""
+"""Extracts the decision from a document in a few words, for answers that mention the document."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from speckit_memory.memory.parsing.summarising import READ, sentences
 
 SECTION = "decision"
 LONGEST = 240
-"""Characters."""
+"""Maximum length in characters."""
 
 
 def decision_words(body: str) -> str:
-    """The first sentences of a document's decision, or of its text where no section is called so."""
+    """The first sentences of a document's decision section, or of its text if it has none."""
     said = ""
     for sentence in sentences(_decision(body)[:READ]):
         if said and len(said) + len(sentence) >= LONGEST:
@@ -25,7 +25,7 @@ def decision_words(body: str) -> str:
 
 
 def _decision(body: str) -> str:
-    """The section about the decision, or the whole text."""
+    """The decision section, or the whole text."""
     if not _may_name_it(body):
         return body
     try:
@@ -36,8 +36,7 @@ def _decision(body: str) -> str:
 
 
 def _may_name_it(body: str) -> bool:
-    """Whether a line that may be a heading or a tag says its name: reading all headings of a long text takes longer
-    than the rest of an answer."""
+    """Whether a possible heading or tag contains the section's name. Avoids parsing all headings of long texts."""
     lines = body.casefold().split("\n") if SECTION in body.casefold() else []
     return any(
         SECTION in line and ("#" in line or "anchor" in line or following.lstrip().startswith(("=", "-")))

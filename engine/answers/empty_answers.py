@@ -1,4 +1,4 @@
-"""Why an answer holds nothing, where other words would not help."""
+"""Explains empty answers that no rewording of the query could fill."""
 
 from __future__ import annotations
 
@@ -17,24 +17,20 @@ from speckit_memory.pipeline.running.runner import Outcome
 
 EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
 MAX_SECTIONS = 12
-"""How many sections are named where none of those asked for was there."""
+"""Maximum number of existing sections listed if no requested section exists."""
 
 
 def no_memory_in(folder: str, known: Iterable[str]) -> str:
-    """That no memory lies in a folder or below it, as every door says it; `known` are the folders with memories."""
-    from speckit_memory.engine.answers.near_folders import (
-        near_folder,  # a search that finds something has no use for it
-    )
+    """The message for a folder without memories, the same in every interface; `known` are the folders with memories."""
+    from speckit_memory.engine.answers.near_folders import near_folder  # most searches do not need it
 
     meant = near_folder(folder, known)
     perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"
-    return (
-        f"no memory lies in a folder '{abridged(folder)}'; {perhaps} are named from the workspace root, as in the keys"
-    )
+    return f"no memory is in a folder '{abridged(folder)}'; {perhaps} are named from the workspace root, as in the keys"
 
 
 def nothing_to_find(query: Query, store: Store) -> str:
-    """What keeps every query like this one from finding anything; empty when there is no such thing."""
+    """The reason why no query with these filters can find anything; "" if some query can."""
     if not store.attributes.count:
         return EMPTY_STORE
     wanted = replace(query.wanted, folders=(), memories=None)
@@ -53,13 +49,13 @@ def nothing_to_find(query: Query, store: Store) -> str:
 
 
 def only_unconditional(outcome: Outcome, store: Store) -> bool:
-    """Whether an answer holds nothing but what stands in every answer: no row, or constitutional ones not asked for."""
+    """Whether the answer is empty or contains only constitutional memories that were not asked for."""
     tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
     return not len(tiers) or (not outcome.query.wanted.tier and bool(np.all(tiers == Tier.CONSTITUTIONAL)))
 
 
 def missing_sections(outcome: Outcome, store: Store) -> str:
-    """That none of the memories found has a section that was asked for, and which they have; empty when one has."""
+    """The message that no memory found has a requested section, with the sections they have; "" if one has."""
     steps = {step for step, notes in outcome.notes.items() if "anchors" in notes.overall}
     lost = [loss.ids for loss in outcome.trace.losses if loss.step in steps]
     if not lost or any("sections" in note for step in steps for note in outcome.notes[step].by_id.values()):
@@ -73,7 +69,7 @@ def missing_sections(outcome: Outcome, store: Store) -> str:
 
 
 def _sections(passages: list[Passage]) -> list[str]:
-    """The names of all sections of a memory; a short one is a single passage that holds its sections."""
+    """The names of all sections of a memory; the passage of a short memory contains several."""
     return [
         name
         for passage in passages
@@ -82,7 +78,7 @@ def _sections(passages: list[Passage]) -> list[str]:
 
 
 def _headings(memory: int, store: Store) -> list[str]:
-    """Its headings below the first level, by which its sections may be asked for where it has no tags."""
+    """The headings below the first level, which name sections in memories without anchors."""
     from speckit_memory.memory.parsing.markdown import known_sections  # most searches name no sections
 
     return [one.heading for one in known_sections.headed(store.passages.body(memory)) if one.level > 1]

@@ -1,8 +1,7 @@
-"""The part of a passage that is shown for a question: where most of its words stand, in two pieces if that tells more.
+"""Cuts the excerpt of a passage for a question: one piece around most of its words, or two if they cover more.
 
-Readers decide by it whether a memory helps them, so it shows the question's words in their surroundings (Tombros and
-Sanderson, SIGIR 1998). Which length and how many pieces tell most for their tokens was measured
-(docs/decisions/0073-recall-per-token.md).
+Readers judge relevance by the excerpt, so it shows the query's words in context (Tombros and Sanderson, SIGIR 1998).
+Length and number of pieces were chosen by measurement (docs/decisions/0073-recall-per-token.md).
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ from collections.abc import Iterator, Sequence
 from speckit_memory.memory.parsing.declarations.metadata import head_of
 
 MOST_WORDS = 32
-"""Words of a question that are looked for: the first ones of a pasted page tell what it is about."""
+"""Maximum number of query words considered; the first words of a pasted page say what it is about."""
 MARGIN = 0.15
-"""Share of a piece that is kept for what stands around its words."""
+"""Share of a piece reserved for the context around its words."""
+# possessive quantifiers (++, *+) never backtrack: matching takes linear time on any text
 _LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _DASHES = re.compile(r"[ \t]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|?+)++")
 _SPACE = re.compile(r"\s")
 _WITHIN_WORDS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _SNAP = 40
-"""Characters within which a piece begins at a word."""
+"""The start of a piece moves up to this many characters to a word border."""
 
 Span = tuple[int, int]
 
@@ -31,15 +31,16 @@ Span = tuple[int, int]
 def excerpt(text: str, words: Sequence[str], characters: int) -> str:
     """The part of a readable text around the stems `words`, at most about `characters` long, cut at word borders.
 
-    It is the piece that holds the most different words, or two of half the length in lines of their own where these
-    hold more: the second one is where most of the words stand that the first lacks. Line breaks stay, so that code and
-    tables keep their shape, and rows of a table stand below its head. Time grows with the length of the text.
+    It is the piece with the most distinct words, or two pieces of half the length, on separate lines, if these contain
+    more: the second piece is the best one for the words missing in the first. Line breaks are kept for code and tables,
+    and rows of a table are shown below its header. Linear in the length of the text.
     """
     if characters <= 0:
         return ""
     if len(text) <= characters:
         return text
     places = _places(text.lower(), words)
+    # one piece if it has all words found; otherwise two halves, if together they have more
     one, told = _piece(text, places, characters)
     if told.issuperset([word for _, word in places]):
         return _with_head(text, one, places)
@@ -54,8 +55,10 @@ def excerpt(text: str, words: Sequence[str], characters: int) -> str:
 
 
 def _with_head(text: str, piece: Span, places: Sequence[tuple[int, str]]) -> str:
-    """The piece, below the head of the table in whose rows it begins: alone, they do not say what stands in them. The
-    piece gives way to it, unless the head is longer than half of it."""
+    """The piece, below the header of the table in whose rows it begins, as rows alone are unclear.
+
+    The piece is shortened to make room, unless the header is longer than half of it.
+    """
     head, characters = _head_of_table(text, piece[0]), piece[1] - piece[0]
     if head and len(head) < characters // 2:
         shorter, _ = _piece(text, places, characters - len(head) - 1)
@@ -65,7 +68,7 @@ def _with_head(text: str, piece: Span, places: Sequence[tuple[int, str]]) -> str
 
 
 def _head_of_table(text: str, at: int) -> str:
-    """The first line of the table in whose rows a place lies, "" for any other place."""
+    """The header line of the table that contains the offset, "" outside the rows of a table."""
     *above, line = text[: text.find("\n", at) if text.find("\n", at) >= 0 else len(text)].split("\n")
     if "|" not in line:
         return ""
@@ -78,9 +81,10 @@ def _head_of_table(text: str, at: int) -> str:
 
 
 def readable(text: str, words: Sequence[str] = ()) -> str:
-    """The text without HTML comments, such as ANCHOR tags, which are not meant for readers, without blanks at the ends
-    of lines and rows of empty lines; and without what a document says of itself at its head, such as its status and
-    authors, unless the stems `words` stand nowhere else."""
+    """The text without HTML comments, trailing blanks and runs of empty lines.
+
+    The head of a document with its status and authors is dropped too, unless the stems `words` occur nowhere else.
+    """
     if "<!--" in text:
         text = "".join(_outside_comments(text))
     if " \n" in text or "\t\n" in text:
@@ -95,7 +99,7 @@ def readable(text: str, words: Sequence[str] = ()) -> str:
 
 
 def _outside_comments(text: str) -> Iterator[str]:
-    """What stands outside HTML comments; one that is not closed is none."""
+    """The parts outside HTML comments; an unclosed comment counts as text."""
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         yield text[at:start]
@@ -104,7 +108,7 @@ def _outside_comments(text: str) -> Iterator[str]:
 
 
 def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Where words begin that begin with one of the stems, and with which: the longest there, none within another."""
+    """Offsets of words that start with a stem, with that stem: the longest at each offset, without overlaps."""
     found: list[tuple[int, int, str]] = []
     for stem in _stems(words):
         at = lowered.find(stem)
@@ -123,7 +127,7 @@ def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _stems(words: Sequence[str]) -> list[str]:
-    """The first different stems that are looked for."""
+    """The first distinct stems to look for."""
     stems: dict[str, None] = {}
     for word in words:
         # a stem ends in i where the word ends in y
@@ -135,7 +139,8 @@ def _stems(words: Sequence[str]) -> list[str]:
 
 
 def _piece(text: str, places: Sequence[tuple[int, str]], characters: int) -> tuple[Span, frozenset[str]]:
-    """The piece of so many characters with the most different words, the first of several, and these words."""
+    """The piece of this length with the most distinct words, the first one on ties, and those words."""
+    # sliding window over the sorted places: `within` counts the occurrences of each stem inside it
     width = int(characters * (1 - MARGIN))
     within: dict[str, int] = {}
     most, at, until, oldest = 0, 0, 0, 0

@@ -1,6 +1,6 @@
-"""What the marks of a typed query mean: "quoted words" must be there as they stand, a -word must not.
+"""Parses the operators of a typed query: "quoted words" are required as a phrase, a -word is excluded.
 
-"X but not Y" is a mark as well, where nothing speaks against that. Of a pasted stack trace its exceptions are meant.
+"X but not Y" excludes too, unless it is a sentence. A pasted stack trace is reduced to its exceptions.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ from dataclasses import dataclass
 from speckit_memory.engine.answers.stack_traces import asked_by
 
 MOST_WORDS = 20
-"""A longer text is pasted rather than typed: its quotes and dashes are its own. So are those of several lines."""
+"""A longer text, or one of several lines, was pasted rather than typed: its quotes and dashes are no operators."""
 
 MOST_CHARACTERS = 1000
-"""A longer text is pasted as well, however few blanks it has."""
+"""A longer text was pasted too, however few blanks it has."""
 
 MOST_IN_SENTENCE = 8
-"""A sentence that is longer than this and ends with a full stop is pasted too: what it quotes is no demand."""
+"""A longer sentence that ends with a full stop was pasted too: its quotes are no operators."""
 
 _QUOTE = '"“”„‟«»＂'
-# A mark stands where a word could begin, and a closing quote where one could end: 5" and f("x") are no marks.
+# An operator begins where a word could begin and ends where one could end, so not in 5" or f("x").
 _MARK = re.compile(
     rf"(?<!\S)(?P<minus>-?)[{_QUOTE}](?=[^{_QUOTE}]*?[^\W_])(?P<quoted>[^{_QUOTE}]++)[{_QUOTE}](?!\w)"
     r"|(?<!\S)-(?![A-Za-z\d]{1,2}(?!\S))(?P<word>[^\W_]\S*)"
 )
-# What no query is typed with: braces, pipes, assignments, and a key with its colon.
+# Signs of pasted text: braces, pipes, assignments, and a key with its colon.
 _PASTED = re.compile(rf"[{{}}\[\]|<>=\\;]|[{_QUOTE}]\s*:|:\s*[{_QUOTE}]")
 MOST_IN_NEGATION = 8
-"""What says in more words what it is about and what not is a sentence, as documents hold them."""
+"""A negation with more words than this is a sentence from a document."""
 _LEFT_OUT = r"[^\W_][^\s,;:?!]*(?:\s+[^\W_][^\s,;:?!]*){0,2}"
+# "caching but not redis or memcached": about "caching", sign "not", left_out "redis or memcached"
 _NEGATION = re.compile(
     r"(?P<about>.*?[^\W_])(?:,?\s+(?:but|and)(?=\s+no)|,(?=\s+not)|,?(?=\s+(?:except|excluding|other)))\s+"
     r"(?P<sign>not(?!\s+(?:only|just|merely|all|every|always|yet)\b)|no|except(?:\s+for)?|excluding|other\s+than)"
@@ -43,18 +44,18 @@ _ASKS = re.compile(
     r"shall|should|will|would|has|have|had|i|we|you|he|she|it|they|this|that|to)\b",
     re.IGNORECASE,
 )
-"""Words of questions and sentences: "why is it caching but not invalidating" asks for no document that lacks a word."""
+"""Words of questions and sentences: "why is it caching but not invalidating" excludes nothing."""
 _STOP = re.compile(rf"[.][)\]{_QUOTE}]*$")
 _END = f".,;:!?…'’)]}}{_QUOTE}"
-"""Signs of which a run ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
+"""Trailing characters that do not belong to a word: `-rsf,` is rsf, but `-c++` is c++."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A query as it is meant: the words to search, without marks, and the texts that must and must not be held.
+    """A parsed query: the text without operators, and the required and excluded phrases.
 
-    A text of several words stands for these words one after the other. `negation` is how words say what is left out
-    ("not redis"): a text that holds this, and all others, speaks of just that, and then nothing is left out.
+    `negation` is the wording of an exclusion ("not redis"): if a memory with all other words contains this wording, it
+    is about the negation itself, and nothing is excluded.
     """
 
     text: str
@@ -64,10 +65,10 @@ class Typed:
 
 
 def read(text: str) -> Typed:
-    """The meaning of a typed query; the text as it is when it is pasted or has no marks.
+    """Parses a typed query. A pasted text, or one without operators, is returned unchanged.
 
-    Quoted words are words of the query, excluded ones are not. Quotes without a partner are letters like others, and so
-    are a minus within a word, before a blank, before another minus or before an option such as -la or -3.
+    Required words are also words of the query; excluded ones are not. Unpaired quotes are ordinary characters, and so
+    is a minus within a word, before a blank or another minus, or before an option such as -la or -3.
     """
     text = text.strip()
     if (asked := asked_by(text)) != text:
@@ -95,7 +96,7 @@ def read(text: str) -> Typed:
 
 
 def _negated(text: str) -> Typed | None:
-    """The meaning of "X but not Y", "X, not Y" or "X except Y"; None for what is said otherwise."""
+    """Parses "X but not Y", "X, not Y" or "X except Y"; None for any other text."""
     if len(text.split()) > MOST_IN_NEGATION or not (found := _NEGATION.fullmatch(text)) or _ASKS.search(text):
         return None
     left_out = tuple(dict.fromkeys(part.rstrip(_END) for part in _JOINT.split(found["left_out"])))

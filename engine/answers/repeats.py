@@ -1,4 +1,4 @@
-"""Rows of an answer whose text the session has been sent already (feature A2)."""
+"""Marks rows of an answer whose text the session was sent before (feature A2)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from speckit_memory.memory.store.read_model.facts.sessions import digest
 from speckit_memory.pipeline.ports import Store
 
 SENT_BEFORE = "sent_before"
-"""The note of a step about a row: the digests of the texts of its memory that were sent."""
+"""The note of a step about a row: digests of the texts of its memory that were sent."""
 
 
 def in_line(row: ResultRow, sent: Collection[str], store: Store, action: str) -> ResultRow:
-    """The row, or a line in its place if what it shows was sent: these very words, all of its passage, or all of its
-    memory. With the `action` "mark" its text stays."""
+    """The row, shortened to a reference if its text was sent before: exactly, as its passage, or as the whole memory.
+
+    Args:
+        row: The row.
+        sent: Digests of texts of the memory that were sent.
+        store: The store.
+        action: "mark" keeps the text of a repeated row.
+    """
     shown = row.content or row.snippet
     if not shown or not (digest(row.id, shown) in sent or (not row.content and _covered(row, sent, store))):
         return row
@@ -30,12 +36,12 @@ def _covered(row: ResultRow, sent: Collection[str], store: Store) -> bool:
 
 
 def whole(memory: int, store: Store) -> str:
-    """The text of a memory as it is sent to whoever asks for all of it."""
+    """The text of a memory, as sent with `content`."""
     return store.passages.body(memory).strip("\n")
 
 
 def counted(rows: Sequence[ResultRow], policy: Mapping[str, Any]) -> dict[str, int]:
-    """How many rows are repeats, and about how many tokens that saved."""
+    """The number of repeated rows, and the approximate number of tokens saved."""
     repeats = sum(row.repeated for row in rows)
     return {
         "already_sent": repeats,

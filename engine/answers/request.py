@@ -1,4 +1,4 @@
-"""Checks what a caller asks before anything runs: every problem of the question at once."""
+"""Validates a caller's question before anything runs, and reports all of its problems at once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from speckit_memory.pipeline.running.phrases import content_tokens, memories_wit
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS
-"""A single character may stand for up to eighteen letters."""
+"""One character may expand to up to eighteen under NFKC."""
 MAX_NAME_CHARACTERS = 200
-"""Of a section, a session or a folder."""
+"""Maximum length of the name of a section, session or folder."""
 MAX_LIMIT = 100
 FolderOrder = Literal["count", "recency", "importance", "composite"]
 CONCEPTS = (2, 5)
@@ -33,7 +33,7 @@ CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a caller asks, before anything looks at it. See `engine.api.memory.Memory.search` for the meaning."""
+    """The parameters of a search, unvalidated. See `engine.api.memory.Memory.search` for their meaning."""
 
     text: str
     limit: int = 10
@@ -49,14 +49,14 @@ class Question:
     intent: str | None = None
 
     def require_types(self) -> None:
-        """Raises E030 for all that is of another type than the parameter says."""
+        """Raises E030 for all parameters of the wrong type."""
         if misfits := list(_misfits(self)):
             raise SpeckitError.of(misfits)
 
     def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
-        """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it.
+        """The validated question for the pipeline. Raises SpeckitError with all of its problems.
 
-        Lone surrogates, as shells pass on bytes that are not UTF-8, become U+FFFD: no encoding holds them.
+        Lone surrogates, which shells produce for bytes that are not UTF-8, become U+FFFD, since they cannot be encoded.
         """
         self.require_types()
         folder, session = clean(self.folder), identifier(clean(self.session))
@@ -88,9 +88,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with what else decides on its answer: the moment (epoch seconds), how long it may take, what the
-    search wanted otherwise than its pipeline says, the last change of the store that the search saw, and what it saw of
-    its session, None where nobody will ask that again."""
+    """A question with everything else that determines its answer.
+
+    The time (epoch seconds), the time limit, the per-search options, the store's change number at the search, and the
+    session state it saw, None unless it is recorded for replays.
+    """
 
     question: Question
     now: float
@@ -101,7 +103,7 @@ class Asked:
 
     @property
     def read_point(self) -> dict[str, Any]:
-        """What else than the question decided on the answer, as it is kept: plain data."""
+        """The time and session state of the search, as plain data for the record."""
         found: dict[str, Any] = {"now": self.now}
         if self.session is not None:
             found["session"] = {"attended": self.session.attended, "sent": self.session.sent}
@@ -109,7 +111,7 @@ class Asked:
 
 
 def _leaves_out(typed: Typed, store: Store, scope: Scope) -> bool:
-    """Whether words that say so leave something out: memories hold it, and none speaks of lacking just that."""
+    """Whether a worded negation excludes something: memories contain the phrase, and none is about its absence."""
     about = (word for word in typed.text.split() if content_tokens(word, store.lexicon))
     return not len(store.fulltext.holding([*about, typed.negation], 1, scope)) and any(
         len(memories_with_phrase(phrase, store)) for phrase in typed.excluded
@@ -117,7 +119,7 @@ def _leaves_out(typed: Typed, store: Store, scope: Scope) -> bool:
 
 
 def texts(given: object, name: str) -> tuple[str, ...]:
-    """Several texts, as a caller gave them. Raises E030 for a single text, which would fall into its letters."""
+    """A list of texts from a caller. Raises E030 for a single text, which would be split into letters."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         found = tuple(given)
         if all(isinstance(one, str) for one in found):
@@ -126,7 +128,7 @@ def texts(given: object, name: str) -> tuple[str, ...]:
 
 
 def _misfits(question: Question) -> Iterator[Problem]:
-    """What is of another type than the parameter says. Python's callers alone can do that; the doors read types."""
+    """Parameters of the wrong type, which only Python callers can pass; the other interfaces check types."""
     for name in ("text", "folder", "tier", "context_type", "mode", "session"):
         if not isinstance(value := getattr(question, name), str):
             yield Problem("E030", f"{name} is {_shown(value)}; accepted: a text")
@@ -151,7 +153,7 @@ def _check(question: Question, typed: Typed) -> None:
         )
     elif typed.excluded and not concepts and not _tells(typed.text):
         excluded = " or ".join(f"'{phrase}'" for phrase in typed.excluded)
-        hint = "A minus before a word leaves out what holds it; a word to look for is needed as well."
+        hint = "A minus before a word excludes the memories that contain it; add a word to search for."
         problems.append(Problem("E043", f"the query says only what to leave out: {excluded}", hint))
     if not 1 <= limit <= MAX_LIMIT:
         problems.append(Problem("E032", f"limit is {limit}; accepted: 1 to {MAX_LIMIT}"))
@@ -175,14 +177,14 @@ def _check(question: Question, typed: Typed) -> None:
 
 
 def _too_long(question: Question) -> Iterator[Problem]:
-    """What is longer than anybody types: every character costs time."""
+    """Texts longer than any typed query, since every character costs time."""
     concepts = ((f"concept {place}", concept) for place, concept in enumerate(question.concepts, start=1))
     for name, text in (("the query", question.text), *concepts):
         found = f"{name} has {len(text):,} characters"
         if len(text) > MAX_QUERY_CHARACTERS:
             yield Problem("E042", found)
         elif not text.isascii() and (letters := len(unicodedata.normalize("NFKC", text))) > MAX_UNFOLDED:
-            yield Problem("E042", f"{found}, which stand for {letters:,} letters")
+            yield Problem("E042", f"{found}, which expand to {letters:,} letters")
     anchors = (("anchor", anchor) for anchor in question.anchors)
     for name, text in (("session", question.session), ("folder", question.folder), *anchors):
         if len(text) > MAX_NAME_CHARACTERS:
@@ -191,11 +193,11 @@ def _too_long(question: Question) -> Iterator[Problem]:
 
 
 def _tells(text: str) -> bool:
-    """Whether a text holds a letter or a digit."""
+    """Whether a text contains a letter or a digit."""
     return any(unicodedata.category(character)[0] in "LN" for character in text)
 
 
 def normalised_folder(folder: str) -> str:
-    """A folder as the store names it: POSIX separators, no leading or trailing slash, "" and "." for everything."""
+    """A folder in the store's form: POSIX separators, no leading or trailing slash; "" and "." mean all folders."""
     below = folder.replace("\\", "/").strip().strip("/").removeprefix("./")
     return "" if below == "." else below

@@ -1,4 +1,4 @@
-"""What an answer says beside its rows: how the question was read, what steps noted, where the time went."""
+"""The parts of an answer other than rows: the parsed question, notes of steps, timings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from speckit_memory.pipeline.model.trace import Degradation
 
 
 class NamedMemory(TypedDict):
-    """Another memory that an answer speaks of, as a reader knows it."""
+    """Another memory that an answer refers to."""
 
     id: int
     key: str
     title: str
     words: NotRequired[str]
-    """What it says, of one that replaces a result and is no better result itself."""
+    """The decision of a successor that is ranked below the memory it replaces, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What the causal graph knows about a question (feature C15): how many memories its links connect with it, and
-    whether these are too few to rest on."""
+    """The causal graph's coverage of a question (feature C15).
+
+    `connected` memories are linked with it; `gap` says that these are too few to rely on.
+    """
 
     connected: int
     gap: bool
@@ -36,9 +38,9 @@ class Coverage:
 class SearchPlan:
     """How a question was understood, and what was done about it.
 
-    `intent_confidence` lies in [0, 1]; `budget_ms` is what the complexity allows; `channels` were asked for each of the
-    `variants`, the wordings; `respelt` has what was searched in place of words that no memory holds; `required` and
-    `excluded` are what quotes and minus signs demand; `reasons` tell what decided.
+    `intent_confidence` is in [0, 1]. `budget_ms` is the budget for the complexity. `channels` ran for each query
+    variant in `variants`. `respelt` maps unknown words to the words searched instead. `required` and `excluded` come
+    from quotes and minus signs. `reasons` explain the decisions.
     """
 
     intent: str
@@ -74,12 +76,12 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class SearchNotes:
-    """What is to be known of an answer as a whole.
+    """Facts about an answer as a whole.
 
-    `evidence_gap` says that the answer rests on little; `degraded` are the parts that did not do their work; `facts` is
-    what steps of the last stage said, under the names that `docs/components.md` gives; `words_from`: "file" where
-    neither a segment nor an index in memory was there; `vectors_from`: "lists" where lists of vectors answered; and
-    `attended`, where a session is resumed: the memories that it attended to, with their attention.
+    `evidence_gap`: the answer rests on little evidence. `degraded`: parts that did not work. `facts`: notes of
+    annotators, under the names of `docs/components.md`; `words_from` is "file" if neither a segment nor an index in
+    memory was available; `vectors_from` is "lists" if the approximate vector index answered; `attended` lists the
+    memories that a resumed session attended to, with their attention.
     """
 
     evidence_gap: bool
@@ -99,7 +101,7 @@ class SearchNotes:
 
 @dataclass(frozen=True, slots=True)
 class StepTiming:
-    """One run of one step: milliseconds, rows before and after it, and whether it ran, failed or was left out."""
+    """One run of one step: milliseconds, rows before and after it, and whether it ran, failed or was skipped."""
 
     stage: str
     step: str
@@ -111,9 +113,9 @@ class StepTiming:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Milliseconds: of opening the store, which no total counts, of the search, of its stages and of each step.
+    """Milliseconds of opening the store (not part of the total), of the search, of its stages and of each step.
 
-    Steps stand in the order in which they ran, a channel once for each wording that it searched.
+    Steps are in running order; a channel appears once per query variant.
     """
 
     opening: float
@@ -131,7 +133,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class PipelineIdentity:
-    """Which pipeline answered: two with one hash do the same, whatever they are called."""
+    """The pipeline that answered. Pipelines with equal hashes do the same under any name."""
 
     name: str
     hash: str

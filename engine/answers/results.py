@@ -1,4 +1,4 @@
-"""What a search returns, in the shape of the outer contract."""
+"""The result of a search, in the form of the public contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.pipeline.running.runner import Outcome
 
 @dataclass(frozen=True, slots=True)
 class ChannelEvidence:
-    """Where one channel saw a result: its rank from 1, and its raw score on the channel's own scale."""
+    """A result's rank in one channel, from 1, and its raw score on the channel's scale."""
 
     rank: int
     score: float
@@ -22,11 +22,11 @@ class ChannelEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown, of which
-    `snippet` is an excerpt and `passage` the whole, for doors with room for it.
+    """One memory of an answer.
 
-    `content` is the whole text of the memory, empty unless it was asked for (feature R4). One that is `repeated` was
-    sent in this session already: it has neither text, and its note `already_sent` names the place (feature A2).
+    Lines and heading are those of the passage shown; `snippet` is an excerpt of it, `passage` its whole text. `content`
+    is the whole text of the memory, "" unless requested (feature R4). A `repeated` row was sent in this session before:
+    it has no text, and its note `already_sent` names the place (feature A2).
     """
 
     id: int
@@ -73,12 +73,11 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class ShadowAnswer:
-    """What another pipeline made of the same query over the same state of the store.
+    """Another pipeline's answer to the same query over the same snapshot.
 
-    `result` is None when it failed; `failure` names the kind of the first error and its step, "" for none, and an
-    optional step may have failed beside a result. `parted_at` is the first step whose outcome is another than that of
-    the pipeline that is served, "" where none is. `total_ms` is what the query takes through this pipeline alone;
-    `spent_ms` is what it took here, where steps that both have ran once.
+    `result` is None if it failed. `failure` names the first error and its step, "" for none; an optional step may fail
+    despite a result. `parted_at` is the first step whose outcome differs from the served pipeline, "" for none.
+    `total_ms` is the time of this pipeline alone, `spent_ms` the extra time here, where shared steps ran once.
     """
 
     name: str
@@ -90,7 +89,7 @@ class ShadowAnswer:
     spent_ms: float
 
     def as_json(self) -> dict[str, Any]:
-        """The entry of `shadows`, without figures of comparison."""
+        """The entry of `shadows`, without comparison figures."""
         found = self.result.as_json() if self.result else {}
         return {
             "name": self.name,
@@ -106,14 +105,13 @@ class ShadowAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to one query, which `query_id` names in logs and records.
+    """The answer to one query.
 
-    `outcome` holds the columns behind it, for explanations; `asked` is what was asked, for whoever asks variations.
-
-    `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
-    warnings too. `origin` names the open store that answered, whose ids these are; `query_id` (16 hexadecimal digits)
-    this one question, in logs and wherever it is noted. `beside` has what other pipelines answer, for a memory that
-    asks some (see `Memory.beside`); `watched` tells that others are compared with the pipeline that answered.
+    `outcome` holds the columns behind it, for explanations. `asked` is the recorded question, for repeating it with
+    changes. `why_nothing` is the reason for an answer that no rewording would fill; it is also among the warnings.
+    `origin` names the open store, which the ids belong to. `query_id` (16 hexadecimal digits) names the query in logs
+    and records. `beside` has the answers of other pipelines (see `Memory.beside`). `watched`: variants are compared
+    with the pipeline.
     """
 
     query: str
@@ -143,20 +141,19 @@ class SearchResult:
         }
 
     def holding_nothing(self, why: str) -> SearchResult:
-        """The same answer, which holds nothing, with the reason for that."""
+        """This empty answer with a reason."""
         return replace(self, why_nothing=why, notes=replace(self.notes, warnings=(why,)))
 
     def warned(self, *, before: Iterable[str] = (), after: Iterable[str] = ()) -> SearchResult:
-        """The same answer with further warnings before and after its own."""
+        """This answer with further warnings before and after its own."""
         return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))
 
     def with_fact(self, name: str, value: Any) -> SearchResult:
-        """The same answer with a fact about it as a whole, under a name that `docs/datamodel.md` gives."""
+        """This answer with a fact about it as a whole, under a name from `docs/datamodel.md`."""
         return replace(self, notes=replace(self.notes, facts={**self.notes.facts, name: value}))
 
     def without_texts(self) -> SearchResult:
-        """As much of it as is needed to note that it has reached a reader: a tenth of its size and less, where whole
-        memories were asked for."""
+        """A small copy with what is needed to record that the answer reached a reader."""
         rows = tuple(
             replace(row, channels={}, steps=(), snippet="", passage="", reason="", notes={}, content=row.content[:1])
             for row in self.results
@@ -164,17 +161,17 @@ class SearchResult:
         return replace(self, results=rows, outcome=replace(self.outcome, notes={}))
 
     def asked_again(self, query_id: str, now: float) -> SearchResult:
-        """The same answer to the same question, asked at `now` (epoch seconds) under another id."""
+        """This answer for a repetition of the question at `now` (epoch seconds) under another id."""
         query = replace(self.outcome.query, now=now)
         return replace(self, query_id=query_id, outcome=replace(self.outcome, query=query))
 
     def opened(self, count: int | None = None) -> list[int]:
-        """The memories among the first `count` results, all unless given, that a reader got more of than an excerpt."""
+        """The memories among the first `count` results (all by default) that were shown with more than an excerpt."""
         sections = bool(self.outcome.query.anchors)
         return [row.id for row in self.results[:count] if sections or row.content]
 
     def as_shown(self, texts: Sequence[str]) -> SearchResult:
-        """The same answer with the texts of its first rows as they have reached the reader: some are cut on the way."""
+        """This answer with the texts that reached the reader for its first rows, some of them shortened."""
         rows = [
             replace(row, content=text) if row.content else replace(row, snippet=text)
             for row, text in zip(self.results, texts, strict=False)
@@ -183,7 +180,7 @@ class SearchResult:
 
     @property
     def repeats(self) -> int:
-        """How many rows the session has been sent already (feature A2)."""
+        """The number of rows that the session was sent before (feature A2)."""
         return sum(row.repeated for row in self.results)
 
 

@@ -1,5 +1,7 @@
-"""The mode "resume": where work stopped, from hand-overs, from what the session attended to, and from what the words
-find that name the work (features M13 and T1)."""
+"""The mode "resume": finds where work stopped (features M13 and T1).
+
+Sources are handovers, the memories that the session attended to, and search results for words that name the work.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +20,33 @@ from speckit_memory.pipeline.running.lookup import information_held, memories_wi
 from speckit_memory.pipeline.running.runner import Outcome
 
 PIPELINE = "resume"
-"""The preset that answers in this mode, whichever pipeline serves other questions."""
+"""The preset for this mode, whichever pipeline serves other questions."""
 MOST_ATTENDED = 5
-"""So many memories that the session attended to are named."""
+"""Maximum number of attended memories listed."""
 MOST_CHANGED = 3
-"""So many memories are named where there is no hand-over, the ones changed last."""
+"""Maximum number of recently changed memories listed if there is no handover."""
 MOST_TOKENS = 58
-"""The sentence that names them has no more, so that an answer of nothing else has at most 60."""
+"""Maximum number of tokens of that sentence, so that an otherwise empty answer has at most 60."""
 UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 NO_HANDOVER = "No hand-over yet."
 ABOUT_IT = 0.5
-"""A hand-over that holds more of the information of the words tells of the work that they name."""
+"""Minimum share of the words' information content that a handover about the work must contain."""
 
 
 def asks_for_handover(query: Query) -> bool:
-    """Whether a question is to be answered by hand-overs first."""
+    """Whether handovers answer the question first."""
     return query.mode == "resume"
 
 
 def of_handovers(query: Query) -> Query:
-    """The question for the sections of a hand-over, unless it names sections of its own."""
+    """The question for the sections of a handover, unless it names sections."""
     return query if query.anchors else replace(query, anchors=SECTIONS)
 
 
 def of_words(query: Query, store: Store) -> Query | None:
-    """The question for the words that name the work to go on with; None when it only asks to go on.
+    """The question for the words that name the work; None if there are no such words.
 
-    Who goes on with work has lost what was sent before, so that nothing is left out for having been sent.
+    Deduplication is off, as an agent that resumes work has lost its earlier context.
     """
     terms = naming_terms(query.terms, store.lexicon)
     if not terms:
@@ -53,19 +55,20 @@ def of_words(query: Query, store: Store) -> Query | None:
 
 
 def are_known(words: Query, store: Store) -> bool:
-    """Whether any memory holds one of the words."""
+    """Whether any memory contains one of the words."""
     return any(len(memories_with(term, store.lexicon)) for term in words.terms)
 
 
 def telling(handovers: Outcome, words: Query, store: Store) -> list[int]:
-    """The hand-overs found that tell of the work, in their order: half of the answer at most."""
+    """The retrieved handovers about the work, in their order: at most half of the answer."""
+    # held: (n,) float64, the share of the words' information content (summed idf) in each handover
     found = handovers.pool.candidates.parents
     held = information_held(words.terms, found, store.lexicon, store.attributes.count) if len(found) else np.zeros(0)
     return [int(memory) for memory in found[held > ABOUT_IT]][: max(1, words.limit // 2)]
 
 
 def together(handovers: Outcome, first: Sequence[int], found: Outcome) -> Outcome:
-    """These hand-overs, then what the words found."""
+    """Merges handovers and search results, handovers first."""
     order = list(dict.fromkeys([*first, *found.pool.candidates.parents.tolist()]))[: found.query.limit]
     mine, theirs = handovers.trace, found.trace
     trace = replace(
@@ -92,10 +95,11 @@ def together(handovers: Outcome, first: Sequence[int], found: Outcome) -> Outcom
 
 
 def no_handover(query: Query, store: Store, tokens: Callable[[str], int]) -> str:
-    """That there is none, and what was changed last, as many memories as a short sentence has room for."""
+    """The message that there is no handover, with as many recently changed memories as fit in a short sentence."""
     scope = store.attributes.scope(query.wanted, query.now)
     memories = np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
     memories = memories[scope.admits(memories)]
+    # changed: (n,) float64, epoch seconds; unknown times sort last, future ones count as now
     changed = np.minimum(np.nan_to_num(store.attributes.number("updated_at", memories), nan=-np.inf), query.now)
     latest = np.argsort(-changed, kind="stable")[:MOST_CHANGED]
     keys = store.attributes.label("key", memories[latest]).tolist()
@@ -106,16 +110,16 @@ def no_handover(query: Query, store: Store, tokens: Callable[[str], int]) -> str
 
 
 def none_tells(handovers: Outcome, store: Store) -> str:
-    """That no hand-over tells of the work that the words name, and which one is the latest."""
+    """The message that no handover is about the work, with the latest one."""
     memories = handovers.pool.candidates.parents
     changed = np.nan_to_num(store.attributes.number("updated_at", memories), nan=-np.inf)
     latest = int(np.argmax(changed))
     key = str(store.attributes.label("key", memories[latest : latest + 1])[0])
-    return f"no hand-over tells of this; the latest is {_dated(key, handovers.query.now - float(changed[latest]))}"
+    return f"no hand-over is about this; the latest is {_dated(key, handovers.query.now - float(changed[latest]))}"
 
 
 def _dated(key: str, seconds: float) -> str:
-    """A key and how long ago its memory was changed, where that is known."""
+    """A key with the age of the memory's last change, if known."""
     if not np.isfinite(seconds):
         return key
     for unit, length in UNITS:
@@ -125,12 +129,12 @@ def _dated(key: str, seconds: float) -> str:
 
 
 def as_it_is(wanted: Sequence[str]) -> str:
-    """What to say where hand-overs answer a question that wanted these things otherwise than its pipeline says."""
-    return f"hand-overs answered, through a pipeline of their own that stays as it is whatever {', '.join(wanted)} says"
+    """The warning that handovers answered and ignored these per-search options."""
+    return f"hand-overs answered, through a separate pipeline that ignores {', '.join(wanted)}"
 
 
 def admitted(attended: Sequence[Attended], query: Query, store: Store) -> list[Attended]:
-    """What the session attended to when it was last heard of that the question may see, most of all first."""
+    """The memories that the session last attended to and that the query's filters admit, highest attention first."""
     scope = store.attributes.scope(query.wanted, query.now)
     seen = scope.admits(np.array([one.memory for one in attended], np.int64)).tolist()
     return [one for one, is_seen in zip(attended, seen, strict=True) if is_seen][:MOST_ATTENDED]

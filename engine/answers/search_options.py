@@ -1,4 +1,4 @@
-"""What one search wants otherwise than the pipeline says: boosts, decay, reranking, states (feature T2)."""
+"""Per-search options that override the pipeline: boosts, decay, reranking, states (feature T2)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,32 @@ FLAGS = {
     "contiguity": "SPECKIT_TEMPORAL_CONTIGUITY",
     "fitting": "SPECKIT_ONLY_FITTING",
 }
-"""The flag that a step waits for, by the component it is of."""
+"""The flag that enables a step, by the component of the step."""
 RERANKERS = ("maxsim", "cross_encoder")
 AGEING = ("temporal", "recency", "novelty")
-"""Signals that tell nothing but age."""
+"""Signals that measure age alone."""
 AGEING_IN_PART = ("composite", "folder_score")
-"""Signals that age is a part of, which counts as that of what was changed and used just now without it."""
+"""Signals with age as one part; without decay that part is set to the value of a memory used just now."""
 LIMITS = "{HOT: 5, WARM: 10, COLD: 3, DORMANT: 2, ARCHIVED: 1}"
-"""Rows of each state (feature A1)."""
+"""Maximum number of rows of each state (feature A1)."""
 STATE_NAMES = tuple(str(state) for state in STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjustment:
-    """What one search wants; None, or an empty text, leaves it to the pipeline.
+    """Per-search options; None, or "" for `min_state`, leaves an option to the pipeline.
 
-    `session_boost`, `causal_boost` and `contiguity`: whether the signals of these names take part; `decay`: whether
-    signals count how long ago a memory was made, changed or used; `rerank`: whether late interaction and cross-encoders
-    take part, and `length_penalty` whether these put short and verbose passages back; `constitutional`: whether the
-    rules of the house surface whatever is asked; `state_limits`: so many rows of each state (feature A1), or as many as
-    there are; `min_state`: the coldest state that is shown; `only_fitting`: whether rows that do not fit are left out.
+    Attributes:
+        session_boost: Whether the signal `session` runs.
+        causal_boost: Whether the signal `causal` runs.
+        contiguity: Whether the signal `contiguity` runs.
+        decay: Whether signals count how long ago a memory was made, changed or used.
+        rerank: Whether late interaction and cross-encoders run.
+        length_penalty: Whether rerankers demote short and verbose passages.
+        constitutional: Whether constitutional memories appear for every query.
+        state_limits: Whether the number of rows per state is limited (feature A1).
+        only_fitting: Whether rows that do not fit the query are left out.
+        min_state: The coldest state that is shown.
     """
 
     session_boost: bool | None = None
@@ -53,21 +59,21 @@ class Adjustment:
     min_state: str = ""
 
     def __bool__(self) -> bool:
-        """Whether anything is wanted."""
+        """Whether any option is set."""
         return self != NOTHING
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What is wanted, by the names of Python."""
+        """The names of the options that are set."""
         return tuple(one.name for one in fields(self) if getattr(self, one.name) not in (None, ""))
 
     def without(self, name: str) -> Adjustment:
-        """The same, with one of these left to the pipeline."""
+        """A copy with one option left to the pipeline."""
         left: dict[str, Any] = {name: "" if name == "min_state" else None}
         return replace(self, **left)
 
     def check(self) -> None:
-        """Raises E030 for what is of another type than said, and for a state that there is not."""
+        """Raises E030 for a value of the wrong type and for an unknown state."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         if not isinstance(given.pop("min_state"), str):
             raise _misfit("min_state", self.min_state, "a text")
@@ -80,11 +86,11 @@ class Adjustment:
 
 
 NOTHING = Adjustment()
-"""All is left to the pipeline."""
+"""No option is set."""
 
 
 def wanted_of(given: object) -> Adjustment:
-    """What a search wants, None being nothing. Raises E030 for what is no adjustment."""
+    """The options of a search, `NOTHING` for None. Raises E030 for a value that is no `Adjustment`."""
     if given is None:
         return NOTHING
     if not isinstance(given, Adjustment):
@@ -97,9 +103,10 @@ def _misfit(name: str, value: object, accepted: str) -> SpeckitError:
 
 
 def adjusted(whole: Effective, wanted: Adjustment) -> tuple[Effective, tuple[str, ...]]:
-    """The pipeline as one search wants it, and what of that it has no step for, a sentence each.
+    """Applies per-search options to a pipeline.
 
-    What is not wanted needs no step: a pipeline that has none leaves it out anyway.
+    Returns the pipeline and one sentence for each option that no step implements. Switching something off needs no
+    step.
     """
     unmet: list[str] = []
     for use, on in (
@@ -158,14 +165,14 @@ def _of_states(whole: Effective, wanted: Adjustment, unmet: list[str]) -> Effect
     if wanted.state_limits:
         whole = _set(whole, "state_filter", limits=LIMITS)
     elif wanted.state_limits is False:
-        # a mapping is laid upon the one that is there: nothing takes the place of that before
+        # setting a mapping merges it into the existing one, so a scalar replaces that first
         whole = _set(whole, "state_filter", limits="0")
         whole = _set(whole, "state_filter", limits="{}")
     return _set(whole, "state_filter", min_state=wanted.min_state) if wanted.min_state else whole
 
 
 def _of(whole: Effective, uses: Collection[str]) -> list[str]:
-    """The ids of the steps of these components that take part."""
+    """The ids of the active steps of these components."""
     return [step.id for step in whole.steps() if step.use in uses]
 
 
@@ -196,4 +203,4 @@ def _require(whole: Effective, uses: Sequence[str], unmet: list[str]) -> None:
 def _unmet(whole: Effective, *uses: str) -> str:
     *most, last = [f"'{use}'" for use in uses]
     steps = f"{', '.join(most)} or {last}" if most else last
-    return f"the pipeline '{whole.name}' has no step {steps} to do what was asked for; it answered as it is"
+    return f"the pipeline '{whole.name}' has no step {steps} for this option; it answered unchanged"

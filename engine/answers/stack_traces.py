@@ -1,4 +1,4 @@
-"""What a pasted stack trace asks about: its exceptions, and the names in its frames only where these say too little."""
+"""Reduces a pasted stack trace to its exceptions, and adds names from frames only if these say too little."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _GENERAL = re.compile(
     r"|(?:Internal|Range|Reference|URI)?Error|(?:Runtime|IllegalState|IllegalArgument|NullPointer|IO)?Exception):\s+"
     r"(?=\S+\s+\S+\s+\S+\s+\S)"
 )
-"""Types of exceptions that any program may raise, before a message of some words, which tells more without them."""
+"""General exception types before a message of some words, which is the better query without them."""
 _CALL = re.compile(r"[\w./*()-]+\([^()]*\)|\d+:\s+(?:0x[0-9a-f]+ - )?[\w<>:{}# ]+")
-"""What has its place in a line of its own, below or above it: a call of Go, or of Rust."""
+"""A function call of Go or Rust on a separate line, above or below its location."""
 _LIBRARY = re.compile(r"site-packages|dist-packages|node_modules|node:|lib/python|/rustc/|\b(?:java|javax|jdk|sun)\.")
 _ERROR = re.compile(r"(?:Error|Exception|Warning|panic|panicked)\b")
 _NAME = re.compile(r"[^\W\d_]+_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+")
 _FEW_WORDS = 3
-"""Where exceptions say no more words than these, their types included, the names in the frames are asked for too."""
+"""If exceptions have at most this many words, types included, names from the frames are added."""
 _MOST_NAMES = 6
 _LONGEST_FRAME = 500
 
 
 def asked_by(text: str) -> str:
-    """What a text asks for: its lines that belong to no stack trace, or the text itself where it holds none.
+    """The lines of a text outside stack frames, or the whole text if it contains no stack trace.
 
-    A trace has a frame below a heading or beside an error, or two frames. Frames say where code is, not what is wrong:
-    their names are added only where the exceptions say next to nothing.
+    A trace has a frame below a heading or together with an error, or two frames. Frames locate code but do not describe
+    the error, so their names are added only if the exceptions say next to nothing.
     """
     lines = text.splitlines()
     if len(lines) < 2:
@@ -63,6 +63,7 @@ def asked_by(text: str) -> str:
     for line in lines:
         stripped = line.strip()
         indent = len(line) - len(line.lstrip())
+        # Python prints source code below a frame, indented deeper than the frame
         if code_below is not None and (indent > code_below or not stripped):
             continue
         code_below = None
@@ -88,6 +89,6 @@ def _without(beginning: re.Pattern[str], line: str) -> str:
 
 
 def _names(frames: Iterable[str]) -> Iterator[str]:
-    """The names of several words in the frames of the project itself."""
+    """Compound names in the frames of the project itself."""
     own = (frame for frame in frames if not _LIBRARY.search(frame))
     return iter(dict.fromkeys(name for frame in own for name in _NAME.findall(frame)))

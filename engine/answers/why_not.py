@@ -12,11 +12,18 @@ from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.demands import unmet
 
 _OVER = "it has expired or was archived"
-"""To searches that is the same, and nothing else of it is read for them."""
+"""Searches do not distinguish the two."""
 
 
 def why_not(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
-    """A sentence or two about one memory and one answer of this pipeline."""
+    """Explains why an answer of this pipeline lacks a memory, in a sentence or two.
+
+    Args:
+        pipeline: The pipeline that answered.
+        result: The answer.
+        memory: The memory.
+        store: The store that was searched.
+    """
     lost = absence(result, memory.id, store)
     match lost.where:
         case "served":
@@ -32,11 +39,11 @@ def why_not(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, stor
 
 
 def restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
-    """What keeps a memory out of the scope, as the end of a sentence."""
+    """The filter that excludes a memory, as the end of a sentence."""
     wanted = result.outcome.query.wanted
     inside = memory.folder == wanted.folder or memory.folder.startswith(wanted.folder + "/")
     if wanted.folder and not inside:
-        return f"it lies in the folder '{memory.folder}', not in '{wanted.folder}'"
+        return f"it is in the folder '{memory.folder}', not in '{wanted.folder}'"
     if wanted.tier and memory.tier != wanted.tier:
         return f"its tier is {memory.tier}, not {wanted.tier}"
     if wanted.context_type and memory.context_type != wanted.context_type:
@@ -53,14 +60,14 @@ def restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str
 
 
 def beyond_reach(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
-    """Why no value of a search decides whether a memory can be found, "" when one may."""
+    """Why no parameter of the search can bring the memory in, "" if one may."""
     query = result.outcome.query
     if not store.attributes.scope(Filter(), query.now).admits(np.array([memory.id]))[0]:
         if memory.tier == "deprecated":
             return "it is deprecated, and no search finds such memories"
-        return f"{_OVER}, and no search finds such memories; who reads it by its key is told how it comes back"
+        return f"{_OVER}, and no search finds such memories; reading it by its key shows how to restore it"
     demand = unmet(query, memory.id, store)
-    return f"it {demand}; that is for the words of the query to change" if demand else ""
+    return f"it {demand}; only other words of the query can change that" if demand else ""
 
 
 def _how_far(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, store: Store) -> str:

@@ -1,4 +1,4 @@
-"""What a memory keeps of its states, and brings back (feature M14)."""
+"""Creates, restores and deletes checkpoints of a store (feature M14)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 _NAMED = 10
-"""So many faults are told with the checkpoint that is made before a repair."""
+"""Maximum number of faults recorded with the checkpoint that is made before a repair."""
 
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """What a restore did, and the checkpoint that was made before it, "" for none.
+    """The result of a restore; `before` is the checkpoint made first, "" for none.
 
-    `parted` tells where the files say something else, and the store holds until they change; `aside` are the names of
-    deletions that hold files without which memories came back.
+    `parted` lists files that differ from the restored memories, which stand until the files change; `aside` are the
+    names of deletions that hold files of restored memories.
     """
 
     restored: Restored
@@ -47,8 +47,8 @@ class BroughtBack:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`mended` says what was put right, `left` what still is wrong, `before` is the checkpoint that was made first, ""
-    for none, as nothing was wrong."""
+    """The result of a repair: faults `mended`, faults `left`, and the checkpoint made `before`, "" if there was no
+    fault."""
 
     mended: tuple[str, ...]
     left: tuple[str, ...]
@@ -56,7 +56,7 @@ class Repaired:
 
 
 class Checkpointing(ABC):
-    """The operations that keep states of the open store."""
+    """The operations on checkpoints of the open store."""
 
     @property
     @abstractmethod
@@ -76,11 +76,18 @@ class Checkpointing(ABC):
         metadata: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Made:
-        """Keeps all memories as they are now, or those of a folder, under a new name; drops the oldest beyond the
-        limits of the workspace. `metadata` is JSON of at most 10,000 characters that is told with it; `progress` is
-        told how many pages of the store are copied, of how many.
+        """Saves all memories, or those of a folder, as a checkpoint; drops the oldest ones beyond the workspace's
+        limits.
 
-        Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
+        Args:
+            name: A name that is not in use.
+            folder: Save only the memories of this folder and below.
+            metadata: JSON of at most 10,000 characters, shown with the checkpoint.
+            progress: Called with the numbers of copied and of all pages.
+
+        Raises:
+            SpeckitError: E030; E062 (not written, and nothing is left behind), E063 (the name is in use), E080 (an
+                empty folder).
         """
         _require_short(metadata)
         if kind := secrets.named(name):
@@ -90,7 +97,7 @@ class Checkpointing(ABC):
         return self._made(name, normalised_folder(folder), kept, (), progress)
 
     def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
-        """The checkpoints of the store, the latest first; of a `folder`, those of it, below it and of all."""
+        """The checkpoints, the latest first; with `folder`, those of it, of folders below, and of the whole store."""
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         below = normalised_folder(folder)
@@ -104,12 +111,19 @@ class Checkpointing(ABC):
     def checkpoint_restore(
         self, name: str, *, replace: bool = False, foreign: bool = False, keep_before: bool = True
     ) -> BroughtBack:
-        """Brings the memories of a checkpoint back as they were. Those it does not have stay, or go with `replace`: in
-        its folder, or in all of the store; `keep_before` makes a checkpoint of the store first then.
+        """Restores the memories of a checkpoint.
 
-        Files stay as they are. Where one says something else, or is not there, the store holds until it changes.
-        `foreign` allows one of another store. Other processes go on with what came back. Raises E060, E061 and E062;
-        the store is as it was then.
+        Files are not changed. Where a file differs or is missing, the restored memory stands until the file changes.
+        Other processes continue on the restored store.
+
+        Args:
+            name: The checkpoint.
+            replace: Delete memories that the checkpoint does not contain, in its folder or in the whole store.
+            foreign: Allow a checkpoint of another store.
+            keep_before: With `replace`, make a checkpoint of the store first.
+
+        Raises:
+            SpeckitError: E060, E061 and E062; the store is unchanged then.
         """
         from speckit_memory.memory.editing.absent_files import kept_by
         from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
@@ -119,7 +133,7 @@ class Checkpointing(ABC):
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         def restore(opened: OpenStore) -> tuple[Restored, Disagreements]:
-            opened.usage.write()  # what was counted belongs to the state that goes
+            opened.usage.write()  # pending counts belong to the state before the restore
             parted = Disagreements()
 
             def compare(txn: Transaction, back: Collection[int], gone: Collection[str]) -> None:
@@ -147,8 +161,9 @@ class Checkpointing(ABC):
         return BroughtBack(restored, before, parted, aside)
 
     def repair(self) -> Repaired:
-        """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a
-        checkpoint. Raises E062 where that cannot be made, and E024; the store is as it was then.
+        """Rebuilds derived data and removes dangling rows, after making a checkpoint.
+
+        Raises E024, and E062 if the checkpoint cannot be made; the store is unchanged then.
         """
         from speckit_memory.engine.runtime.store_check import checked
         from speckit_memory.memory.store.file.checking.consistency import inconsistencies
@@ -158,7 +173,7 @@ class Checkpointing(ABC):
             with opened.database.write() as txn:
                 done = mending.mend(txn, found.stale)
                 if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
-                    raise SpeckitError("E024", f"mending would break the store: {new[0]}; nothing was changed")
+                    raise SpeckitError("E024", f"the repair would break the store: {new[0]}; nothing was changed")
                 return done
 
         found = self._followed.run(lambda opened: checked(opened.database, every_word=True))
@@ -172,7 +187,7 @@ class Checkpointing(ABC):
         return Repaired(tuple(done), left, before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
-        """Removes a checkpoint for good. Raises E060 and E062."""
+        """Deletes a checkpoint permanently. Raises E060 and E062."""
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         folder = Folder(self._followed.current.database.path)
@@ -216,7 +231,7 @@ class Checkpointing(ABC):
 
 
 def timed(what: str) -> str:
-    """A name for a checkpoint that is made before something, with the time, which no other has."""
+    """A unique, timestamped name for a checkpoint that is made before another operation."""
     return f"{what}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
 
 
@@ -226,7 +241,7 @@ def _require_short(metadata: Mapping[str, Any] | None) -> None:
     try:
         text = json.dumps(metadata or {}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SpeckitError("E030", f"the metadata of a checkpoint is no JSON: {error}") from error
+        raise SpeckitError("E030", f"the metadata of a checkpoint is not JSON: {error}") from error
     if len(text) > LONGEST_METADATA:
         message = f"the metadata of a checkpoint has {len(text):,} characters as JSON, accepted: {LONGEST_METADATA:,}"
         raise SpeckitError("E032", message)

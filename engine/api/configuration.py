@@ -1,4 +1,4 @@
-"""The configuration that a memory answers with, and how it follows the files that this was read from."""
+"""Holds a memory's configuration in force and follows the files it was read from."""
 
 from __future__ import annotations
 
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 def chosen_or_shipped(
     source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
 ) -> tuple[Searching, Settings]:
-    """The pipeline that was chosen; with `stand_in` the shipped one where files or the environment have chosen one that
-    cannot be used; and the settings that say so. Raises SpeckitError otherwise."""
+    """Builds the chosen pipeline, or the shipped one as a fallback.
+
+    Args:
+        source: The chosen pipeline.
+        config: The settings, which say where the pipeline was chosen.
+        strict: Raise failures of steps instead of degrading the answer.
+        stand_in: Fall back to the shipped pipeline if files or the environment chose one that cannot be used.
+
+    Returns:
+        The pipeline, and the settings that name it.
+
+    Raises:
+        SpeckitError: The chosen pipeline cannot be used, and there is no fallback.
+    """
     try:
         return Searching.through(source, config, config.overrides, strict=strict), config
     except Exception as error:
@@ -60,13 +72,13 @@ class Configuring(ABC):
         return self._in_force.now.searching
 
     def follow_files(self, since: float | None = None) -> None:
-        """From now on searches are answered as the files of the configuration say then: for a process that lives long.
+        """From now on applies changes of the configuration files to searches; for long-lived processes.
 
-        Files that were changed after `since` (epoch seconds) count as changed. What is broken changes nothing, or has
-        the shipped pipeline stand in from the start, and every answer says so (docs/pipeline.md). A pipeline that was
-        given as a value is in the hands of its owner.
+        Files that changed after `since` (epoch seconds) count as changed. A broken file changes nothing; if the files
+        were broken from the start, the shipped pipeline stays; every answer says so (docs/pipeline.md). A pipeline that
+        was given as a value is not followed.
         """
-        # imported by who serves
+        # imported here: only servers follow files
         from speckit_memory.engine.serving.reloading import Reloading, can_be_followed
 
         if can_be_followed(self._in_force.now):
@@ -74,9 +86,9 @@ class Configuring(ABC):
             self._files = Reloading(self._in_force, recorder, time.time() if since is None else since)
 
     def look_at_files(self) -> FilesFollowed | None:
-        """Puts in force what the files say, if they are followed and have changed; a search does that by itself.
+        """Applies changed configuration files, if they are followed; searches call this themselves.
 
-        Returns how they fare, None where they are not followed.
+        Returns the state of the files, None if they are not followed.
         """
         if self._files is None:
             return None
@@ -84,11 +96,10 @@ class Configuring(ABC):
         return self._files.state
 
     def standing(self) -> Standing | None:
-        """What answers depend on now; None where each is to be asked for anew, as it is mixed with that of another
-        pipeline, and the coin is tossed for each query.
+        """The cache key of answers; None if answers are interleaved, which is random per query.
 
-        An answer holds that was made between two calls that gave the same, until a third gives another, as far as the
-        clock has no say. Raises as a search does when the store cannot be read.
+        An answer made between two calls with equal keys stays valid until the key changes, unless it depends on the
+        clock. Raises as a search does if the store cannot be read.
         """
         self.look_at_files()
         serving = self._in_force.now
@@ -99,5 +110,5 @@ class Configuring(ABC):
 
     @property
     def _amiss(self) -> tuple[str, ...]:
-        """What every answer says of files that are broken."""
+        """Warnings about broken files, added to every answer."""
         return self._files.amiss if self._files else ()

@@ -1,4 +1,4 @@
-"""Memories that are deleted with their files, and brought back (features T9 and T11)."""
+"""Deletes memories together with their files, and restores them (features T9 and T11)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.deletions import Deletion
 
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
-"""Tiers that nothing deletes beside others."""
+"""Tiers that bulk deletion never includes."""
 DAY = 86_400
 LEFT_SECONDS = 3600.0
-"""After so long a deletion that took nothing is one whose process was killed."""
+"""A deletion record without missing rows is stale after this time: its process was killed early."""
 NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What was deleted, or would be by a dry run. `name` undoes it and `checkpoint` keeps the state before it, both ""
-    where there is none; `files` are the keys of files that were moved aside."""
+    """The result of a deletion or its dry run.
+
+    `name` undoes it and `checkpoint` holds the state before it, "" if there is none; `files` are the keys of files that
+    were moved aside.
+    """
 
     memories: tuple[MemoryRecord, ...]
     name: str = ""
@@ -43,8 +46,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Undeleted:
-    """A deletion that was undone: keys of the memories and of the files that are back, and how many passages wait for
-    vectors."""
+    """The result of undoing a deletion: keys of restored memories and files, and passages without vectors."""
 
     name: str
     memories: tuple[str, ...]
@@ -53,7 +55,7 @@ class Undeleted:
 
 
 class Deleting(Checkpointing):
-    """The operations that delete memories. Their files are moved aside, or the next index run would bring them back."""
+    """The operations that delete memories. Files are moved aside, or the next index run would restore them."""
 
     @abstractmethod
     def get(self, name: int | str) -> MemoryRecord:
@@ -63,27 +65,34 @@ class Deleting(Checkpointing):
     def list(
         self, folder: str = "", *, sort: str = "updated_at", limit: int = 20, offset: int = 0
     ) -> tuple[list[MemoryRecord], int]:
-        """A page of the memories of a folder."""
+        """A page of the memories of a folder.
+
+        Args:
+            folder: The folder; "" is the root.
+            sort: The attribute to sort by.
+            limit: Rows per page.
+            offset: Rows to skip.
+        """
 
     def delete(self, name: int | str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
-        """Deletes a memory, by id or key, and moves its file aside; `undelete` brings both back (feature T9).
+        """Deletes a memory, by id or key, and moves its file aside; `undelete` restores both (feature T9).
 
-        Raises E080 for an unknown one, E105 for a constitutional or critical one without `confirm`, E062 when it cannot
-        be kept, E101 when its file cannot be moved and E022 when another change of documents does not end; nothing is
-        deleted then.
+        If it raises, nothing is deleted: E080 for an unknown memory, E105 for a constitutional or critical one without
+        `confirm`, E062 if it cannot be backed up, E101 if its file cannot be moved, E022 if another change of documents
+        does not end.
         """
         with self._one_at_a_time(dry_run):
             memory = self.get(name)
             if memory.tier in PROTECTED and not (confirm or dry_run):
-                raise SpeckitError("E105", f"{memory.key} is {memory.tier}: it is deleted only when that is confirmed")
+                raise SpeckitError("E105", f"{memory.key} is {memory.tier}: deleting it must be confirmed")
             return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
 
     def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
-        """Deletes all memories of a folder and below it, after a checkpoint of it, and the folders that are empty then
-        (feature T9).
+        """Deletes all memories in and below a folder, after a checkpoint, and the folders that are then empty (feature
+        T9).
 
-        Raises E080 for a folder without memories, E030 for that of the whole workspace, E107 when it holds
-        constitutional or critical ones, E105 without `confirm`, and E062 when there can be no checkpoint.
+        Raises E080 for a folder without memories, E030 for the whole workspace, E107 if it contains constitutional or
+        critical memories, E105 without `confirm`, and E062 if the checkpoint cannot be made.
         """
         below = normalised_folder(folder)
         if not below:
@@ -111,12 +120,19 @@ class Deleting(Checkpointing):
         skip_checkpoint: bool = False,
         dry_run: bool = False,
     ) -> Deleted:
-        """Deletes the memories of a tier, of a folder and below it if one is named, and those alone that have not
-        changed for so many days if they are given; after a checkpoint (feature T11).
+        """Deletes the memories of a tier after a checkpoint (feature T11). Does nothing if there are none.
 
-        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values and for
-        the folder of the whole workspace, E105
-        without `confirm`, and E062 when there can be no checkpoint. Without any such memory nothing happens.
+        Args:
+            tier: The importance tier; constitutional and critical need a folder and a checkpoint.
+            folder: Only memories in and below this folder.
+            older_than_days: Only memories that have not changed for this many days, at least 1.
+            confirm: Required, except for a dry run.
+            skip_checkpoint: Make no checkpoint first.
+            dry_run: Report the memories without deleting them.
+
+        Raises:
+            SpeckitError: E030 and E032 for values and for the whole workspace as folder; E107 for protected tiers; E105
+                without `confirm`; E062 if the checkpoint cannot be made.
         """
         below = normalised_folder(folder)
         if folder and not below:
@@ -140,12 +156,11 @@ class Deleting(Checkpointing):
         return self._with_checkpoint(memories, why, named, below, confirm, dry_run)
 
     def undelete(self, name: str) -> Undeleted:
-        """Brings back what a deletion took: memories with their ids, links and all that was learned, and files.
+        """Restores what a deletion removed: memories with ids, links and everything learned, and files.
 
-        What is back already, as an earlier undoing or the deletion itself was cut off, stays as it is.
-
-        Raises E106 for an unknown deletion, E108 where something has taken the place of a memory or file and E022 when
-        another change of documents does not end; nothing is brought back then.
+        Rows and files that exist already, because a process was interrupted, are left unchanged. If it raises, nothing
+        is restored: E106 for an unknown deletion, E108 if another memory or file has taken the name, E022 if another
+        change of documents does not end.
         """
         with self._one_at_a_time():
             return self._undeleted(name)
@@ -177,7 +192,7 @@ class Deleting(Checkpointing):
         return Undeleted(name, tuple(gone.memories.values()), tuple(files), pending)
 
     def deletions(self, limit: int = 50) -> Sequence[Deletion]:
-        """The deletions that can be undone, the latest first: those of which a memory or a file is away."""
+        """The deletions that can be undone, the latest first: those with a memory or a file that is missing now."""
         return self._followed.run(lambda opened: _kept(opened, away=True))[:limit]
 
     def _with_checkpoint(
@@ -192,28 +207,30 @@ class Deleting(Checkpointing):
         if named:
             checkpoint = timed(named)
             self.checkpoint_create(checkpoint, folder=folder)
-            require_wanted()  # from here on nothing is left half done
+            require_wanted()  # the last chance to cancel: later steps must not be left half done
         with self._one_at_a_time():
             there = self._there(memories)
             left = [one for one in memories if one.id in there]
             return self._deleted(left, why, checkpoint) if left else Deleted((), checkpoint=checkpoint)
 
     def _one_at_a_time(self, idle: bool = False) -> AbstractContextManager[None]:
-        """Keeps other changes of documents out, but for one that is `idle` and changes nothing."""
+        """A lock against other changes of documents; none for an operation that is `idle` and changes nothing."""
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
 
         return nullcontext() if idle else one_at_a_time(self._followed.current.database.path)
 
     def _there(self, memories: Sequence[MemoryRecord]) -> frozenset[int]:
-        """The ids of those that nobody has deleted meanwhile."""
+        """The ids of those memories that still exist."""
         from speckit_memory.memory.store.checkpoints import restoring
 
         wanted = [one.id for one in memories]
         return self._followed.run(lambda opened: restoring.there(opened.database.reader(), wanted))
 
     def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> Deleted:
-        """Keeps the rows, moves the files aside, then removes the rows: whoever is killed meanwhile has lost nothing,
-        and the next index run or an undoing goes on from there."""
+        """Backs the rows up, moves the files aside, then deletes the rows.
+
+        In this order a killed process loses nothing: the next index run, or undoing the deletion, continues from there.
+        """
         from speckit_memory.memory.editing import aside
         from speckit_memory.memory.lifecycle import interference
         from speckit_memory.memory.store.checkpoints import deletions
@@ -224,14 +241,14 @@ class Deleting(Checkpointing):
         keys = {one.id: one.key for one in memories}
 
         def run(opened: OpenStore) -> tuple[str, list[str]]:
-            opened.usage.write()  # what was counted belongs to what is kept
+            opened.usage.write()  # pending counts belong to the rows that are backed up
             stored = reader.known_files(opened.database.reader())
             own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
             self._require_own(opened, own)
             for left in _kept(opened, away=False):
-                if left.at < time.time() - LEFT_SECONDS:  # else its process may be about to take them
+                if left.at < time.time() - LEFT_SECONDS:  # else its process may still be running
                     deletions.drop(opened.database.path, left)
-                    aside.move_back(self.settings.root, (), left.files)  # which takes the empty folder away
+                    aside.move_back(self.settings.root, (), left.files)  # removes the empty folder
             gone = deletions.keep(opened.database, keys, why, now=time.time())
             try:
                 files = aside.move_aside(self.settings.root, own, gone.files)
@@ -253,7 +270,7 @@ class Deleting(Checkpointing):
         return Deleted(tuple(memories), name, tuple(files), checkpoint)
 
     def _require_own(self, opened: OpenStore, keys: Sequence[str]) -> None:
-        """Raises E101 where a memory is of another workspace that shares the store, whatever has its name in this."""
+        """Raises E101 for a memory of another workspace that shares the store."""
         from speckit_memory.memory.scanning.scanner import below
         from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 
@@ -261,34 +278,36 @@ class Deleting(Checkpointing):
         elsewhere, known = sources.elsewhere(connection), sources.known(connection)
         for key in keys:
             if elsewhere(key) and not any(below(key, source) for source in known):
-                message = f"{key} is of another workspace that has this store, and not of {self.settings.root}"
+                message = f"{key} belongs to another workspace that shares this store, not to {self.settings.root}"
                 raise SpeckitError("E101", message, actions=("delete it in that workspace",))
 
     def _all(self, folder: str) -> Sequence[MemoryRecord]:
         return sorted(self.list(folder, limit=2**31)[0], key=lambda memory: memory.key)
 
     def _require_free(self, gone: Deletion, files: Sequence[str]) -> None:
-        """Raises E108 where a memory or a file of that name has come since."""
+        """Raises E108 if another memory or file has taken a name since."""
         from speckit_memory.memory.store.checkpoints import deletions
 
         back = self._followed.run(lambda opened: deletions.there(opened.database.reader(), gone))
         problems: list[Problem] = []
         for each, key in gone.memories.items():
             if key in files and lexists(self.settings.root / key):
-                problems += SpeckitError("E108", f"{key}: there is another file of that name").problems
+                problems += SpeckitError("E108", f"{key}: another file has that name").problems
                 continue
             if each in back:
                 continue
             with suppress(SpeckitError):
                 self.get(key)
-                problems += SpeckitError("E108", f"{key}: there is another memory of that key").problems
+                problems += SpeckitError("E108", f"{key}: another memory has that key").problems
         if problems:
             raise SpeckitError.of(problems)
 
 
 def _kept(opened: OpenStore, *, away: bool) -> Sequence[Deletion]:
-    """With `away` the deletions of which a memory or a file is away; else those of which everything is there, because
-    their process was killed before it took anything, or the one that undid them before it was done."""
+    """With `away`, the deletions with missing memories or files; else the stale ones, with nothing missing.
+
+    A stale deletion is left by a process that was killed before deleting, or before it had finished undoing.
+    """
     from speckit_memory.memory.editing import aside
     from speckit_memory.memory.store.checkpoints import deletions
 

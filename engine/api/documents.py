@@ -1,4 +1,4 @@
-"""Memories that are written, edited and read as documents: the file is the truth, and is what is changed."""
+"""Writes, edits and reads memories as documents: the file is the source of truth, and is what changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Edit = Literal["append", "replace"]
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """A memory before and after an update of what its document declares. `pending` tells that vectors are missing."""
+    """A memory before and after an update of its declared attributes. `pending` says that vectors are missing."""
 
     before: MemoryRecord
     after: MemoryRecord
@@ -35,7 +35,7 @@ class Updated:
 
 
 class Editing(ABC):
-    """The operations that write documents. Each writes a file of the workspace and indexes that."""
+    """The operations that write documents. Each writes a file of the workspace and indexes it."""
 
     settings: Any
 
@@ -61,7 +61,18 @@ class Editing(ABC):
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
     ) -> Saved:
-        """Saves one file."""
+        """Saves one file; see `Remembering.save_file` for the arguments.
+
+        Args:
+            path: The file.
+            force: Save despite failed checks.
+            dry_run: Run the checks only.
+            skip_preflight: Skip the checks of anchors, duplicates and length.
+            defer_embedding: Store the memory without its vector.
+            session: The session that saves.
+            supersedes: Memories that this one replaces.
+            relates_to: Memories that this one is related to.
+        """
 
     def update(
         self,
@@ -73,13 +84,20 @@ class Editing(ABC):
         weight: float | None = None,
         allow_partial: bool = False,
     ) -> Updated:
-        """Changes what the document of a memory, by id or key, declares: its front matter is edited, and nothing else
-        of the file (feature T8).
+        """Edits the front matter of a memory's document; the rest of the file is unchanged (feature T8).
 
-        `weight` is in [0, 1]. Where the model cannot embed the memory anew, the file gets back what it held, unless
-        `allow_partial` is set: then words find it, and vectors follow. Raises E080 for an unknown memory, E030 to E032
-        for values, E100 when the file has changed since it was indexed, E101 when it cannot be edited and E022 when
-        another change of documents does not end.
+        Args:
+            name: The memory, by id or key.
+            title: The new title.
+            triggers: The new trigger phrases.
+            tier: The new importance tier.
+            weight: The new importance weight in [0, 1].
+            allow_partial: If the model cannot embed the memory again, keep the change: words find the memory, and
+                vectors follow. By default the file is restored.
+
+        Raises:
+            SpeckitError: E080 for an unknown memory; E030 to E032 for values; E100 if the file has changed since it was
+                indexed; E101 if it cannot be edited; E022 if another change of documents does not end.
         """
         from speckit_memory.memory.editing import front_matter_edit
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
@@ -91,9 +109,7 @@ class Editing(ABC):
         with one_at_a_time(self._followed.current.database.path):
             before = self.get(name)
             if PurePosixPath(before.key).suffix.lower() not in PLAIN:
-                message = (
-                    f"{before.key} is no Markdown: front matter would stand in it as text for whoever else reads it"
-                )
+                message = f"{before.key} is not Markdown: other programs would show front matter as part of its text"
                 raise SpeckitError("E101", message)
             pending = self._rewritten(
                 before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
@@ -117,13 +133,29 @@ class Editing(ABC):
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
     ) -> Saved:
-        """Writes a text into a new Markdown file of the workspace and saves that (feature T4).
+        """Writes a text to a new Markdown file of the workspace and saves it (feature T4).
 
-        The file is `path`, or one in `folder` ("memories" unless given) that is named for the title and has a name
-        that nothing has. It is never written over another. Its front matter declares what it `supersedes` and
-        `relates_to`, memories by id or key; where the same text was written before, they are added to that file. A dry
-        run writes nothing, and tells key and verdict. What the checks refuse leaves no file. Raises E101 when the file
-        cannot be made, E014 when it would lie where nothing is indexed, and whatever `save_file` raises.
+        An existing file is never overwritten; if the checks refuse the text, no file is left.
+
+        Args:
+            content: The text.
+            title: The title; also the source of the file name if `path` is not given.
+            folder: The folder of the file; default: "memories".
+            path: The file.
+            tier: The importance tier to declare.
+            triggers: The trigger phrases to declare.
+            force: Save despite failed checks.
+            dry_run: Return key and verdict without writing.
+            skip_preflight: Skip the checks of anchors, duplicates and length.
+            defer_embedding: Store the memory without its vector.
+            session: The session that writes.
+            supersedes: Memories, by id or key, that this one replaces. They are declared in the front matter; if the
+                same text was written before, they are added to that file.
+            relates_to: Memories, by id or key, that this one is related to; declared in the same way.
+
+        Raises:
+            SpeckitError: E101 if the file cannot be made, E014 for a path where nothing is indexed, and the errors of
+                `save_file`.
         """
         from speckit_memory.engine.documents import new_documents, saved_links
         from speckit_memory.memory.intake.index_report import SavedLink
@@ -174,11 +206,23 @@ class Editing(ABC):
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
     ) -> Saved:
-        """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
+        """Appends to the text of a memory, or replaces one section, in its file (feature T4).
 
-        A section is named by its ANCHOR id or its heading. Links to what it `supersedes` and `relates_to` are made as
-        by `link_one`. Raises E104 for one that is not there, E031 for a
-        replacement without one, E022, E100 and E101 as `update`.
+        Args:
+            name: The memory, by id or key.
+            content: The text to add.
+            how: "append" or "replace".
+            section: The ANCHOR id or heading of the section; required for "replace".
+            force: Save despite failed checks.
+            dry_run: Return the verdict without writing.
+            skip_preflight: Skip the checks of anchors, duplicates and length.
+            session: The session that edits.
+            supersedes: Memories, by id or key, that this one replaces; linked as by `link_one`.
+            relates_to: Memories, by id or key, that this one is related to; linked as by `link_one`.
+
+        Raises:
+            SpeckitError: E104 for an unknown section, E031 for a replacement without one; E022, E100 and E101 as
+                `update`.
         """
         from speckit_memory.engine.documents import saved_links
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
@@ -214,22 +258,21 @@ class Editing(ABC):
         return saved_links.made(cast("LinkedMemories", self), saved, links).without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
-        """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a
-        line on (feature A7). Lines are those of the document.
+        """The stored text of a memory, by id or key: the whole text or one section, from a line on (feature A7).
 
-        Raises E080, E104 for a section that is not there and E032 for a line behind the end.
+        `section` is an ANCHOR id or heading; line numbers are those of the document. Raises E080, E104 for an unknown
+        section and E032 for a line after the end.
         """
         from speckit_memory.engine.search.reading import read
 
         return self._followed.run(lambda opened: read(opened, name, section, first_line))
 
     def was_read(self, reading: Reading, *, session: str = "") -> None:
-        """Notes that a reading has reached its reader, who has opened the memory by that (features M2 and T28): it is
-        better kept, and if an answer had brought it, the reader chose it there. The session attends to it (feature M4)
-        and was sent the text of the reading (feature A2). Whoever shows a reading calls this, with the text that it
-        shows.
+        """Records that a reading was shown, which counts as opening the memory (features M2 and T28).
 
-        Uses are written a little later.
+        The memory is retained longer, and if an answer contained it, the reader chose it there. The session attends to
+        it (feature M4) and was sent the text (feature A2). Call it with the text that is really shown; usage is written
+        shortly afterwards.
         """
         if self._followed.current.name == reading.origin:  # else its id is that of another store
             note_read(self._followed.current, reading.memory.id, reading.text, session)
@@ -237,7 +280,7 @@ class Editing(ABC):
     def _editable(self, name: int | str) -> MemoryRecord:
         memory = self.get(name)
         if PurePosixPath(memory.key).suffix.lower() in FORMATS["html"]:
-            raise SpeckitError("E101", f"{memory.key} is HTML, which no text is written into")
+            raise SpeckitError("E101", f"{memory.key} is HTML, which cannot be edited")
         return memory
 
     def _rewritten(
@@ -250,7 +293,7 @@ class Editing(ABC):
         skip_preflight: bool = False,
         session: str = "",
     ) -> Saved:
-        """Changes the file of a memory and saves it; when that fails, the file gets back what it held."""
+        """Changes the file of a memory and saves it; if that fails, restores the file."""
         from speckit_memory.memory.editing import document_file
 
         root: Path = self.settings.root
@@ -262,7 +305,7 @@ class Editing(ABC):
         try:
             saved = self.save_file(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)
             if saved.pending and not allow_partial:
-                message = f"{memory.key} could not be embedded anew; nothing was changed"
+                message = f"{memory.key} could not be embedded again; nothing was changed"
                 raise SpeckitError("E081", message, actions=("try again", "allow a partial update"))
         except SpeckitError:
             new.replace(old.text)

@@ -1,4 +1,4 @@
-"""Memories written out as files, and brought in from files (feature M14)."""
+"""Exports memories to files, and imports them (feature M14)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """What became of one memory: `kept` as it is here, where that is another or a later state, or `refused`; `why`
-    says the reason, or what was taken of it."""
+    """The outcome for one memory; `why` gives the reason.
+
+    "kept" means that the memory here is a different or newer one and was not changed.
+    """
 
     key: str
     outcome: Literal["created", "updated", "unchanged", "kept", "refused"]
@@ -34,9 +36,12 @@ class ImportedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did, or would do by a dry run. `written` are keys of files that it made or wrote over; those it
-    wrote over were copied to `aside` first, and `checkpoint` keeps the store before it, None and "" where nothing was
-    replaced. `left_out` counts rows that name memories which are not here; `pending` passages wait for vectors."""
+    """The result of an import or its dry run.
+
+    `written` are keys of files created or overwritten; overwritten files were copied to `aside`, and `checkpoint` holds
+    the store before, None and "" if nothing was replaced. `left_out` counts rows that refer to memories which do not
+    exist here; `pending` passages wait for vectors.
+    """
 
     memories: tuple[ImportedMemory, ...]
     written: tuple[str, ...] = ()
@@ -47,18 +52,19 @@ class Imported:
     dry_run: bool = False
 
     def count(self, outcome: str) -> int:
-        """How many memories came out so."""
+        """The number of memories with this outcome."""
         return sum(one.outcome == outcome for one in self.memories)
 
 
 class Exchanging(Checkpointing):
-    """The operations that take memories out of the open store as files, and into it."""
+    """The operations that export memories of the open store to files, and import files."""
 
     def export(self, path: str | Path, *, folder: str = "") -> Exported:
-        """Writes all memories, or those of a folder and below it, into the folder `path`: the text of each as a file
-        that people read and edit, beside it what was learned of it. An earlier export there is brought up to date.
+        """Writes all memories, or those in and below a folder, to the folder `path`: editable texts, and learned data
+        separately.
 
-        Secrets are left out of the texts. Raises E064, and E080 for a folder without memories.
+        An earlier export there is updated. Secrets are removed from the texts. Raises E064, and E080 for a folder
+        without memories.
         """
         from speckit_memory.memory.exchange.exporting import export
 
@@ -81,12 +87,21 @@ class Exchanging(Checkpointing):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Imported:
-        """Brings in the memories of an export, or the documents of another folder or file, which are copied `into` a
-        folder of the workspace. Files that are missing in the workspace are made.
+        """Imports an export, or the documents of another folder or file. Creates files that are missing in the
+        workspace.
 
-        Texts that were edited in the export alone are taken as updates, and what was learned of a memory later goes
-        before what was learned earlier; to `replace`, both are taken whatever there is. Before anything is replaced, a
-        checkpoint is made. Raises E010, E025, E062, E065 and E066; nothing is changed then.
+        For each memory, texts that were edited only in the export are taken as updates, and later learned data wins
+        over earlier. A checkpoint is made before anything is replaced.
+
+        Args:
+            source: The export, folder or file.
+            replace: Take texts and learned data from the export in any case.
+            into: The folder of the workspace that documents are copied to.
+            dry_run: Report the outcome without importing.
+            progress: Called with each step of the work.
+
+        Raises:
+            SpeckitError: E010, E025, E062, E065 and E066; nothing is changed then.
         """
         from speckit_memory.memory.exchange import deciding, offers
         from speckit_memory.memory.store.checkpoints.folder import Folder

@@ -1,4 +1,4 @@
-"""What a memory tells of its answers: why a row is there, why another is not, and what would bring that in."""
+"""Explains answers: why a row was found, why a memory was not, and which change would bring it in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Telling(ABC):
-    """The operations on answers that were given before. Each holds for the store that gave the answer."""
+    """The operations on earlier answers. Each works for the store that gave the answer."""
 
     _in_force: Served
 
@@ -36,7 +36,7 @@ class Telling(ABC):
         """The open store."""
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
-        """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
+        """How a result got its score, step by step. Raises E080 if the memory is not among the results."""
         row = next((row for row in result.results if name in (row.id, row.key)), None)
         if row is not None:
             found = self._of_its_store(result, lambda _, store: explanation(result.outcome, store, row.id))
@@ -45,12 +45,12 @@ class Telling(ABC):
         raise SpeckitError(
             "E080",
             f"'{name}' is not among the results",
-            hint="How a score came about is told of results alone.",
+            hint="Only scores of results can be explained.",
             actions=("ask why_not instead",),
         )
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
-        """Why a memory is not among the results: the step that lost it, and what would have kept it."""
+        """Why a memory is not among the results: the step that lost it, and a change that would have kept it."""
         return self._of_its_store(
             result,
             lambda opened, store: self._in_force.answered(result).why_not(result, _memory(opened, name), store),
@@ -59,14 +59,19 @@ class Telling(ABC):
     def why_not_change(
         self, result: SearchResult, name: int | str, *, door: Door = ANY_DOOR, until: float = math.inf
     ) -> SmallestChange | None:
-        """The smallest single change of a value, flag or step that brings a memory in; None when it is a result.
+        """The smallest single change of a value, flag or step that brings a memory in; None if it is a result.
 
-        It is found by searching anew, at most 60 times and for about two seconds, and holds when it is made: the same
-        question gets that answer as long as the store stays as it is. Nothing is written, and nothing counts as used.
-        What the search wanted otherwise than its pipeline says (`adjust`) holds for it, and is tried without. `door`
-        says what callers can change, and nothing more is tried after `until`, in seconds of `time.perf_counter`.
+        Found by at most 60 further searches within about two seconds, and verified: the same question with the change
+        gets that answer as long as the store is unchanged. Writes nothing and counts no usage. The search's per-search
+        options stay in force, and dropping them is tried too.
+
+        Args:
+            result: The answer.
+            name: The memory, by id or key.
+            door: What the caller can change.
+            until: Nothing is tried after this time of `time.perf_counter`, in seconds.
         """
-        # imported by who asks for it: it looks for pipelines, and a search has its own
+        # imported here: it loads code for pipeline files, which searches do not need
         from speckit_memory.engine.explain.why_not_change import why_not_change
 
         return self._of_its_store(
@@ -77,7 +82,7 @@ class Telling(ABC):
         )
 
     def _of_its_store(self, result: SearchResult, tell: Callable[[OpenStore, Store], T]) -> T:
-        """What is to be told of an answer by the store that gave it. Raises E026 when it is another one by now."""
+        """Calls `tell` with the store that gave an answer. Raises E026 if the store was replaced since."""
 
         def told(opened: OpenStore) -> T:
             if result.origin != opened.name:

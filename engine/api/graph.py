@@ -1,4 +1,4 @@
-"""How memories hang together: links by hand, what became of links, and lineages."""
+"""The operations on the causal graph: links, their history, and lineages."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ class Connecting(ABC):
         """Saves one file."""
 
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
-        """Adds causal edges (source key, relation, target key, strength), all or none; returns how many were added.
+        """Adds causal edges (source key, relation, target key, strength), all or none. Returns the number of edges
+        added.
 
-        They are of this store alone; `link_one` has a document declare one. `created_by` is "manual" for what somebody
-        wants, else the name of an automatic process, whose edges are worth 0.5 at most and take nothing over that was
-        made by hand or declared. Raises E030, E032 (a strength outside its
-        range, a memory with 20 edges) and E080.
+        The edges exist in this store alone; `link_one` writes them to documents. `created_by` is "manual" for edges
+        made by people, else the name of an automatic process, whose edges have a strength of at most 0.5 and never
+        replace edges that are manual or declared. Raises E030, E032 (a strength out of range, a memory with 20 edges)
+        and E080.
         """
-        from speckit_memory.engine.graph import linking  # a search has no use for it
+        from speckit_memory.engine.graph import linking  # searches do not need it
 
         wanted = tuple(edges)
         return len(self._followed.run(lambda opened: linking.link(opened.database, wanted, created_by), writes=True))
@@ -56,12 +57,20 @@ class Connecting(ABC):
     def link_one(
         self, source: int | str, relation: str, target: int | str, *, strength: float | None = None, evidence: str = ""
     ) -> NamedEdge:
-        """Adds the edge "source RELATION target" by hand, or changes the one there is; memories go by id or key.
+        """Adds or changes the edge "source RELATION target" by hand.
 
-        The front matter of the source declares it, so that it goes with the file. Where that cannot be edited, it is of
-        this store alone, and `only_stored` of what comes back says why. `strength` is in [0, 1]; what is not given
-        stays as it is, of a new link 1. Raises E030, E032 and E080, and E022 when another change of documents does
-        not end.
+        The front matter of the source declares it, so that it moves with the file. If the file cannot be edited, the
+        edge exists in this store alone, and `only_stored` of the result says why.
+
+        Args:
+            source: A memory, by id or key.
+            relation: One of the six relations.
+            target: A memory, by id or key.
+            strength: In [0, 1]; default: unchanged, 1 for a new edge.
+            evidence: A text that supports the edge; "" leaves it unchanged.
+
+        Raises:
+            SpeckitError: E030, E032 and E080; E022 if another change of documents does not end.
         """
         from speckit_memory.engine.graph import linking
         from speckit_memory.engine.session.usage_events import note_linked
@@ -76,10 +85,10 @@ class Connecting(ABC):
         return self._with_documents(add)
 
     def unlink(self, edge_id: int) -> tuple[NamedEdge, NamedEdge | None]:
-        """Removes the edge with this id, and takes it out of the front matter that declares it; returns it, and the one
-        that a document declares in its place, if one does.
+        """Removes an edge by its id, and from the front matter that declares it.
 
-        Raises E080 when there is none, E083 for one that the text of a document declares, or one that cannot be edited.
+        Returns the edge, and the edge that a document declares in its place, if any. Raises E080 if there is none, and
+        E083 for an edge declared in the text of a document, or in a document that cannot be edited.
         """
         from speckit_memory.engine.graph import linking
 
@@ -95,37 +104,44 @@ class Connecting(ABC):
         depth: int = 3,
         relations: Sequence[str] = (),
     ) -> Lineage:
-        """Why something was decided and what came of it: the links within `depth` hops (1 to 10) of a memory, by id or
-        key, grouped by what they say, with hints on what contradicts or holds no longer.
+        """The causes and consequences of a memory: its links, grouped by relation, with hints on contradictions.
 
-        `direction` is "outgoing" (from source to target), "incoming" or "both"; only links of `relations` are
-        followed, all six unless some are named. Raises E030, E032 and E080.
+        Args:
+            name: The memory, by id or key.
+            direction: "outgoing" (from source to target), "incoming" or "both".
+            depth: Maximum number of hops, 1 to 10.
+            relations: Follow only these relations; default: all six.
+
+        Raises:
+            SpeckitError: E030, E032 and E080.
         """
         from speckit_memory.engine.graph.lineage import lineage_of
 
         return self._followed.run(lambda opened: lineage_of(opened.database, name, direction, depth, tuple(relations)))
 
     def link_history(self, name: int | str | None = None, *, by: str = "", limit: int = 100) -> tuple[NamedChange, ...]:
-        """What became of edges, last first: every change of a strength, and what was made or removed by hand or by an
-        automatic process; of one memory's, by id or key, or `by` one maker. Raises E080."""
+        """The history of edges, latest first: changes of strength, and edges added or removed by hand or a process.
+
+        Restricted to one memory, by id or key, or to the changes made `by` one maker. Raises E080.
+        """
         from speckit_memory.engine.graph import linking
 
         return self._followed.run(lambda opened: linking.history(opened.database, name, by, limit))
 
     def undo_links(self, changes: Sequence[int] = (), *, by: str = "", since: float = 0.0) -> UndoneChanges:
-        """Takes changes of edges back: those with these ids, all or none, or, as far as possible, all that were made
-        `by` somebody from `since` (epoch seconds) on.
+        """Reverts changes of edges: those with these ids, all or none; or all made `by` a maker since a time, where
+        possible.
 
-        Front matter is changed with them. What is undone is a change as well. Raises E031 without either, E080 for an
-        unknown change, E083 where an edge is not as the change left it, E032 where a memory has no room for an edge
-        that was removed.
+        `since` is in epoch seconds. Front matter is changed too, and the reversal is itself a change in the history.
+        Raises E031 unless exactly one of both is given, E080 for an unknown change, E083 if an edge was changed since,
+        and E032 if a memory has no room for a removed edge.
         """
         from speckit_memory.engine.graph import linking
         from speckit_memory.errors import SpeckitError
 
         numbers = tuple(changes)
         if bool(numbers) is bool(by):
-            raise SpeckitError("E031", "say which changes, by their ids or by who made them, one of the two")
+            raise SpeckitError("E031", "name the changes either by their ids or by their maker")
         return self._with_documents(
             lambda opened, documents: (
                 linking.undo(opened.database, numbers, documents)
@@ -136,26 +152,25 @@ class Connecting(ABC):
         )
 
     def to_review(self) -> ToReview:
-        """What background work found that people should look at: pairs of memories that seem to contradict each other,
-        and memories that nobody asked for in 90 days (feature M11)."""
+        """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
         from speckit_memory.engine.upkeep.reviewing import to_review
 
         return self._followed.run(lambda opened: to_review(opened.database, time.time()))
 
     def dismiss(self, number: int) -> None:
-        """Notes that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
+        """Records that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
         from speckit_memory.engine.upkeep.reviewing import dismiss
 
         self._followed.run(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
 
     def link_stats(self) -> LinkStats:
-        """What the causal graph is like: how many edges of which relation and maker, and how many memories have one."""
+        """Counts of edges by relation and maker, and of memories with edges."""
         from speckit_memory.engine.graph import linking
 
         return self._followed.run(lambda opened: linking.stats(opened.database))
 
     def _with_documents(self, change: Callable[[OpenStore, DocumentLinks], T], *, repeatable: bool = True) -> T:
-        """What a change of links returns, which may edit documents: those are put back when it fails, else indexed."""
+        """Runs a change of links that may edit documents. Edits are reverted on failure, else indexed."""
         from speckit_memory.memory.editing.document_links import DocumentLinks
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
 

@@ -1,4 +1,4 @@
-"""What a memory takes in: documents, their links, and what readers thought of them."""
+"""The operations that write to a store: indexing, saving, judgements, background work, models."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Remembering(ABC):
     @property
     @abstractmethod
     def _followed(self) -> Following:
-        """The open store."""
+        """The open store, reopened after a replacement."""
 
     def index(
         self,
@@ -54,13 +54,23 @@ class Remembering(ABC):
         include_constitutional: bool = True,
         include_spec_docs: bool = True,
     ) -> IndexReport:
-        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
+        """Brings the store up to date with files and folders (I1–I8), and remembers them as sources.
 
-        What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Of a thousand files or
-        more, up to so many further `processes` read and analyse them. Documents in folders named `constitutional`, or
-        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted;
-        memories follow their files there and from there all the same. Raises E014, and E030 for what is no path.
+        A path that is named is indexed even if it is hidden or ignored; below a folder the rules of `docs/workspace.md`
+        apply. A file that cannot be read or parsed is reported with its reason; the rest is indexed.
+
+        Args:
+            paths: One or several files and folders.
+            force: Index files again that have not changed.
+            dry_run: Report the changes without making them.
+            progress: Called with each step of the work.
+            processes: Further processes that read and analyse; used from a thousand files on.
+            include_constitutional: If false, documents in folders named `constitutional` are left alone: neither read
+                nor deleted. Memories still follow files that move into or out of such folders.
+            include_spec_docs: The same for spec documents below `specs`.
+
+        Raises:
+            SpeckitError: E014 for a path that does not exist, E030 for a value that is no path.
         """
         from speckit_memory.memory.scanning.left_alone import kinds_left_alone
 
@@ -86,7 +96,7 @@ class Remembering(ABC):
         return report
 
     def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
-        """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
+        """Forgets the sources at and below these paths, and every memory that no other source holds. Raises E014."""
         named = named_paths(paths)
         report = self._followed.run(
             lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
@@ -96,7 +106,7 @@ class Remembering(ABC):
         return report
 
     def sources(self) -> dict[str, bool]:
-        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
+        """The indexed sources by key ("" is the root), and whether each would be excluded if it were not named."""
         return self._followed.run(lambda opened: opened.indexer_without_model.sources())
 
     def index_documents(
@@ -106,14 +116,14 @@ class Remembering(ABC):
         progress: Callable[[Progress], None] | None = None,
         processes: int = 0,
     ) -> IndexReport:
-        """Indexes documents that do not come from files, such as those of a dataset. Of a thousand or more, up to so
-        many further `processes` analyse them."""
+        """Indexes documents that do not come from files, such as those of a dataset. From a thousand documents on, up
+        to `processes` further processes analyse them."""
         report = self._followed.run(
             lambda opened: opened.indexer.index_documents(
                 documents, now=time.time(), progress=progress, processes=processes
             ),
             writes=True,
-            repeatable=isinstance(documents, Sequence),  # others can be gone through once
+            repeatable=isinstance(documents, Sequence),  # an iterator can be consumed only once
         )
         report.problems += self._followed.upkeep.indexed()
         return report
@@ -132,11 +142,17 @@ class Remembering(ABC):
     ) -> Saved:
         """Saves one file after the pre-flight checks (feature I9).
 
-        With `force` it is saved whatever they find, which is told; with `skip_preflight` nobody looks at anchors, for
-        memories with the same content or at the length, and what else is wrong with the document is still refused.
-        With `defer_embedding` the memory is stored at once and found by words alone, until the background work of a
-        server, `maintain` or an index run embeds it. The `session` that saves it attends to it from then on. Links to
-        what it `supersedes` and `relates_to`, memories by id or key, are made as by `link_one`.
+        Args:
+            path: The file.
+            force: Save despite failed checks; the report still lists them.
+            dry_run: Run the checks only.
+            skip_preflight: Skip the checks of anchors, duplicates and length; other faults of the document still refuse
+                it.
+            defer_embedding: Store the memory without its vector. Words find it at once; a server's background work,
+                `maintain` or an index run embeds it later.
+            session: The session that saves the memory; it attends to it from then on.
+            supersedes: Memories, by id or key, that this one replaces; linked as by `link_one`.
+            relates_to: Memories, by id or key, that this one is related to; linked as by `link_one`.
         """
         file = named_path(path)
         links: tuple[Link, ...] = ()
@@ -161,9 +177,9 @@ class Remembering(ABC):
         return saved_links.made(cast("LinkedMemories", self), saved, links) if links and not dry_run else saved
 
     def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
-        """Deletes every causal edge that an automatic process made, by its name; returns how many there are.
+        """Deletes every causal edge that an automatic process made, by its name. Returns the number of edges.
 
-        Raises E030 for a process that made none, and for what people and documents say.
+        Raises E030 for a process without edges, and for edges from people and documents.
         """
         from speckit_memory.engine.graph.report import remove_edges
 
@@ -172,30 +188,30 @@ class Remembering(ABC):
         )
 
     def link_names(self) -> LinkedNames:
-        """Links memories that name the same, wherever the graph is not dense without it (features M10 and S5).
+        """Links memories that mention the same names, where the graph is sparse (features M10 and S5).
 
-        The edges are made by `entities`; `remove_edges` takes them out. Raises SpeckitError when the store cannot be
-        written.
+        The edges are marked as made by `entities`; `remove_edges` deletes them. Raises SpeckitError if the store cannot
+        be written.
         """
         from speckit_memory.engine.graph.report import link_names
 
         return self._followed.run(lambda opened: link_names(opened.database))
 
     def rank_memories(self) -> int:
-        """Ranks memories and finds their communities now, where the graph is dense, and not when the background work
-        comes to it (feature M10); returns for how many something changed.
+        """Ranks memories and detects communities now, where the graph is dense, instead of in background work (feature
+        M10).
 
-        Raises SpeckitError when the store cannot be written.
+        Returns the number of memories with changed values. Raises SpeckitError if the store cannot be written.
         """
         from speckit_memory.engine.graph.report import rank_memories
 
         return self._followed.run(lambda opened: rank_memories(opened.database))
 
     def encode_memories(self) -> int:
-        """Makes the vectors of the second look now, and not when the background work comes to it (feature R1); returns
-        how many memories and passages had none. Nothing is done where no encoder is named.
+        """Makes missing vectors of the second-stage encoder now instead of in background work (feature R1).
 
-        Raises SpeckitError when the encoder fails or the store cannot be written.
+        Returns the number of vectors made; 0 if no encoder is configured. Raises SpeckitError if the encoder fails or
+        the store cannot be written.
         """
         from speckit_memory.memory.indexing.encoder_vectors import make_all
 
@@ -204,11 +220,19 @@ class Remembering(ABC):
     def validate(
         self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
     ) -> validations.Validated:
-        """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
+        """Records that a memory was useful or not, which raises or lowers its confidence (feature F17).
 
-        With `promote` it is made critical after that. What was put away and was useful is taken back, as by
-        `unarchive`. `judgements` tells of it, with the `session` that says so, and
-        `undo_judgements` takes it back. Raises E080, and E082 when it may not be; nothing is noted then.
+        A useful memory that was archived is restored as by `unarchive`. `judgements` lists the judgement,
+        `undo_judgements` reverts it.
+
+        Args:
+            name: The memory, by id or key.
+            useful: Whether it was useful.
+            promote: Make the memory critical afterwards.
+            session: The session that judges.
+
+        Raises:
+            SpeckitError: E080 if there is no such memory; E082 if it may not be promoted, and then nothing is recorded.
         """
 
         def judge(opened: OpenStore) -> validations.Validated:
@@ -219,21 +243,21 @@ class Remembering(ABC):
                 note_validated(opened, judged.id)
             return judged
 
-        return self._followed.run(judge, repeatable=False)  # it would count twice
+        return self._followed.run(judge, repeatable=False)  # a repetition would count the judgement twice
 
     def promote(self, name: int | str, *, session: str = "") -> validations.Validated:
-        """Makes a memory critical that readers found useful often enough, as a `session` asks. Raises E080, E082."""
+        """Makes a memory critical if readers found it useful often enough; `session` is recorded. Raises E080, E082."""
         return self._followed.run(
             lambda opened: validations.promote(opened.database, name, now=time.time(), session=identifier(session)),
             repeatable=False,
         )
 
     def unarchive(self, name: int | str) -> bool:
-        """Takes a memory back, by id or key, that was put away for its age or its date: searches find it again as
-        before (feature M5).
+        """Restores a memory, by id or key, that was archived for its age or expiry date, so that searches find it
+        (feature M5).
 
-        One that had expired lives seven more days, whether or not background work has put it away yet. False when
-        it was not put away and has not expired. Raises E080.
+        An expired memory lives seven more days, whether or not background work has archived it yet. Returns False if it
+        was neither archived nor expired. Raises E080.
         """
         _, restored = self._followed.run(
             lambda opened: archival.unarchive(opened.database, name, time.time()), repeatable=False
@@ -241,42 +265,40 @@ class Remembering(ABC):
         return restored
 
     def archived(self) -> tuple[Archived, ...]:
-        """The memories that are put away, by key."""
+        """The archived memories, by key."""
         return self._followed.run(lambda opened: tuple(archived(opened.database.reader())))
 
     def maintain(self, *, dry_run: bool = False) -> Maintained:
-        """Runs the background work that is due now: forgets sessions that are over, puts away what has expired or
-        is old, unused and doubted, embeds what waits for its vectors, links what names the same where `entities: link`
-        is configured, and ranks what the causal graph connects (features I9, M5, M10 and M13). Nothing, when another
-        process does so.
+        """Runs the background work that is due (features I9, M5, M10 and M13), unless another process is running it.
 
-        Raises SpeckitError when the store cannot be written.
+        The work: delete ended sessions, archive memories that expired or are old, unused and doubted, embed memories
+        without vectors, link memories that share names if `entities: link` is configured, and rank the causal graph.
+        Raises SpeckitError if the store cannot be written.
         """
-        from speckit_memory.engine.upkeep import maintenance  # a search has no use for it
+        from speckit_memory.engine.upkeep import maintenance  # searches do not need it
         from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
 
         work = maintenance.foreseen if dry_run else maintenance.run_due
         return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened)))
 
     def models(self) -> StoreModels:
-        """The models of the store: whose vectors are in use, were before, and are being made (feature I6)."""
-        from speckit_memory.engine.runtime import model_use  # a search has no use for it
+        """The embedding models of the store: in use, earlier, and being built (feature I6)."""
+        from speckit_memory.engine.runtime import model_use  # searches do not need it
 
         return self._followed.run(model_use.models)
 
     def build_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Built:
-        """Makes the vectors of a model by its name, beside those in use, which go on serving (feature I6).
+        """Builds the vectors of a model while those in use go on serving (feature I6).
 
-        Whoever is killed loses one batch, and who comes next goes on. Raises E001 when the model does not work, E022
-        while another process makes vectors.
+        A killed process loses one batch; the next one continues. Raises E001 if the model does not work, and E022 while
+        another process builds vectors.
         """
         from speckit_memory.engine.runtime import model_use
 
         return self._followed.run(lambda opened: model_use.build(opened, name, progress), writes=True)
 
     def use_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Changed:
-        """Makes what is missing and puts the vectors of a model in use, at once and for every process. Raises as
-        `build_model`."""
+        """Builds missing vectors and switches to this model, at once and for every process. Raises as `build_model`."""
         from speckit_memory.engine.runtime import model_use
 
         changed = self._followed.run(lambda opened: model_use.use(opened, name, progress), writes=True)
@@ -284,7 +306,7 @@ class Remembering(ABC):
         return changed
 
     def roll_back_model(self, *, progress: Callable[[Progress], None] | None = None) -> Changed:
-        """Puts the vectors in use that were before the last change. Raises E030 when there was none."""
+        """Switches back to the vectors before the last change. Raises E030 if there was no change."""
         from speckit_memory.engine.runtime import model_use
 
         changed = self._followed.run(lambda opened: model_use.roll_back(opened, progress))
@@ -293,7 +315,7 @@ class Remembering(ABC):
 
 
 def _of_parts(progress: Callable[[Progress], None] | None) -> Callable[[int, int], None]:
-    """A callback for parts of what searches read that tells them as the second phase of a run."""
+    """A callback that reports progress on the search index as the second phase of an index run."""
 
     def told(done: int, total: int) -> None:
         from speckit_memory.memory.indexing import Progress

@@ -1,4 +1,4 @@
-"""What there is, for who offers it by name: the keys of all memories, and whether any was written or deleted since."""
+"""Lists the contents of a store: keys, folders, aliases, and changes since an earlier state."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """How a store stands against an earlier look at it. `last` is the number of its last change.
+    """The changes since an earlier state. `last` is the present change number.
 
-    `written` is true where documents came, went or changed, whoever did that, and where nobody can tell any more.
+    `written` is true if documents were added, deleted or changed by any process, or if the log no longer reaches back.
     """
 
     last: int
@@ -35,7 +35,7 @@ class Since:
 
 
 class Inventory(ABC):
-    """The operations that tell of all memories without reading them."""
+    """The operations that list memories without reading their texts."""
 
     @property
     @abstractmethod
@@ -43,7 +43,7 @@ class Inventory(ABC):
         """The open store."""
 
     def keys(self) -> list[str]:
-        """The keys of all memories, in order."""
+        """The keys of all memories, sorted."""
         return self._followed.run(lambda opened: reader.keys(opened.database.reader()))
 
     def passages(self, name: int | str, limit: int = -1) -> list[Passage]:
@@ -64,14 +64,23 @@ class Inventory(ABC):
         archived: bool = False,
         now: float | None = None,
     ) -> FolderRanking:
-        """The folders that hold memories, best first by `ranking`: count, recency, importance or composite (F16).
+        """The folders that contain memories, best first (F16).
 
-        Left out, and counted, are those in whose path a regular expression of `exclude` is found (at most 20 of 200
-        characters) and, unless `archived`, folders such as z_archive and scratch and memories that were put away.
-        `scores` gives every folder its score with the parts; `now` is in epoch seconds. Raises E030 and E032 for
-        patterns and rankings that cannot be used.
+        Args:
+            ranking: "count", "recency", "importance" or "composite".
+            exclude: At most 20 regular expressions of at most 200 characters; folders with a matching path are left
+                out.
+            scores: Add every folder's score with its parts.
+            archived: Include folders such as z_archive and scratch, and archived memories.
+            now: Epoch seconds; default: the clock.
+
+        Returns:
+            The folders, and counts of those left out.
+
+        Raises:
+            SpeckitError: E030 and E032 for patterns and rankings that are not accepted.
         """
-        from speckit_memory.engine.documents.folder_ranking import ranked  # a search has no use for it
+        from speckit_memory.engine.documents.folder_ranking import ranked  # searches do not need it
 
         patterns = texts(exclude, "exclude")
         at = time.time() if now is None else now
@@ -80,16 +89,18 @@ class Inventory(ABC):
         )
 
     def aliases(self, folder: str = "", limit: int = 20) -> AliasReport:
-        """The documents that stand in several folders, as memories of equal content or as links to one file: those with
-        a path in this folder or below it, and at most `limit` (1 to 200) of them."""
-        from speckit_memory.engine.documents.alias_report import alias_report  # a search has no use for it
+        """Documents that appear in several folders, with equal content or as links to one file.
+
+        At most `limit` (1 to 200) groups with a path in or below the folder.
+        """
+        from speckit_memory.engine.documents.alias_report import alias_report  # searches do not need it
 
         below = normalised_folder(folder)
         return self._followed.run(lambda opened: alias_report(opened, below, limit))
 
     def since(self, last: int | None) -> Since:
-        """What came of the store after its change number `last`, by any process; None asks for the number alone. Use of
-        a memory is no change of it."""
+        """The changes after change number `last` by any process; None asks for the present number. Usage does not
+        count."""
 
         def came(opened: OpenStore) -> Since:
             now = opened.database.latest()
@@ -97,7 +108,7 @@ class Inventory(ABC):
                 return Since(now, False)
             connection = opened.database.reader()
             found = changes.content_since(connection, last)
-            if found is None:
+            if found is None:  # the log no longer reaches back to `last`
                 return Since(now, True)
             number, log = found
             written = any(kind in _WRITTEN for _, kind in log)
@@ -106,9 +117,9 @@ class Inventory(ABC):
         return self._followed.run(came)
 
     def states(self, names: Iterable[int | str]) -> dict[int | str, str]:
-        """A mark of what each memory says, by the id or key that was asked; one that is not there has none.
+        """A fingerprint of each memory that exists, by the given id or key.
 
-        The mark is another one after its document, its key or its title changed.
+        It changes with the document, the key and the title.
         """
         return {name: mark for name in dict.fromkeys(names) if (mark := self._state(name))}
 

@@ -1,4 +1,4 @@
-"""What a memory learns beside documents: what tasks taught, and what selections did."""
+"""The operations on learned data: task records, judgements, and phrases learned from selections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Learning(ABC):
-    """The operations that record what is known, before and after."""
+    """The operations that record what was known before a task and learned from it."""
 
     @property
     @abstractmethod
@@ -48,12 +48,23 @@ class Learning(ABC):
         gaps: Sequence[str] = (),
         session: str = "",
     ) -> Task:
-        """Records what is known before a task of a folder, each score from 0 to 100 (feature M15).
+        """Records what is known before a task (feature M15).
 
-        A repetition takes the place of the earlier record until the task is complete, but for gaps and session where it
-        names none. Raises E030 to E032 with all that is wrong, and E084 for a task that is complete.
+        Until the task is complete, another call replaces the record, except for gaps and session if it gives none.
+
+        Args:
+            folder: The folder of the task.
+            task: The name of the task.
+            knowledge: From 0 to 100.
+            uncertainty: From 0 to 100.
+            context: From 0 to 100.
+            gaps: Known gaps in the knowledge.
+            session: The session that works on the task.
+
+        Raises:
+            SpeckitError: E030 to E032 with all problems; E084 for a completed task.
         """
-        from speckit_memory.memory.lifecycle import tasks  # a search has no use for it
+        from speckit_memory.memory.lifecycle import tasks  # searches do not need it
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
 
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
@@ -71,10 +82,22 @@ class Learning(ABC):
         gaps_closed: Sequence[str] = (),
         new_gaps: Sequence[str] = (),
     ) -> Task:
-        """Completes the record of a task: `learned` of what comes back tells what it has taught (feature M15).
+        """Completes the record of a task (feature M15). Another call corrects the earlier one.
 
-        A repetition corrects the one before. Raises E030 to E032 with all that is wrong, and E010 without a record of
-        what was known before.
+        Args:
+            folder: The folder of the task.
+            task: The name of the task.
+            knowledge: From 0 to 100.
+            uncertainty: From 0 to 100.
+            context: From 0 to 100.
+            gaps_closed: Gaps that the task has closed.
+            new_gaps: Gaps that the task has revealed.
+
+        Returns:
+            The record; its `learned` is the gain of the task.
+
+        Raises:
+            SpeckitError: E030 to E032 with all problems; E010 if there is no preflight record.
         """
         from speckit_memory.memory.lifecycle import tasks
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
@@ -90,9 +113,16 @@ class Learning(ABC):
     def learning_history(
         self, folder: str, *, session: str = "", limit: int = 10, only_complete: bool = False
     ) -> TaskHistory:
-        """The latest tasks of a folder, of one session or of all (""), with means and trend over all of them (M15).
+        """The latest tasks of a folder, with means and trend over all of its tasks (M15).
 
-        Raises E032 for a limit outside 1 to 100.
+        Args:
+            folder: The folder of the tasks.
+            session: Only tasks of this session; "" for all.
+            limit: Maximum number of tasks, 1 to 100.
+            only_complete: Leave out tasks without a postflight record.
+
+        Raises:
+            SpeckitError: E032 for a limit out of range.
         """
         from speckit_memory.memory.lifecycle import tasks
 
@@ -104,15 +134,15 @@ class Learning(ABC):
         )
 
     def last_task(self, folder: str = "", session: str = "") -> Task | None:
-        """The task that was last begun or completed in a folder or below it, anywhere for ""; one of this session
-        before those of others. None where no task was recorded."""
+        """The latest task in or below a folder ("" for anywhere), those of this session first. None if there is
+        none."""
         from speckit_memory.memory.lifecycle import tasks
 
         wanted = identifier(normalised_folder(folder)) if folder else ""
         return self._followed.run(lambda opened: tasks.last(opened.database, wanted, identifier(session)))
 
     def learned(self) -> LearnedPhrases:
-        """The trigger phrases that were learned from selections and count now, with what taught them (feature M12)."""
+        """The active trigger phrases learned from selections, with the selections behind them (feature M12)."""
         from speckit_memory.memory.lifecycle import learned_triggers
         from speckit_memory.memory.store.tables.sessions import selections
 
@@ -132,8 +162,9 @@ class Learning(ABC):
         return self._followed.run(found)
 
     def unlearn(self, name: int | str | None = None, phrase: str = "") -> tuple[LearnedPhrase, ...]:
-        """Takes learned phrases away, for good: those of a memory by id or key, or of all memories (None); this phrase
-        alone, or every one (""). Returns what was taken. Raises E080.
+        """Deletes learned phrases permanently. Returns them. Raises E080.
+
+        `name` restricts it to one memory, by id or key, and `phrase` to one phrase.
         """
         from speckit_memory.memory.store.reading import reader
         from speckit_memory.memory.store.tables.sessions import selections
@@ -156,11 +187,10 @@ class Learning(ABC):
     def judgements(
         self, name: int | str | None = None, *, session: str = "", limit: int = 100
     ) -> tuple[Judgement, ...]:
-        """What was judged useful or not and what was promoted, when, by which session, and what it did: the last first,
-        of a memory by id or key or of all, by one session or by all (feature F17).
+        """The latest judgements and promotions, with time, session and effect (feature F17).
 
-        Of each memory the last 200 are kept, uses after the first judgement counted in. Raises E080, and E032 for a
-        limit that is not positive.
+        Restricted to a memory, by id or key, or to a session, if given. The last 200 events of each memory are kept,
+        including uses after the first judgement. Raises E080, and E032 for a limit that is not positive.
         """
         from speckit_memory.memory.store.reading import reader
         from speckit_memory.memory.store.tables.memories import judgements
@@ -178,17 +208,17 @@ class Learning(ABC):
     def undo_judgements(
         self, numbers: Sequence[int] = (), *, name: int | str | None = None, session: str = ""
     ) -> UndoneJudgements:
-        """Takes judgements and promotions back: by the numbers that `judgements` tells, all or none; or all of a memory
-        by id or key, of a session, or of a session about a memory.
+        """Reverts judgements and promotions: by numbers from `judgements`, all or none; or all of a memory, a session,
+        or both.
 
-        The memory is then as if they had never been given: later judgements and reviews are lived through once more,
-        and a promotion for which too little trust is left goes too. Nothing of the record is deleted. Raises E080 for
-        what there is not, and E030 for what was taken back before and where it is not said what is meant.
+        The memory is left as if they had never been given: later judgements and reviews are replayed, and a promotion
+        is reverted if too little trust remains. No record is deleted. Raises E080 for unknown ones, and E030 for ones
+        already reverted and for an ambiguous call.
         """
         from speckit_memory.memory.lifecycle import validations
 
         if bool(numbers) is (name is not None or session != ""):
-            raise SpeckitError("E030", "say which judgements, or of which memory or session: one of the two")
+            raise SpeckitError("E030", "name either the judgements, or the memory or session they belong to")
 
         def take(opened: OpenStore) -> UndoneJudgements:
             if numbers:
@@ -200,10 +230,10 @@ class Learning(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LearnedPhrases:
-    """What was learned from selections, and where learning stands.
+    """The learned phrases, and the progress of learning.
 
-    It `learns` once enough `pairs` of a query and a memory have been seen for long enough; what is wanting is told in
-    pairs and seconds. Without `texts` of questions nothing can be learned.
+    It `learns` once enough `pairs` of a query and a memory were seen for long enough; `pairs_wanting` and
+    `seconds_wanting` are missing until then. Learning needs the recorded `texts` of queries.
     """
 
     phrases: tuple[LearnedPhrase, ...]
@@ -215,9 +245,8 @@ class LearnedPhrases:
 
 
 def _place(folder: str, task: str) -> tuple[str, str]:
-    """A folder and a task as records name them: what no file could hold is spelled out, and a secret has a name in its
-    place. Raises E014 for a folder that leads out of the workspace."""
+    """Folder and task as identifiers: control characters escaped, secrets masked. Raises E014 outside the workspace."""
     below = normalised_folder(folder)
     if ".." in below.split("/"):
-        raise SpeckitError("E014", f"the folder '{below}' leads out of the workspace")
+        raise SpeckitError("E014", f"the folder '{below}' is outside the workspace")
     return identifier(below), identifier(task.strip())

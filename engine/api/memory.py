@@ -1,4 +1,4 @@
-"""The product as a Python object: one store, one pipeline, every operation."""
+"""The public Python object: one store, one pipeline, every operation."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class Memory(
 ):
     """Everything remembered in one file, searchable through one pipeline.
 
-    Use it as a context manager. One object may be shared by threads.
+    Use it as a context manager. Threads may share one object.
     """
 
     def __init__(self, share: Share, serving: Serving) -> None:
-        """`Memory.open` is the usual way."""
+        """Use `Memory.open` instead."""
         self._share = share
         self._in_force = Served(serving)
 
@@ -101,21 +101,28 @@ class Memory(
     ) -> Self:
         """Opens a store, creating it unless `create` is false.
 
-        `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
-        or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
-        was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
-        to a YAML value; in `strict` mode failures of steps are raised; without `shadows` no other pipeline runs beside
-        this one, and nothing is recorded of searches; with `stand_in` the shipped pipeline answers where files or the
-        environment decide on one that cannot be used. Raises SpeckitError.
+        If another file takes the store's path, or its contents are set back, the new file is opened and served.
 
-        When another file takes the store's path, or its state is set back, that one is opened and served; a file that
-        is deleted is made anew by what writes, if `create` is given.
+        Args:
+            path: The store's file; default: the environment, then `.speckit/memory.db`.
+            pipeline: A path, a preset name, a mapping in the form of a pipeline file, or a pipeline that was loaded
+                already; default: the environment, then `.speckit/pipeline.yaml`, then the shipped pipeline.
+            root: The folder that keys are relative to.
+            environ: Environment variables; default: those of the process.
+            create: Create a missing store, now or later when a deleted file is written to.
+            strict: Raise failures of steps instead of degrading the answer.
+            overrides: "step.parameter" to a YAML value.
+            shadows: Run the configured variants and record searches; false turns both off.
+            stand_in: Serve the shipped pipeline if the configured one cannot be used.
+
+        Raises:
+            SpeckitError: The store or the configuration cannot be used; lists all problems.
         """
         config = settings(path, None, root, environ)
         source: PipelineSource = config.pipeline
         if pipeline is not None and pipeline != "":
             source, config = pipeline, _chosen(config, pipeline)
-        # the files come first: a wrong one is reported before a store is created
+        # read the files first: an invalid one must be reported before a store is created
         config = replace(
             config,
             deadline_ms=deadline_in_force(config),
@@ -137,19 +144,19 @@ class Memory(
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
 
-        Each of them is closed on its own, in any order; the store, when the last one is. Raises SpeckitError with all
-        that is wrong with the pipeline, and E027 when this one was closed.
+        Each object is closed separately, in any order; the store closes with the last one. Raises SpeckitError with all
+        problems of the pipeline, and E027 if this object is closed.
         """
         config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
         searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
         return Memory(self._share.another(), Serving(config, searching))
 
     def beside(self, *pipelines: PipelineSource) -> Memory:
-        """The same open store and pipeline, whose searches bring the answers of other pipelines as well, each to the
-        same query over the same state: `with memory.beside("bm25") as both: both.search("why?").beside`.
+        """The same store and pipeline, with the answers of other pipelines attached to each result for comparison.
 
-        The results themselves are those of this pipeline. Steps that both have run once. It is closed on its own.
-        Raises SpeckitError with all that is wrong with the pipelines.
+        `with memory.beside("bm25") as both: both.search("why?").beside`. The results themselves are those of this
+        pipeline; the others answer the same query over the same snapshot, and steps that they share run once. Close it
+        separately. Raises SpeckitError with all problems of the pipelines.
         """
         now = self._in_force.now
         shadows = beside_searches(now.searching, now.settings, self._open.recorder, inline=pipelines)
@@ -164,16 +171,16 @@ class Memory(
         self.close()
 
     def close(self) -> None:
-        """Ends this use of the store; whatever is asked after that raises E027. It may be repeated.
+        """Closes this object; later calls raise E027. Closing twice is allowed.
 
-        Dark runs that have not ended are waited for a moment, and counted where they do not end.
+        Waits a moment for dark runs; those that do not end in time are counted as dropped.
         """
         self.end_shadows()
         self._share.end()
 
     @staticmethod
     def end_extensions() -> None:
-        """Ends the processes of isolated extensions; for who ends this process without the interpreter's shutdown."""
+        """Ends the processes of isolated extensions; for programs that exit without the interpreter's shutdown."""
         components.end_extensions()
 
     @property
@@ -186,11 +193,11 @@ class Memory(
 
     @property
     def replacements(self) -> tuple[Replacement, ...]:
-        """How often the file at the store's path turned out to be another one, or to have been set back."""
+        """Every time that the store's file turned out to be replaced or set back."""
         return tuple(self._followed.replacements)
 
     def make_again(self) -> None:
-        """Makes the store's file anew when it was taken away. Raises as opening a store does."""
+        """Creates the store's file again if it was deleted. Raises as opening a store does."""
         opened = self._open
         try:
             opened.database.latest()
@@ -204,43 +211,46 @@ class Memory(
 
     @property
     def embedder(self) -> Embedder:
-        """The model that makes vectors."""
+        """The embedding model in use."""
         return self._open.embedder
 
     @property
     def analyser(self) -> Analyser:
-        """The analyser that makes words."""
+        """The analyser that splits text into terms."""
         return self._open.analyser
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text costs a language model, never too low by more than a few per cent (feature T24)."""
+        """The number of tokens of each text for a language model, at most a few per cent too low (feature T24)."""
         return counted_tokens(texts, self._open.counter)
 
     def load_vectors(self) -> None:
-        """Reads all vectors into memory now, which searches do once they are many: for a process that has the time."""
+        """Reads all vectors into memory now instead of during a search; for processes that can afford the wait."""
         self._followed.run(lambda opened: opened.read_model.load_vectors())
 
     def keep_segment(self) -> None:
-        """Has a thread of low priority keep the store's segment near its state, beside the answers: for a process that
-        lives long. A program that still searches a minute after it opened the store gets one by itself."""
+        """Keeps the store's segment up to date in a low-priority thread; for long-lived processes.
+
+        A program that still searches a minute after it opened the store does this automatically.
+        """
         self._followed.upkeep.begin()
 
     def keep_maintained(self) -> None:
-        """Has that thread do the background work too, whenever some is due: see `maintain`; and replay what waits for
-        the shadows of this pipeline, in moments in which nothing is asked. For a server."""
+        """Makes that thread also run background jobs (see `maintain`) and replay queries for shadows; for servers."""
         self._followed.upkeep.begin(jobs=True, replay=self._replay)
 
     def write_segment(self) -> None:
-        """Writes the store's segment now, due or not: the file that searches are answered from without a wait.
+        """Writes the store's segment now, due or not: searches that start from this file need not read the tables
+        first.
 
-        Raises E029 when it cannot be written; answers are the same without it.
+        Raises E029 if it cannot be written; answers are the same without it.
         """
         self._followed.run(lambda opened: write(opened, only_if_due=False))
 
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it.
 
-        It is of one state as long as nobody writes; a search is whatever others do: see `pipeline.ports.protocols`.
+        The object stays on one state until something is written; `search` alone reads from a snapshot: see
+        `pipeline.ports.protocols`.
         """
         return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
 
@@ -266,19 +276,34 @@ class Memory(
         content: bool = False,
         query_id: str = "",
     ) -> SearchResult:
-        """One query through the pipeline. "Words in quotes" are required and a -word is left out (docs/queries.md).
+        """Runs one query through the pipeline. "Words in quotes" are required, a -word is excluded (docs/queries.md).
 
-        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
-        ranked by `text` if there is one; the mode "resume" looks for hand-overs, and for the words that name the work
-        beside them; `anchors` are the only sections wanted; `token_usage` is the share of the
-        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `intent` is
-        one of seven (docs/queries.md), "" for none, and found in the words unless it is given; `adjust` is what this
-        search wants otherwise than the pipeline says; what does not do that as it is runs with nothing beside it. After
-        `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
-        and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
-        of the texts shown, 0 for none; `content` adds the whole text of every memory. `query_id`, 16 hexadecimal
-        digits, names the query where it is noted; it has one of its own unless it is given. Call `served` with the
-        result once it has reached the reader. Raises SpeckitError on a bad question.
+        Call `served` with the result once it has reached the reader. Fixing `now` and `deadline_ms` makes a search
+        reproducible.
+
+        Args:
+            text: The query; may be empty if `concepts` are given.
+            limit: Maximum number of results.
+            folder: Search only this folder and its sub-folders.
+            tier: Search only this importance tier.
+            context_type: Search only this context type.
+            mode: "resume" looks for handovers first, then for the words that name the work.
+            session: Session identifier; enables deduplication and attention.
+            now: Time of the query in epoch seconds; default: the clock.
+            deadline_ms: After this time costly or optional steps are skipped, and the answer says so. Opening the store
+                does not count; None or 0 is no deadline.
+            concepts: Two to five texts that must all match; `text`, if given, ranks the matches.
+            anchors: Return only these sections of the memories.
+            token_usage: Share of the caller's context window in use, [0, 1].
+            dedup: Leave out what the session was sent already.
+            intent: One of seven intents (docs/queries.md), "" for none; default: detected from the words.
+            adjust: Per-search options. If the pipeline has to be rebuilt for them, variants do not run.
+            snippet: Length of the excerpts in characters; 0 for none.
+            content: Whether rows carry the whole text of their memory.
+            query_id: 16 hexadecimal digits that name the query in records; default: random.
+
+        Raises:
+            SpeckitError: An argument is not accepted.
         """
 
         question = Question(
@@ -330,12 +355,12 @@ class Memory(
                     watched.over()
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
-        """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
-        session knows them and attends to them. Those whose whole text or sections it got, it has opened.
+        """Records that the first `count` results (all by default) have reached the caller.
 
-        Whoever shows an answer calls this, so that what was cut off does not count. Returns a warning when the session
-        could not be told, else "". Uses are counted, and the answer is noted for comparisons, a little later, off the
-        path of the answer.
+        Their usage is counted, the session attends to them and will not be sent them again, and memories that were
+        shown with their whole text or sections count as opened. Call it with the number of rows that were really shown.
+        Usage and comparison records are written shortly afterwards, outside the request. Returns a warning if the
+        session could not be updated, else "".
         """
         outcome, opened = result.outcome, self._open
         if result.origin != opened.name:
@@ -351,11 +376,11 @@ class Memory(
         try:
             session_events.served(opened.database, result, shown, remembered=remembered)
         except SpeckitError as error:
-            return f"this answer could not be noted in the session, it may be repeated: {error}"
+            return f"this answer could not be recorded in the session, so it may be repeated: {error}"
         return ""
 
     def write_notes(self) -> None:
-        """Writes now what answers have left behind, which a thread writes within the next seconds otherwise."""
+        """Writes pending usage counts and observations now; otherwise a thread writes them within seconds."""
         opened = self._open
         opened.usage.write()
         opened.recorder.write()
@@ -363,7 +388,15 @@ class Memory(
     def plan(
         self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto", token_usage: float | None = None
     ) -> PlanReport:
-        """What a search would do, without doing it."""
+        """Describes what a search would do, without running it.
+
+        Args:
+            text: The query.
+            limit: Maximum number of results.
+            folder: Search only this folder and its sub-folders.
+            mode: "resume" looks for handovers first.
+            token_usage: Share of the caller's context window in use, [0, 1].
+        """
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
         return self._followed.run(lambda opened: self._searching.plan(opened, question))
@@ -375,47 +408,57 @@ class Memory(
     def list(
         self, folder: str = "", sort: str = "created_at", limit: int = 20, offset: int = 0
     ) -> tuple[list[MemoryRecord], int]:
-        """One page of the memories of a folder and its sub-folders, and how many there are altogether."""
+        """One page of the memories of a folder and its sub-folders.
+
+        Args:
+            folder: The folder; "" is the root.
+            sort: The attribute to sort by.
+            limit: Rows per page.
+            offset: Rows to skip.
+
+        Returns:
+            The records of the page, and the total number of memories.
+        """
         below = normalised_folder(folder)
         return self._followed.run(
             lambda opened: reader.list_memories(opened.database.reader(), below, sort, limit, offset)
         )
 
     def health(self) -> HealthReport:
-        """Whether everything that a search needs is in order.
+        """Checks everything that a search needs.
 
-        Raises SpeckitError for a store that was replaced by what cannot be opened.
+        Raises SpeckitError if the store was replaced by a file that cannot be opened.
         """
-        # imported by who asks for it
+        # imported here: searches do not need it
         from speckit_memory.engine.diagnostics.health import Examined, health
 
         self._followed.run(lambda opened: opened.database.latest())
-        # nobody asks this for the sake of the answer
+        # without variants and recording: this query is a probe, not a user's question
         unwatched = Memory(self._share, Serving(self.settings, self._searching))
         ask = partial(unwatched.search, limit=3, deadline_ms=None)
         files = self.look_at_files()
         return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))
 
     def check(self, *, every_word: bool = True) -> tuple[str, ...]:
-        """What is wrong with the store's file, one sentence each; empty when it is healthy.
+        """The faults of the store's file, one sentence each; empty if it is healthy.
 
-        Comparing the words of its full-text rows takes some seconds per million words. Without `every_word` only a part
-        of those is compared in a store of more than half a million, as by `health`, which says of how many.
+        Comparing the terms of the full-text rows takes some seconds per million words. Without `every_word` a store of
+        more than half a million words is sampled, as by `health`, which reports the share.
         """
         return self._followed.run(lambda opened: checked(opened.database, every_word=every_word).wrong)
 
     def graph(self) -> GraphReport:
-        """How dense the causal graph is, who made its edges, and what is computed of it."""
+        """Statistics of the causal graph: density, makers of edges, and computed values."""
         from speckit_memory.engine.graph.report import report
 
         return self._followed.run(lambda opened: report(opened.database.reader()))
 
     def stats(self) -> reader.StoreStatistics:
-        """How much the store holds."""
+        """Counts of the store's contents."""
         return self._followed.run(lambda opened: reader.statistics(opened.database.reader()))
 
 
 def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:
-    """The settings with the pipeline that a call chose."""
+    """The settings with the pipeline that a call names."""
     by = BY_CALL if isinstance(pipeline, str | Path) else BY_VALUE
     return replace(config, pipeline=name_of(pipeline), pipeline_by=by)

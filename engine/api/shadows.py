@@ -1,4 +1,4 @@
-"""What a memory tells of the pipelines that are compared with its own, and how what waits for them is asked."""
+"""The part of a memory that reports on variants and replays queries for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Shadowed(ABC):
-    """The part of `engine.api.memory.Memory` that has to do with pipelines beside it."""
+    """The operations of `engine.api.memory.Memory` on shadow pipelines."""
 
     _in_force: Served
 
@@ -30,16 +30,16 @@ class Shadowed(ABC):
 
     @property
     def shadows(self) -> tuple[ShadowState, ...]:
-        """How the pipelines fare that are compared with this one or measured beside it (docs/shadows.md)."""
+        """The state of each variant of this pipeline (docs/shadows.md)."""
         now = self._in_force.now
         replayed = self._followed.run(now.replays.states) if now.replays else ()
         return (*replayed, *(now.shadows.states() if now.shadows else ()))
 
     def finish_shadows(self, timeout: float | None = 10.0, progress: OnReplays = lambda _done, _total: None) -> bool:
-        """Replays what waits for the shadows of this pipeline, and waits for its dark runs, so many seconds at most;
-        whether nothing is left. `progress` is told how many of how many queries were replayed.
+        """Replays waiting queries for the shadows and waits for dark runs, for at most `timeout` seconds each.
 
-        Raises SpeckitError where nothing can be replayed.
+        `progress` gets the numbers of replayed and of all queries. Returns whether nothing is left. Raises SpeckitError
+        if queries cannot be replayed.
         """
         now = self._in_force.now
         done = now.shadows is None or now.shadows.finish(10.0 if timeout is None else timeout)
@@ -47,6 +47,8 @@ class Shadowed(ABC):
         return (replays is None or self._followed.run(lambda opened: replays.run(opened, timeout, progress))) and done
 
     def end_shadows(self) -> None:
-        """Ends replays, which go on another time, and waits a moment for dark runs, for who ends this process; what has
-        not run then is dropped, and counted."""
+        """Stops replays, which continue in another process, and waits a moment for dark runs; for the end of a process.
+
+        Dark runs that have not run then are dropped, and counted.
+        """
         self._in_force.end()

@@ -1,4 +1,4 @@
-"""The door to trigger phrases that stand in a prompt (feature T3)."""
+"""Matches the trigger phrases of memories in prompts (feature T3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from speckit_memory.engine.search.triggers import TriggerMatches
 
 LONGEST_PROMPT = 10_000
-"""Characters."""
+"""Maximum length in characters."""
 MOST_MATCHES = 50
 
 
 class MatchingTriggers(ABC):
-    """Matches prompts, and lets sessions know what they were shown."""
+    """Matches prompts and records the matches that a session was shown."""
 
     @property
     @abstractmethod
@@ -30,13 +30,20 @@ class MatchingTriggers(ABC):
     def match_triggers(
         self, prompt: str, *, limit: int = 3, session: str = "", turn: int | None = None, now: float | None = None
     ) -> TriggerMatches:
-        """The memories with a trigger phrase that stands in the prompt as a whole phrase, at most `limit` (1 to 50).
+        """The memories with a trigger phrase that occurs in the prompt as a whole phrase. Call `matched` once they are
+        shown.
 
-        Those that the `session` attends to come before equal ones; `turn` is the number of the conversation's turn,
-        with which attention fades. Whoever shows them calls `matched`. Raises E042 for a prompt of more than 10,000
-        characters and E032 for another limit.
+        Args:
+            prompt: At most 10,000 characters.
+            limit: Maximum number of memories, 1 to 50.
+            session: Memories that this session attends to win ties.
+            turn: The turn of the conversation, with which attention decays.
+            now: Epoch seconds; default: the clock.
+
+        Raises:
+            SpeckitError: E042 for a longer prompt, E032 for another limit.
         """
-        from speckit_memory.engine.search.triggers import match  # a search has no use for it
+        from speckit_memory.engine.search.triggers import match  # searches do not need it
 
         if len(prompt) > LONGEST_PROMPT:
             raise SpeckitError("E042", f"the prompt has {len(prompt):,} characters; at most {LONGEST_PROMPT:,} fit")
@@ -48,8 +55,14 @@ class MatchingTriggers(ABC):
     def matched(
         self, found: TriggerMatches, count: int | None = None, *, session: str = "", turn: int | None = None
     ) -> None:
-        """The first `count` matches (all unless given) have reached the caller: they were of use, and the session
-        attends to them. A store that is busy costs no more than that."""
+        """Records that the first `count` matches (all by default) were shown.
+
+        Args:
+            found: The matches.
+            count: How many leading matches were shown; None for all.
+            session: The session, which attends to them now; a failure to record this is only logged.
+            turn: The turn of the conversation.
+        """
         from speckit_memory.engine.search.triggers import note
 
         memories = [one.memory.id for one in found.matches[:count]]

@@ -1,4 +1,4 @@
-"""What happens beside an answer and must not change it."""
+"""A context manager for side work that must not affect an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOGGER = logging.getLogger(__name__)
 
 @contextmanager
 def harmless(what: str) -> Iterator[None]:
-    """Whatever goes wrong inside is logged as `what` and reaches nobody: no answer, no thread, nobody who looks."""
+    """Logs any exception from the block as `what` and suppresses it."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Knows whether a search is being served in this process, so that what has time gives way."""
+"""Tracks whether this process is serving a search, so that background work can give way."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from time import perf_counter
 
 
 class Gate:
-    """Counts what is being served. `changed` is notified whenever that changes; hold it to look at several things.
+    """Counts the requests being served. `changed` is notified when the count drops to 0; hold it to read several
+    values.
 
-    The interpreter runs one thread at a time: a search is slower for whatever else has something to do.
+    The interpreter runs one thread at a time, so any other running thread slows a search down.
     """
 
     def __init__(self) -> None:
@@ -22,7 +23,7 @@ class Gate:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """A caller waits for what happens inside. Blocks may stand inside one another, and in many threads."""
+        """Marks the block as serving a waiting caller. Blocks may be nested and may run in many threads."""
         with self.changed:
             if not self._serving:
                 self._since = perf_counter()
@@ -40,18 +41,17 @@ class Gate:
 
     @property
     def closed(self) -> bool:
-        """Whether something is being served."""
+        """Whether a request is being served."""
         return self._serving > 0
 
     def quiet_for(self) -> float:
-        """Seconds since something was served last; 0 while something is."""
+        """Seconds since the last request ended; 0 while one is being served."""
         return 0.0 if self._serving else perf_counter() - self._since
 
     def busy(self) -> float:
-        """Seconds in which something was being served, since the process began. Differences of it tell how much of a
-        piece of work others may have felt."""
+        """Total seconds of serving in this process; a difference bounds how much requests felt a piece of work."""
         return self._busy + (perf_counter() - self._since if self._serving else 0.0)
 
 
 SERVING = Gate()
-"""The gate of this process: all stores that are open share its interpreter."""
+"""The gate of this process: all open stores share its interpreter."""

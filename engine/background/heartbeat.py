@@ -1,4 +1,4 @@
-"""A sign of life beside work that takes its time."""
+"""Sends heartbeats during long work."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from speckit_memory.engine.background.best_effort import harmless
 
 @contextmanager
 def heartbeat(beat: Callable[[], bool], seconds: float, most: int) -> Iterator[None]:
-    """Calls `beat` every so many `seconds` from a thread of its own while the block runs.
+    """Calls `beat` every `seconds` from a separate thread while the block runs.
 
-    At most so many times, as the block may hang, and no more once it returns False or raises, which is logged and
-    reaches nobody. When this is left, no call is under way.
+    Stops after `most` calls, as the block may hang, and when `beat` returns False or raises; exceptions are logged. No
+    call is in progress after the block.
     """
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Properties that are computed once, however many threads ask at the same time."""
+"""Lazy properties that are computed once, even under concurrent access."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class Guarded(Protocol):
-    """An object that `once` may be used in: its lock keeps all its properties, which may ask for one another."""
+    """An object with `Once` properties. One reentrant lock guards all of them, so that they may use each other."""
 
     guard: RLock
 
 
 class Once(Generic[T]):
-    """Like `functools.cached_property`, which from Python 3.12 on lets several threads compute a value each."""
+    """Like `functools.cached_property`, which from Python 3.12 on may compute a value in several threads."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
@@ -32,12 +32,12 @@ class Once(Generic[T]):
     @overload
     def __get__(self, instance: Guarded, owner: type[Guarded]) -> T: ...
     def __get__(self, instance: Guarded | None, owner: type[Guarded]) -> Self | T:
-        """The value; later reads find it in the object itself and do not come here."""
+        """The value. It is stored in the instance's `__dict__`, so that later reads bypass this method."""
         if instance is None:
             return self
         with opening(), instance.guard:
             found = vars(instance)
-            if self._name not in found:
+            if self._name not in found:  # else another thread computed it while this one waited
                 found[self._name] = self._compute(instance)
             value: T = found[self._name]
             return value

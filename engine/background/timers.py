@@ -1,4 +1,4 @@
-"""Work that is done a little later, beside answers, which never fail for it."""
+"""Runs deferred work in timers, without failing the caller."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def begun(seconds: float, work: Callable[[], None]) -> Timer | None:
-    """A timer that runs and calls `work` after so many seconds, in a thread of its own that keeps no process alive.
+    """A started daemon timer that calls `work` after `seconds`.
 
-    None where no thread can be started now: whoever needs it tries again with whatever comes next.
+    None if no thread can be started now; the caller tries again with its next event.
     """
     timer = Timer(seconds, work)
     timer.daemon = True

@@ -1,7 +1,7 @@
-"""What the health report says of the configuration: the pipeline, the flags and the settings, and who decided on each.
+"""Describes the configuration for the health report: the pipeline, flags and settings, and where each was set.
 
-A process that does not follow the files goes on with what it read when it began, as all do with some settings. So the
-report also says when a start would find something else.
+A process that does not follow its files keeps the configuration from its start, as every process does for some
+settings, so the report also says when a restart would change something.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from speckit_memory.pipeline.configuration.builder import examine
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.roles.registry import Registry
 
-RESTART = "What is served stays as it is until the process is started again."
-MEND = "What was read before goes on until that is mended; the next search after that follows, without a restart."
-MEND_START = "The shipped pipeline answers until that is mended; the next search after that follows, without a restart."
+RESTART = "The process serves the old configuration until it is restarted."
+MEND = "The previous state stays in force until the files are fixed; the next search uses them without a restart."
+MEND_START = "The shipped pipeline answers until the files are fixed; the next search uses them without a restart."
 NAMED = 8
-"""So many flags are named; `flags list` has them all."""
+"""Maximum number of flags listed; `flags list` shows all."""
 
 _VARIABLE_OF = {
     "sources": "",
@@ -53,20 +53,20 @@ _VARIABLE_OF = {
     "entities": "",
     "profile": PROFILE_VARIABLE,
 }
-"""The keys of `config.yaml`, and the variables that go before them."""
+"""The keys of `config.yaml` with the variables that take precedence."""
 
 
 def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
-    """The pipeline that is served, and who chose it."""
+    """The pipeline that is served, and where it was chosen."""
     told = f"'{pipeline.name}' ({pipeline.hash}): {config.pipeline_told}"
     file = config.root / PIPELINE_FILE
     return f"{told}; {file} is not served" if file.exists() and str(file) != config.pipeline else told
 
 
 def changed_since(config: Settings, pipeline: Pipeline, registry: Registry) -> str:
-    """How what a start would serve differs from what is served, "" when it does not.
+    """How a restart would change the pipeline, "" for no difference.
 
-    A pipeline that was given as a value is in the hands of whoever gave it.
+    A pipeline that was given as a value is not checked; its caller controls it.
     """
     if config.pipeline_by == BY_VALUE:
         return ""
@@ -75,16 +75,16 @@ def changed_since(config: Settings, pipeline: Pipeline, registry: Registry) -> s
     try:
         found = examine(now.pipeline, registry, config.environ_of_root, config.overrides)
     except SpeckitError as error:
-        return f"a start would be refused: {error.problems[0]}"
+        return f"a restart would fail: {error.problems[0]}"
     if found.problems:
-        return f"a start would be refused: {SpeckitError.of(found.problems).problems[0]}"
+        return f"a restart would fail: {SpeckitError.of(found.problems).problems[0]}"
     if found.hash != pipeline.hash:
         return f"the files have changed: {now.pipeline} is '{found.effective.name}' ({found.hash}) now"
     return ""
 
 
 def told_flags(config: Settings, registry: Registry) -> str:
-    """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
+    """The flags that are set outside the shipped file. Raises SpeckitError for invalid flags."""
     flags = load_flags(config.environ_of_root, extensions=registry.flag_files())
     decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
     told = f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
@@ -93,10 +93,10 @@ def told_flags(config: Settings, registry: Registry) -> str:
 
 
 def _doing(active: list[Flag], pipelines: Waiting) -> Iterator[str]:
-    """What each flag that is not off does to the pipeline in use, or who would wait for it."""
+    """The effect of each enabled flag on the pipeline in use, or the presets that have steps for it."""
     for flag in active[:NAMED]:
         others = " and ".join(pipelines.pipelines(flag.name)) or "no preset"
-        yield f"{flag.name}: {pipelines.runs(flag) or f'{pipelines.in_use} does not wait for it, {others} does'}"
+        yield f"{flag.name}: {pipelines.runs(flag) or f'{pipelines.in_use} does not use it, {others} does'}"
 
 
 def _few(flags: list[Flag]) -> str:
@@ -105,7 +105,7 @@ def _few(flags: list[Flag]) -> str:
 
 
 def told_settings(config: Settings) -> str:
-    """Who decided on each setting that `config.yaml` can make. Raises SpeckitError for what is wrong with the file."""
+    """Where each setting of `config.yaml` was set. Raises SpeckitError for an invalid file."""
     places = load_workspace_config(config.root).places
     decided = {
         key: variable if config.environ.get(variable) else places.get(key, SHIPPED)
@@ -117,8 +117,9 @@ def told_settings(config: Settings) -> str:
 
 
 def waiting_for_restart(config: Settings, extensions: ExtensionSettings) -> list[str]:
-    """The settings that are others now than those in force, with their places: a store is opened with them. Raises
-    SpeckitError for what is wrong with the file or the environment.
+    """The settings, with their places, that have changed since the store was opened with them.
+
+    Raises SpeckitError for an invalid file or environment.
     """
     found = extensions_in_force(config.environ, config.root)
     in_file = load_workspace_config(config.root)

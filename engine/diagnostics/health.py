@@ -1,4 +1,4 @@
-"""Is everything in order? Checks of the store, its engine, the model and the configuration."""
+"""Health checks of the store, SQLite, the models and the configuration."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from speckit_memory.pipeline.roles.registry import Extension
 
 EXAMPLE = "how does the memory fuse its channels?"
 LISTED = 6
-"""Components of an extension that are named."""
+"""Maximum number of components listed per extension."""
 NAMED = 5
-"""So many signs of damage are named."""
+"""Maximum number of faults or keys listed in one check."""
 DAMAGED = (
-    "`speckit-memory doctor --repair` mends what follows from the rest. Else copy the file first. What its documents "
-    "say comes back: stop the servers, move the file away with its -wal and -shm, and index again. Restore a "
-    "checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories whose "
-    "files are gone."
+    "`speckit-memory doctor --repair` rebuilds what can be derived from the rest. Otherwise copy the file, stop the "
+    "servers, move the file away with its -wal and -shm, and index again, which restores the documents. "
+    "Restore a checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories "
+    "whose files are gone."
 )
 FAILING = (
-    "Answers are as they were without it. `speckit-memory shadow report` names the step that failed: mend it, or take "
-    "the pipeline out of `shadows`."
+    "Answers are not affected. `speckit-memory shadow report` names the step that failed: fix it, or remove the "
+    "pipeline from `shadows`."
 )
-STEPPED_BACK = "Answers do not wait for it; `speckit-memory shadow report` tells what it took."
+STEPPED_BACK = "Answers do not wait for it; `speckit-memory shadow report` lists its timings."
 LONGEST_QUESTION = 200
-"""Characters of a stored title that the check of the search asks for."""
+"""Characters of a stored title that the search check asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `hint` says what to do when it is not ok, or could be better."""
+    """The result of one check. `hint` says what to do if it failed or could be better."""
 
     name: str
     ok: bool
@@ -67,7 +67,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """All checks, in the order in which they were made."""
+    """All checks, in the order in which they ran."""
 
     checks: tuple[Check, ...]
 
@@ -79,10 +79,10 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What is looked at: an open store, the configuration in force, and a way to ask a question.
+    """The input of the checks: an open store, the configuration in force, and a function that runs a search.
 
-    `replacements` tell how often the store was opened anew since it was opened first, `shadows` how the pipelines fare
-    that run beside this one, and `files` how those of the configuration fare, None where they are not followed.
+    `replacements` lists reopenings of the store's file, `shadows` the state of each variant, and `files` the state of
+    the configuration files, None if they are not followed.
     """
 
     opened: OpenStore
@@ -109,7 +109,7 @@ class Examined:
 
 
 def health(seen: Examined) -> HealthReport:
-    """Looks at everything that a search needs. Raises nothing: what fails is a check that is not ok."""
+    """Runs all checks. Never raises: a check that fails with an error is reported as not ok."""
     checks: dict[str, Callable[[Examined], Check]] = {
         "sqlite": _sqlite,
         "store": _store,
@@ -140,7 +140,7 @@ def _guarded(name: str, check: Callable[[Examined], Check], seen: Examined) -> C
         return Check(name, False, str(error.problems[0]), error.problems[0].hint)
     except Exception as error:  # a damaged store can hold anything; the check of the store names it
         told = told_by_driver(error, seen.database.path)
-        detail = str(told) if told else f"failed on what it read: {type(error).__name__}: {error}"
+        detail = str(told) if told else f"failed on the data it read: {type(error).__name__}: {error}"
         return Check(name, False, detail, told.problems[0].hint if told else DAMAGED)
 
 
@@ -150,7 +150,7 @@ def _sqlite(seen: Examined) -> Check:
 
 
 def _store(seen: Examined) -> Check:
-    from speckit_memory.engine.runtime.store_check import checked  # imported by who asks for it
+    from speckit_memory.engine.runtime.store_check import checked  # searches do not need it
 
     wrong, unseen, _ = checked(seen.database)
     path = seen.database.path
@@ -158,22 +158,22 @@ def _store(seen: Examined) -> Check:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
     if seen.database.rollback:
-        remarks.append(f"it lies on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
+        remarks.append(f"it is on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
     if seen.database.only_read:
-        remarks.append("it may only be read: it is searched, and nothing is saved, indexed or counted")
+        remarks.append("it is read-only: it can be searched, but nothing is saved, indexed or counted")
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
 
 
 def _history(seen: Examined) -> list[str]:
-    """What happened to the file since this process opened it."""
+    """Replacements of the file since this process opened it."""
     if not (changes := seen.replacements):
         return []
     last = changes[-1]
-    return [f"it was opened anew {len(changes)} times, last at {_moment(last.at)}, when the file {last.what}"]
+    return [f"it was reopened {len(changes)} times, last at {_moment(last.at)}, when the file {last.what}"]
 
 
 def _open_to_others(path: Path) -> list[str]:
-    """Whether other users may read what files hold that only their owner may read. A remark: some share a store."""
+    """A remark if other users can read the file. Not a fault, since some users share a store."""
     mode = path.stat().st_mode
     return [f"other users of this computer may read it (chmod 600 {path})"] if mode & 0o044 else []
 
@@ -188,19 +188,19 @@ def _content(seen: Examined) -> Check:
 
 
 def _aliases(seen: Examined) -> Check:
-    """Files that hold the same: an answer shows one text twice. It is told, and fails nothing."""
+    """Files with the same content, which an answer shows twice. Reported without failing the check."""
     from speckit_memory.memory.store.reading.comparing import equal_contents
 
     found = equal_contents(seen.database.reader(), time.time())
     if not found:
-        return Check("aliases", True, "no two files hold the same")
+        return Check("aliases", True, "no two files have the same content")
     told = listed([" = ".join(map(abridged, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
-    groups = "1 group of files holds" if len(found) == 1 else f"{len(found):,} groups of files hold"
+    groups = "1 group of files has" if len(found) == 1 else f"{len(found):,} groups of files have"
     hint = (
         "Keep one of each: `speckit-memory delete KEY` moves the other's file aside, a line in .speckitignore leaves "
         "it where it is, and with `importance_tier: deprecated` in it no search finds it."
     )
-    return Check("aliases", True, f"{groups} the same: {told}", hint)
+    return Check("aliases", True, f"{groups} the same content: {told}", hint)
 
 
 def _further(keys: Sequence[str]) -> str:
@@ -208,21 +208,21 @@ def _further(keys: Sequence[str]) -> str:
 
 
 def _graph(seen: Examined) -> Check:
-    from speckit_memory.engine.graph.report import graph_told  # loads what computes it
+    from speckit_memory.engine.graph.report import graph_told  # loads numeric code that other checks do not need
 
     return Check("graph", True, graph_told(seen.database.reader()))
 
 
 def _segment(seen: Examined) -> Check:
-    """What is wrong with a segment costs time and no answer: it is told, and fails nothing."""
+    """Problems of the segment. They cost time but change no answer, so the check passes."""
     shelf = findings(seen.database)
     hints = dict.fromkeys(found.hint for found in shelf.findings)
     return Check("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
 
 
 def _maintenance(seen: Examined) -> Check:
-    """What was done in the background, and when."""
-    from speckit_memory.engine.upkeep.maintenance import told_runs  # loads what runs it
+    """Which background work ran, and when."""
+    from speckit_memory.engine.upkeep.maintenance import told_runs  # searches do not need it
     from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
 
     detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened))
@@ -234,7 +234,7 @@ def _model(seen: Examined) -> Check:
     vector = embedder.embed_query(EXAMPLE)
     stored = get_meta(seen.database.reader(), MODEL)
     if not np.isclose(float(vector @ vector), 1.0, atol=1e-3):
-        return Check("model", False, f"{embedder.model_id} gives vectors of another length than 1", "Reinstall.")
+        return Check("model", False, f"{embedder.model_id} returns vectors whose length is not 1", "Reinstall.")
     if stored not in (None, embedder.model_id):
         detail = f"the store holds vectors of '{stored}', the configured model is '{embedder.model_id}'"
         return Check("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
@@ -246,9 +246,9 @@ def _model(seen: Examined) -> Check:
             seen.opened.models.wanted().embed_query(EXAMPLE)
         except SpeckitError as error:
             problem = error.problems[0]
-            detail = f"the model that is wanted cannot be used: {problem}; in use is {detail}"
-            return Check("model", False, detail, problem.hint or f"Mend it, or name another in {EMBEDDER_VARIABLE}.")
-    hint = "`speckit-memory model list` tells more, `model use NAME` goes on." if unsettled else ""
+            detail = f"the configured model cannot be used: {problem}; in use is {detail}"
+            return Check("model", False, detail, problem.hint or f"Fix it, or name another in {EMBEDDER_VARIABLE}.")
+    hint = "`speckit-memory model list` shows details, `model use NAME` continues." if unsettled else ""
     return Check("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
 
 
@@ -259,19 +259,19 @@ def _vectors(seen: Examined) -> Check:
         return Check("vectors", True, detail, hint)
     encoder.embed_query(EXAMPLE)
     made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
-    detail = f"{detail}; {encoder.model_id} looks a second time, with {made:,} of {total:,} vectors made"
+    detail = f"{detail}; {encoder.model_id} reranks, with {made:,} of {total:,} vectors made"
     rest = "" if made == total else f"{encoder_vectors.REST.capitalize()}."
     return Check("vectors", True, detail, f"{hint} {rest}".strip())
 
 
 def _words(seen: Examined) -> Check:
-    # imported by who asks for health: a search needs none of what writes
+    # imported here: a search loads no indexing code
     from speckit_memory.memory.indexing.versions import ANALYSER
 
     stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
     if stored not in (None, current):
-        detail = f"words were cut by the analyser '{stored}', the current one is '{current}'"
-        return Check("words", False, detail, "Run `speckit-memory index PATH`; it cuts them again.")
+        detail = f"words were split by the analyser '{stored}', the current one is '{current}'"
+        return Check("words", False, detail, "Run `speckit-memory index PATH`; it splits them again.")
     return Check("words", True, f"analyser {current}")
 
 
@@ -284,7 +284,7 @@ def _extensions(seen: Examined) -> Check:
     if wanted.mode == "none":
         return Check("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
     limit = f", at most {wanted.memory_mb} MB" if wanted.memory_mb else ""
-    where = {"trusted": "in this process", "isolated": f"in a process of their own{limit}"}[wanted.mode]
+    where = {"trusted": "in this process", "isolated": f"in a separate process{limit}"}[wanted.mode]
     detail = f"{_listed(found)}, {where} ({wanted.mode})"
     if failed:
         hint = "Remove the extension, or report it to its author. The product's own components work without it."
@@ -297,7 +297,7 @@ def _configuration(seen: Examined) -> Check:
     if seen.files is None:
         return Check("configuration", True, told)
     if waiting := configuration_health.waiting_for_restart(seen.settings, seen.serving.searching.extensions):
-        hint = "These values hold when the process is started again; pipelines, flags and the rest are followed."
+        hint = "These values take effect after a restart; changes of pipelines, flags and the rest are followed."
         return Check("configuration", False, f"{told}; changed since the start: {', '.join(waiting)}", hint)
     return Check("configuration", True, told)
 
@@ -338,10 +338,10 @@ def _moment(at: float) -> str:
 def _shadows(seen: Examined) -> Check:
     unusable = seen.serving.searching.unusable
     if unusable:
-        hint = "The other pipelines run; `speckit-memory pipeline check FILE` looks at all again."
+        hint = "The other pipelines run; `speckit-memory pipeline check FILE` checks all of them again."
         return Check("shadows", False, "; ".join(map(str, unusable)), hint)
     if not seen.shadows:
-        return Check("shadows", True, "no pipeline runs beside this one")
+        return Check("shadows", True, "no shadow pipelines run")
     states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
     states = tuple(sorted(states, key=lambda state: (-state.failed, state.place != "off")))
     failing = [state for state in states if state.failed]
@@ -357,7 +357,7 @@ def _shadows(seen: Examined) -> Check:
 
 
 def shadow_told(shadow: ShadowState) -> str:
-    """How a pipeline fares that runs beside another."""
+    """One variant's state in words."""
     where = {"beside": "with the reply", "idle": "in idle moments", "off": "switched off", "replay": "by replay"}
     share = f" of {shadow.sample:.0%} of queries" if shadow.sample < 1 else ""
     parts = [f"'{shadow.name}' in {shadow.mode}{share}, {where[shadow.place]}", f"{shadow.seen} seen"]
@@ -377,7 +377,7 @@ def _evaluation(seen: Examined) -> Check:
 
 
 def _latency(seen: Examined) -> Check:
-    """Whether searches keep to the budgets of the pipeline. Those that do not are slow and not wrong: a warning."""
+    """Whether searches keep to the latency budgets of the pipeline. Slow searches are a warning, not a failure."""
     detail, hint = told_latency(seen.opened.recorder, seen.pipeline)
     return Check("latency", True, detail, hint)
 
@@ -392,8 +392,8 @@ def _search(seen: Examined) -> Check:
     known, _ = reader.list_memories(seen.database.reader(), "", "created_at", limit=1, offset=0)
     if not known:
         return Check("search", True, f"the pipeline '{seen.pipeline.name}' is built; there is nothing to search yet")
-    # Asked in the store's own words. Whether it finds anything says nothing about health: the memory may be out of
-    # the search's scope, and a title of two common words finds nothing in a small store.
+    # The query is a stored title. An empty answer is no failure: the memory may be out of scope, and a title of two
+    # common words finds nothing in a small store.
     title = known[0].title[:LONGEST_QUESTION]
     question = title if any(sign.isalnum() for sign in title) else EXAMPLE
     result = seen.ask(question)

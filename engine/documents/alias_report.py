@@ -1,4 +1,4 @@
-"""The same document under the paths of several folders (feature T7)."""
+"""Reports documents that appear under paths of several folders (feature T7)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ MOST_GROUPS = 200
 
 @dataclass(frozen=True, slots=True)
 class AliasGroup:
-    """Keys in several folders that hold the same: each a memory of its own (`content`), or one that is remembered and
-    a link that leads to its file (`link`)."""
+    """Keys in several folders with the same content.
+
+    `content`: each key is a memory with equal text. `link`: one key is a memory, the others are links to its file.
+    """
 
     kind: Literal["content", "link"]
     keys: tuple[str, ...]
@@ -26,15 +28,14 @@ class AliasGroup:
 
 @dataclass(frozen=True, slots=True)
 class AliasReport:
-    """The first groups, equal contents before links and each kind by key, and how many there are."""
+    """The first groups, equal contents before links, each kind sorted by key; and the total number of groups."""
 
     groups: tuple[AliasGroup, ...]
     total: int
 
 
 def alias_report(opened: OpenStore, folder: str, limit: int) -> AliasReport:
-    """The groups of which a key lies in a folder or below it, all when it is empty. Raises E032 for another limit than
-    1 to 200."""
+    """The groups with a key in or below a folder ("" for all). Raises E032 for a limit outside 1 to 200."""
     if not 1 <= limit <= MOST_GROUPS:
         raise SpeckitError("E032", f"the limit {limit} is not from 1 to {MOST_GROUPS}")
     connection = opened.database.reader()

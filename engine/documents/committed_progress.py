@@ -1,4 +1,4 @@
-"""How much of an index run stays when it ends early: what was written before is kept, and the error says how much."""
+"""Reports how many documents an index run had committed when it ends early."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class CommittedProgress:
-    """A progress callback that remembers how far a run has come, and calls another one."""
+    """A progress callback that remembers the number of committed documents and calls another callback."""
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
         self._written = 0
 
     def __call__(self, now: Progress) -> None:
-        """Told after each batch that was committed."""
+        """Called after each committed batch."""
         self._written = now.done
         if self._progress:
             self._progress(now)
 
     @contextmanager
     def reported_on_error(self) -> Iterator[None]:
-        """Adds to an error that ends the run how many documents it had written. Those of another store do not count."""
+        """Adds the number of committed documents to an error that ends the run, unless the store was replaced."""
         self._written = 0
         try:
             yield

@@ -1,4 +1,4 @@
-"""The folders of a store in an order: by how much they hold, how lately they changed, how important they are (T6)."""
+"""Ranks the folders of a store by size, recency or importance (feature T6)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ RANKINGS: tuple[FolderOrder, ...] = get_args(FolderOrder)
 
 @dataclass(frozen=True, slots=True)
 class RankedFolder:
-    """A folder with the number of its memories, the time at which one changed last (None where nobody knows), and its
-    score with its parts, None unless they were asked for."""
+    """A folder, its number of memories, the last change (None if unknown), and its score if requested."""
 
     folder: str
     memories: int
@@ -33,8 +32,10 @@ class RankedFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderRanking:
-    """The folders, best first. What is left out is counted: folders by a pattern (`excluded`), folders that are
-    archives by their name (`archives`), and memories that were put away (`put_away`)."""
+    """The folders, best first, and counts of those left out.
+
+    `excluded`: folders that match a pattern; `archives`: folders named as archives; `put_away`: archived memories.
+    """
 
     folders: tuple[RankedFolder, ...]
     excluded: int
@@ -45,10 +46,18 @@ class FolderRanking:
 def ranked(
     opened: OpenStore, ranking: FolderOrder, exclude: Sequence[str], *, scores: bool, archived: bool, now: float
 ) -> FolderRanking:
-    """Ranks the folders that no pattern of `exclude` is found in; equal ones by number of memories, then by name.
+    """Ranks folders; ties are broken by number of memories, then by name.
 
-    `recency`, `importance` and `composite` are those of the folder score (feature F16), at the time `now`. Raises E030
-    for another ranking, and as `path_patterns.matching`.
+    Args:
+        opened: The store.
+        ranking: "count", or a part of the folder score (feature F16): "recency", "importance" or "composite".
+        exclude: Regular expressions; matching folders are left out.
+        scores: Whether to compute scores for the ranking "count" too.
+        archived: Whether to include archive folders and archived memories.
+        now: Epoch seconds.
+
+    Raises:
+        SpeckitError: E030 for another ranking; also as `path_patterns.matching`.
     """
     if ranking not in RANKINGS:
         raise SpeckitError("E030", f"there is no ranking '{ranking}'; {nearest(ranking, RANKINGS)}")

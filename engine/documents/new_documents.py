@@ -1,4 +1,4 @@
-"""Documents that are written for a text that somebody wants to be remembered (feature T4)."""
+"""Creates the documents of texts that are to be remembered (feature T4)."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from speckit_memory.memory.scanning.scanner import LARGEST_FILE
 from speckit_memory.memory.scanning.selection import refusal
 
 LOOKED_AT = 4_000
-"""Characters in which the first sentence is looked for."""
+"""Characters in which the first sentence is searched."""
 LONGEST_SAID, SHORTEST_CLAUSE = 80, 24
-"""Characters of a sentence that makes a title, and at least of a part of one."""
+"""Maximum length of a sentence used as a title, and minimum length of a part of one."""
 _CLAUSE = re.compile(r"[,;:](?=\s)|\s(?=[(–—-]\s?|because |since |so that |which |while )|[、，；：]")
 RETRIES = 20
-"""Times that another name is tried when others take the free one first."""
+"""Attempts to find another file name if other processes take the free one first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document that is not written yet. `folder` and `title` serve to find another name; None where it was given."""
+    """A document that is not written yet. `folder` and `title` yield another name; `folder` is None for a given
+    path."""
 
     key: str
     text: str
@@ -49,14 +50,29 @@ class Draft:
 def drafted(
     root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
 ) -> tuple[Draft, tuple[Secret, ...]]:
-    """The document of a text and its key, and the secrets that were left out of it: people may keep one in a file, and
-    nothing writes one there for them. Raises E030, E014 and E101 for what cannot be written."""
+    """Builds the document of a text.
+
+    Args:
+        root: The workspace.
+        content: The text.
+        title: The title; "" to derive one from the text.
+        folder: The folder of the file; None for "memories".
+        path: The path of the file; "" to name it after the title.
+        tier: The importance tier to declare; "" for none.
+        triggers: The trigger phrases to declare.
+
+    Returns:
+        The draft, and the secrets that were removed from the text.
+
+    Raises:
+        SpeckitError: E030, E014 and E101 for a document that cannot be written.
+    """
     title, triggers = screened(title, root)[0], storable(tuple(triggers), root)
     text = clean(content).strip("\n") + "\n"
     if not text.strip():
-        raise SpeckitError("E030", "there is nothing to be remembered: the content is empty")
+        raise SpeckitError("E030", "the content is empty: there is nothing to remember")
     if len(text.encode()) > LARGEST_FILE // 2:
-        raise SpeckitError("E013", f"the content has {len(text):,} characters; a document has {LARGEST_FILE // 2:,}")
+        raise SpeckitError("E013", f"the content has {len(text):,} characters; at most {LARGEST_FILE // 2:,} fit")
     if path and folder is not None:
         raise SpeckitError("E030", "give a path or a folder, not both")
     if kind := secrets.named(path or folder or ""):
@@ -81,7 +97,8 @@ def drafted(
 
 
 def written_before(root: Path, draft: Draft) -> str:
-    """The key of the file that holds the text of a draft already, under a name that was free for it; "" for none."""
+    """The key of the file that already holds the text of a draft, under one of its possible names; "" if there is
+    none."""
     keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
     for key in keys:
         try:
@@ -98,7 +115,7 @@ def _body(text: str) -> str:
 
 
 def placed(root: Path, draft: Draft) -> DocumentFile:
-    """The file of a draft, which is never written over another: where somebody was faster, the next name is taken."""
+    """Creates the file of a draft without overwriting another; if the name was taken meanwhile, uses the next one."""
     key = draft.key
     for attempt in range(RETRIES):
         try:
@@ -111,14 +128,14 @@ def placed(root: Path, draft: Draft) -> DocumentFile:
 
 
 def taken_back(file: DocumentFile) -> None:
-    """Removes a file that was written a moment ago, unless somebody has changed it since."""
+    """Removes a file that was just written, unless it has changed since."""
     with suppress(SpeckitError, OSError):
         if document_file.opened(file.root, file.key).data == file.data:
             file.path.unlink()
 
 
 def _key(root: Path, given: str, *, is_folder: bool) -> str:
-    """A path below the root as a key ("" is the root). Raises E014 where nothing is indexed."""
+    """A path below the root as a key ("" is the root). Raises E014 for a path where nothing is indexed."""
     top = Path(os.path.realpath(root))
     led = Path(os.path.realpath(top / given)) if "\0" not in given else Path("/")
     if not led.is_relative_to(top):
@@ -136,8 +153,10 @@ def _key(root: Path, given: str, *, is_folder: bool) -> str:
 
 
 def _first_words(body: str) -> str:
-    """A key made of what a text says first, for want of a title (feature I11): its first sentence, of a long one the
-    part before a comma or the like; marks of Markdown are no words."""
+    """A file name from the text's first sentence, for texts without a title (feature I11).
+
+    A long sentence is cut at a comma or the like; Markdown markup is ignored.
+    """
     said = next(filter(None, sentences(body[:LOOKED_AT])), "") or " ".join(body[:LOOKED_AT].split())
     if len(said) > LONGEST_SAID:
         clauses = [border.start() for border in _CLAUSE.finditer(said, SHORTEST_CLAUSE, LONGEST_SAID)]

@@ -1,7 +1,7 @@
-"""Which paths match regular expressions that somebody wrote, whatever these would cost.
+"""Matches paths against regular expressions from users, with a time limit.
 
-No rule tells cheap patterns of Python's `re` from those that take longer than the age of the universe, and a search
-that has begun cannot be ended from within its process. So they are tried in another one, which is ended in time.
+Catastrophic patterns cannot be recognised in advance, and a match in progress cannot be stopped within its process, so
+matching runs in a child process that is killed after a timeout.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from speckit_memory.errors.echo import abridged
 
 MOST_PATTERNS = 20
 LONGEST_PATTERN = 200
-"""Characters."""
+"""Maximum length in characters."""
 SECONDS = 5.0
-"""For all patterns on all paths."""
+"""Time limit for all patterns and paths together."""
 COMMAND = (sys.executable, "-I", "-S", str(Path(pattern_process.__file__)))
-"""The process that tries patterns; what it is asked comes over its standard input."""
+"""The child process; the request is written to its standard input."""
 _HINT = "Patterns are regular expressions of Python, found anywhere in a path: (^|/)scratch(/|$)."
 
 
 def matching(patterns: Sequence[str], paths: Sequence[str]) -> set[str]:
     """The paths in which any of the patterns is found.
 
-    Raises E032 for too many or too long patterns, E030 for those that are wrong or take too long, each with its place
-    among them, and E096 when they cannot be tried.
+    Raises E032 for too many or too long patterns, E030 for those that are invalid or too slow, each with its position,
+    and E096 if the child process fails.
     """
     _require_few(patterns)
     if not patterns:
@@ -40,7 +40,7 @@ def matching(patterns: Sequence[str], paths: Sequence[str]) -> set[str]:
     if len(answered) < len(patterns):
         if not ended:
             raise SpeckitError.of([*wrong, Problem("E096", "the process that tries patterns ended before its answer")])
-        wrong.append(_wrong(patterns, len(answered), f"it takes more than {SECONDS:g} seconds on the paths there are"))
+        wrong.append(_wrong(patterns, len(answered), f"it takes more than {SECONDS:g} seconds on these paths"))
     if wrong:
         raise SpeckitError.of(wrong)
     return {paths[place] for places in answered if not isinstance(places, str) for place in places}
@@ -64,7 +64,7 @@ def _wrong(patterns: Sequence[str], at: int, why: str) -> Problem:
 
 
 def _tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[list[int] | str], bool]:
-    """What is known of each pattern, in order, and whether the process was ended before it knew more."""
+    """The results of the patterns, in order, and whether the process was killed before it had finished."""
     asked = json.dumps({"patterns": list(patterns), "texts": list(paths)}).encode()
     ended = False
     try:

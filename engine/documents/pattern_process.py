@@ -1,8 +1,8 @@
-"""Tries regular expressions on texts, in a process of its own that `path_patterns` ends when it takes too long.
+"""Matches regular expressions in a child process that `path_patterns` kills if it takes too long.
 
-It is run as a file, by the interpreter alone: it imports nothing of ours. From standard input comes one JSON document,
-`{"patterns": [...], "texts": [...]}`. For each pattern a line goes to standard output as soon as it is known: the
-places of the texts in which it is found, or what is wrong with it.
+Runs as a script and imports only the standard library. Reads one JSON document from standard input, `{"patterns":
+[...], "texts": [...]}`. Writes one line per pattern once its result is known: the indices of matching texts, or an
+error message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The links that a save is asked for: what a document supersedes, and what it relates to (features T4 and M7)."""
+"""Adds the links that a save asks for: `supersedes` and `relates_to` (features T4 and M7)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,17 @@ def wanted(
     supersedes: Iterable[int | str],
     relates_to: Iterable[int | str],
 ) -> tuple[Link, ...]:
-    """The links to memories that are named by id or key, from the document at a path ("" is a new one).
+    """Resolves the links of a save.
 
-    Raises E080 for each that there is not, and E030 for one to the document itself.
+    Args:
+        memory: The store.
+        root: The workspace.
+        path: The document that is saved; "" for a new one.
+        supersedes: Memories, by id or key, that the document replaces.
+        relates_to: Memories, by id or key, that it is related to.
+
+    Raises:
+        SpeckitError: E080 for each unknown memory, E030 for a link of the document to itself.
     """
     problems: list[Problem] = []
     links: dict[Link, None] = {}
@@ -66,12 +74,12 @@ def wanted(
 
 
 def declared(text: str, links: tuple[Link, ...]) -> str:
-    """The text of a new document that declares these links. Raises E101 where its front matter cannot be edited."""
+    """The text of a new document with these links in its front matter. Raises E101 if that cannot be edited."""
     return relinked(text, lambda _: False, links, "content")
 
 
 def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved:
-    """What became of a saved document, with these links made unless they are there."""
+    """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
     edges = []
     for link in links:
         relation = str(link.relation)
@@ -85,8 +93,8 @@ def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved
 
 
 def settled(saved: Saved, links: tuple[SavedLink, ...]) -> Saved:
-    """What became of a saved document with its links, which answer what the verdict would ask."""
+    """The save's report with its links. A link "supersedes" settles a verdict about the same memory."""
     verdict = saved.verdict
     if verdict and verdict.key in {link.target for link in links if link.relation == "supersedes"}:
-        verdict = replace(verdict, kind="supersede", done=f"{verdict.key} is superseded, as was said")
+        verdict = replace(verdict, kind="supersede", done=f"{verdict.key} is superseded, as requested")
     return replace(saved, links=links, verdict=verdict)

@@ -1,4 +1,4 @@
-"""What those who come through one door can change of what they ask (feature P8)."""
+"""The changes of a question that a caller can make through its interface (feature P8)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What callers of a door can change of a question.
+    """What callers of an interface can change in a question.
 
-    `modes` are those they can ask for; with `parameter_is_enough` they want to know of nothing else where a higher
-    limit does it, or a wish of theirs less.
+    `modes` are the modes they can request. With `parameter_is_enough`, report only parameter changes if raising the
+    limit or dropping an option suffices.
     """
 
     modes: tuple[str, ...] = ("quick", "focused", "deep", "auto")
@@ -18,4 +18,4 @@ class Door:
 
 
 ANY_DOOR = Door()
-"""That of the command line and of Python."""
+"""The command line and Python."""

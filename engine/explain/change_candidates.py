@@ -1,4 +1,4 @@
-"""What might bring a lost memory in: the values of a search that can matter where it was lost (feature P8)."""
+"""Lists the changes of a search that may bring a lost memory into the answer (feature P8)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ FARTHEST = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One thing that may be changed, with all that it may become.
+    """One thing that may be changed, with all values to try.
 
-    Each of the `ways` leads away from the present value, the nearest first; what works is expected to go on working
-    farther away. `first` is a number from which on it probably works, None where nothing is known.
+    Each of the `ways` leads away from the present value, the nearest value first; a value that works is expected to
+    work farther away too. `first` is a number from which on it probably works, None if unknown.
     """
 
     name: str
@@ -46,21 +46,30 @@ def candidates(
     seen: Sequence[Sighting],
     door: Door = ANY_DOOR,
 ) -> Iterator[Candidate]:
-    """What may matter, the most promising first. `checked` is the pipeline that answered, without steps if its values
-    cannot be set; `seen` is what its channels know of the memory; `door` is where it is asked."""
+    """Lists the changes that may help, the most promising first.
+
+    Args:
+        lost: Where the memory was lost.
+        checked: The pipeline that answered; without steps if its values cannot be set.
+        asked: The recorded question.
+        result: The answer.
+        memory: The lost memory.
+        seen: The memory's rank in each channel.
+        door: What the caller of the search can change.
+    """
     places = {entry.id: place for place, entry in enumerate(checked.bound, start=1)}
     if lost.where != "limit":
         yield from _wishes(asked, checked)
     yield from _of_question(lost, asked, checked, result, memory, door)
     silent = {record.step for record in result.outcome.trace.steps if record.stage == "candidates" and not record.n_out}
     if lost.where == "scope" and not result.outcome.query.wanted.folders:
-        return  # the question alone has set the scope
+        return  # the scope was set by the question, not by a step
     values = [list(_of_step(entry, places[entry.id], seen, silent)) for entry in _in_order(lost, checked.bound)]
     hinted = [candidate for candidate in chain(*values) if candidate.first is not None]
     likely = [*hinted, *(values[0] if lost.where == "step" and values else ())]
     yield from likely
     switches = (*_flags(checked, places), *_removals(lost, checked.bound, places))
-    if lost.where != "limit":  # one search each, and often the only help; for what only lacks rank they come last
+    if lost.where != "limit":  # one search each, and often the only change that helps; last if only the rank is low
         yield from switches
     yield from (candidate for candidate in chain(*values) if candidate not in likely)
     if lost.where == "limit":
@@ -68,7 +77,7 @@ def candidates(
 
 
 def _wishes(asked: Asked, checked: Checked) -> Iterator[Candidate]:
-    """What the caller wanted otherwise than the pipeline says, left to the pipeline; that of hand-overs heeds none."""
+    """Dropping single per-search options. The handover preset ignores them."""
     for name in asked.adjust.named if checked.bound else ():
         yield _single("wish", name, getattr(asked.adjust, name), None, 0)
 
@@ -102,7 +111,7 @@ def _of_question(
 
 
 def common_folder(one: str, other: str) -> str:
-    """The deepest folder that holds both, "" for all of the workspace."""
+    """The deepest folder that contains both, "" for the whole workspace."""
     parts = zip(one.split("/"), other.split("/"), strict=False)
     shared = []
     for left, right in parts:
@@ -131,7 +140,7 @@ def _in_order(lost: Absence, bound: Iterable[Bound]) -> list[Bound]:
 
 
 def _removable(lost: Absence, bound: Sequence[Bound]) -> list[Bound]:
-    """The steps without which the memory may stay; a pipeline needs its fuser."""
+    """The steps whose removal may keep the memory; the fuser is required."""
     slots = {"scope": ("understand",), "candidates": ("understand",)}.get(lost.where, ("fusion", "rerank", "channels"))
     fusers = of_role(Role.FUSER, bound)
     entries = [entry for entry in bound if entry.step.slot in slots and entry not in fusers and entry.id != lost.step]
@@ -154,7 +163,7 @@ def _of_step(entry: Bound, place: int, seen: Sequence[Sighting], silent: set[str
     ranks = {sighting.channel: sighting.rank for sighting in seen if sighting.rank}
     found = list(leaves(entry.params))
     if entry.step.slot == "fusion":
-        # the weights of channels that have the memory first; those of silent ones move nothing
+        # weights of channels that found the memory come first; those of channels without hits have no effect
         heard = (leaf for leaf in found if leaf.path[-1] not in silent)
         found = sorted(heard, key=lambda leaf: leaf.path[-1] not in ranks)
     for leaf in found:
@@ -180,7 +189,7 @@ def _of_leaf(name: str, leaf: Leaf, place: int, first: int | None) -> Candidate 
 
 
 def _bounds(form: dict[str, float], value: float) -> tuple[float, float]:
-    """The least and the greatest number to try, with those that only border on the range."""
+    """The least and the greatest number to try; exclusive bounds are filtered out later."""
     low, high = form.get("minimum", form.get("exclusiveMinimum")), form.get("maximum", form.get("exclusiveMaximum"))
     least = low if low is not None else min(value / FARTHEST, value * FARTHEST)
     most = high if high is not None else max(value / FARTHEST, value * FARTHEST, least)
@@ -197,6 +206,7 @@ def _number(
     first: float | None,
     beyond: Sequence[float | None] = (),
 ) -> Candidate:
+    # two ways from the present value: up to the upper bound, and down to the lower one
     ways = []
     for end in reversed(bounds):
         values = (value for value in typed_values(before, end, whole=whole) if value not in beyond)
@@ -209,7 +219,7 @@ def _single(kind: Kind, name: str, before: Plain, after: Plain, place: int) -> C
 
 
 def _place_of_flag(name: str, checked: Checked, places: dict[str, int]) -> int:
-    """The place of the first step that a flag decides on, 0 when it decides on none of this pipeline."""
+    """The place of the first step that a flag decides on, 0 if it decides on no step of this pipeline."""
     effective = checked.effective
     waiting = [step for step in (*effective.steps(), *effective.inactive) if name in step.flags]
     known = [places.get(step.id) or places.get(step.replaces) or len(places) for step in waiting]

@@ -1,4 +1,4 @@
-"""One thing changed in a search: a word of the question, a wish, a value, a flag or a step (feature P8)."""
+"""One change of a search: a parameter of the question, an option, a value, a flag or a step (feature P8)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ OPTIONS = {
     "session": "--session",
     "deadline_ms": "--deadline-ms",
 }
-"""The options of the command line by the names that the same have in Python."""
+"""The command-line options, by the names of the parameters in Python."""
 LISTS = ("concepts", "anchors")
-"""Parts of a question that hold several texts, and are left out as a whole."""
+"""Parameters that hold several texts and are dropped as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is to be otherwise. `place` is that of the step in running order, 0 for the question itself.
+    """One change. `place` is the position of its step in running order, 0 for the question itself.
 
-    `name` is a parameter of `Memory.search`, a field of its `adjust` that is left to the pipeline, "step.parameter" or
-    "step.parameter.key", a flag, or the id of a step to leave out. `file` is the pipeline file that says the same,
-    where only a file can say it.
+    `name` is a parameter of `Memory.search`, a field of `adjust` to drop, "step.parameter" or "step.parameter.key", a
+    flag, or the id of a step to remove. `file` is a pipeline file with the same change, if only a file can express it.
     """
 
     kind: Kind
@@ -45,10 +44,10 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How much is changed: |after - before| by the larger of the two for numbers, in (0, 2].
+        """The size of the change: for numbers |after - before| divided by the larger absolute value, in (0, 2].
 
-        So twice and half as much are both 0.5, four times and a quarter 0.75, and from 0 or to 0 is 1. A word, a switch
-        or a folder is 1. A flag or a step left out is 2: these change more than one value.
+        Doubling and halving are 0.5, a factor of four 0.75, and from or to 0 is 1. A word, a switch or a folder is 1. A
+        flag or a removed step is 2, as these change more than one value.
         """
         if self.kind in ("flag", "step"):
             return 2.0
@@ -56,12 +55,12 @@ class Change:
 
     @property
     def order(self) -> tuple[float, int, float]:
-        """Smaller ones first, of equal ones that of the earlier step, and of those the nearest number."""
+        """The sort key: smaller changes first, then those of earlier steps, then the nearest number."""
         return self.size, self.place, difference(self.before, self.after)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the command takes for it, after whatever it took before; none for a flag, a step, or Python alone."""
+        """The command-line arguments to append; none for a flag, a step, or a change that only Python can make."""
         match self.kind:
             case "question" if self.name in OPTIONS:
                 return (OPTIONS[self.name], "" if self.after is None else str(self.after))
@@ -71,12 +70,12 @@ class Change:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variable that opens or closes a flag."""
+        """The variable that switches a flag."""
         return {self.name: yaml_text(self.after)} if self.kind == "flag" else {}
 
     @property
     def told(self) -> str:
-        """What to type, or to do where nothing can be typed."""
+        """The text to type, or a description if nothing can be typed."""
         match self.kind:
             case "question" if self.name in OPTIONS and self.after == "":
                 return f"no {OPTIONS[self.name]} (it is {self.before})"
@@ -93,9 +92,9 @@ class Change:
         return f"leaving out the step '{self.name}'" + (", with the pipeline file below" if self.file else "")
 
     def applied(self, asked: Asked, whole: Effective) -> tuple[Asked, Effective]:
-        """The question and the pipeline with the change; what cannot be changed so is a problem of the pipeline.
+        """Applies the change to a question and a pipeline. An impossible change becomes a problem of the pipeline.
 
-        A wish that is left changes the question alone, which is answered by another pipeline then.
+        Dropping an option changes the question alone, which selects another pipeline.
         """
         match self.kind:
             case "question" if self.name == "deadline_ms":
@@ -126,19 +125,19 @@ class Change:
 
 
 def relative(before: Plain, after: Plain) -> float:
-    """How far two values lie apart, see `Change.size`; 1 for all that are not both numbers."""
+    """The relative distance of two numbers, see `Change.size`; 1 if either is not a number."""
     if isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
         return 1.0
     return abs(after - before) / (max(abs(after), abs(before)) or 1.0)
 
 
 def difference(before: Plain, after: Plain) -> float:
-    """How far two numbers lie apart, 0 for all that are not both numbers."""
+    """The absolute distance of two numbers; 0 if either is not a number."""
     if isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
         return 0.0
     return abs(after - before)
 
 
 def yaml_text(value: Plain) -> str:
-    """A value as it is written in YAML, on one line."""
+    """A value in YAML, on one line."""
     return json.dumps(value)

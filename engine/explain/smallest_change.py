@@ -1,4 +1,4 @@
-"""The smallest single change of a search that brings a lost memory in, found and verified by searching (feature P8)."""
+"""Finds the smallest single change of a search that brings a lost memory in, verified by searching (feature P8)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from speckit_memory.engine.explain.changes import Change
 from speckit_memory.pipeline.ports import Store
 
 RUNS = 60
-"""So many searches are made at most."""
+"""Maximum number of searches."""
 SECONDS = 2.0
-"""After so long no further one is begun."""
+"""Time after which no further search begins."""
 MODERATE = 0.5
-"""Twice or half as much: what is tried of a number before its farthest value."""
+"""The size of doubling or halving: the change of a number that is tried before its extreme value."""
 NAMED = 3
-"""So many memories that leave are named in the sentence."""
+"""Maximum number of displaced results listed in the sentence."""
 
 Run = Callable[[Change], SearchResult | None]
-"""Searches with a change; None when it makes no pipeline or no answer."""
+"""Searches with a change; None if it yields no valid pipeline or no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallestChange:
-    """The smallest change that brings a memory in, None when no single one was found to.
+    """The smallest change that brings a memory in, or None if no single change was found.
 
-    With it the memory is result `rank`, and the results with the keys `leaves` are no longer shown. `runs` searches
-    were made in `ms` milliseconds over the values called `tried`; `complete` is false when runs or time were over
-    before all of these were tried to the end, or when what was found was enough. `nearest` is the change that came
-    nearest where none did, and `got` says how far the memory got with it. `never` says why nothing could, "" when
-    something might have.
+    With it the memory has `rank`, and the results with the keys `leaves` are displaced. `runs` searches were made in
+    `ms` milliseconds over the values named in `tried`; `complete` is false if a limit ended the search early, or a
+    sufficient change did. `nearest` is the best change if none worked, and `got` says how far the memory got with it.
+    `never` is the reason why no change could work, "" if one might.
     """
 
     change: Change | None = None
@@ -51,11 +50,11 @@ class SmallestChange:
 
     @property
     def sentence(self) -> str:
-        """The finding in words, with changes as they are typed at the command line."""
+        """The result in words, with changes as typed on the command line."""
         return self.told(lambda change: change.told)
 
     def told(self, tell: Callable[[Change], str]) -> str:
-        """The finding in words, with changes as a door tells them."""
+        """The result in words, with changes as an interface phrases them."""
         spent = f"{self.runs} search{'es' if self.runs != 1 else ''} in {self.ms:,.0f} ms"
         if self.never:
             return f"No change of a value brings it in: {self.never}."
@@ -74,7 +73,7 @@ class SmallestChange:
         return said
 
     def as_json(self, data: Callable[[Change], dict[str, Any]] = Change.as_json) -> dict[str, Any]:
-        """The entry `why_not_change` of `search --json`; `data` makes the entries of changes."""
+        """The entry `why_not_change` of `search --json`; `data` converts changes."""
         return {
             "change": data(self.change) if self.change else None,
             "sentence": self.sentence,
@@ -105,12 +104,12 @@ def _got(lost: Absence) -> str:
 
 
 class _SpentError(Exception):
-    """Runs or time are over, or no more is wanted."""
+    """A limit is reached, or a change is sufficient."""
 
 
 @dataclass(slots=True)
 class _Search:
-    """What was tried so far, and the best of it."""
+    """The changes tried so far, and the best of them."""
 
     run: Run
     result: SearchResult
@@ -125,7 +124,7 @@ class _Search:
     tried: dict[str, None] = field(default_factory=dict)
 
     def progress(self, change: Change) -> tuple[int, int]:
-        """How far the memory gets with a change, as `Absence.progress`; (-1, 0) when there is no answer."""
+        """How far the memory gets with a change, as `Absence.progress`; (-1, 0) if there is no answer."""
         if self.runs >= RUNS or self.clock() >= self.ends:
             raise _SpentError
         self.runs += 1
@@ -143,7 +142,7 @@ class _Search:
         return reached
 
     def smaller(self, way: Sequence[Change]) -> list[Change]:
-        """The part of a way that is worth a search: what is smaller than the best so far."""
+        """The changes that are smaller than the best so far."""
         return [change for change in way if self.best is None or change.order < self.best[0].order]
 
 
@@ -158,11 +157,18 @@ def smallest_change(
     until: float = math.inf,
     enough: Collection[str] = (),
 ) -> SmallestChange:
-    """Tries candidates in their order; every one that works narrows what is worth trying of the others.
+    """Tries candidates in order; each success narrows the values that are worth trying.
 
-    Nothing is tried after the moment `until` of the `clock`, in seconds, nor once a candidate named in `enough` works.
-    `run` searches with a change, as `result` came about without; `memory` is the id of what that lost; `steps` are
-    those of the pipeline in running order.
+    Args:
+        candidates: The changes to try.
+        run: Searches with a change.
+        result: The answer without any change.
+        memory: The id of the lost memory.
+        store: The store that was searched.
+        steps: The ids of the pipeline's steps in running order.
+        clock: Returns seconds.
+        until: The time of `clock` after which nothing is tried.
+        enough: Names of candidates; if one of them works, the search ends.
     """
     begun = clock()
     search = _Search(run, result, memory, store, steps, clock, min(begun + SECONDS, until))
@@ -172,7 +178,7 @@ def smallest_change(
         for candidate in candidates:
             for way in candidate.ways:
                 if _along(search, way, candidate.first, present) and len(way) > 1:
-                    break  # the other direction leads away
+                    break  # the other direction makes it worse
             if search.best and search.best[0].name in enough:
                 raise _SpentError
     except _SpentError:
@@ -192,10 +198,11 @@ def smallest_change(
 
 
 def _along(search: _Search, way: Sequence[Change], first: float | None, present: tuple[int, int]) -> bool:
-    """Looks for the nearest value of one direction that works; whether the memory gets farther in it."""
+    """Finds the nearest working value in one direction; returns whether the memory gets farther in it."""
     way = search.smaller(way)
     if not way:
         return False
+    # assumes that values beyond a working one work too: probe a few, then bisect between failing and working
     failing, better = -1, False
     for at in _probes(way, first):
         if at <= failing:
@@ -211,7 +218,7 @@ def _along(search: _Search, way: Sequence[Change], first: float | None, present:
 
 
 def _probes(way: Sequence[Change], first: float | None) -> list[int]:
-    """What is tried before anything is known: where it probably works, a moderate change, and the farthest."""
+    """The indices to try first: where it probably works, a moderate change, and the farthest."""
     likely = [at for at, change in enumerate(way) if first is not None and not _below(change, first)][:1]
     near = sum(change.size <= MODERATE for change in way) - 1
     return [*likely, *([near] if near >= 0 else []), len(way) - 1]
@@ -222,9 +229,9 @@ def _below(change: Change, number: float) -> bool:
 
 
 def _bisected(search: _Search, way: Sequence[Change], failing: int, working: int, *, likely: bool) -> None:
-    """Halves what lies between a change that does not work and one that does, until they are neighbours.
+    """Bisects between a failing and a working change until they are neighbours.
 
-    Where `likely` the one that works is the first that does, its neighbour is tried before.
+    If `likely` holds, the working one is probably the first that works, so its neighbour is tried first.
     """
     while working - failing > 1:
         middle = working - 1 if likely else (failing + working) // 2

@@ -1,4 +1,4 @@
-"""The pipeline file that leaves out one step of another pipeline: what no option of a call can say."""
+"""Writes pipeline files that remove one step of another pipeline, which no option of a call can do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.pipeline.configuration.loading import name_of
 from speckit_memory.pipeline.configuration.variants import without
 
 CANDIDATES = ("understand", "channels", "recover")
-"""The parts of stage 1, which stand under its name."""
+"""The slots of stage 1, which are nested under its name."""
 
 
 def with_file(change: Change, checked: Checked, config: Settings) -> Change:
-    """A change with the file that leaves the step out, if it is such a change and a file does just the same.
+    """Adds to the removal of a step a pipeline file with the same effect, if there is one.
 
-    `checked` is the pipeline as it is; one that was given as a value can be extended by no file.
+    `checked` is the unchanged pipeline; a file cannot extend one that was given as a value.
     """
     if change.kind != "step":
         return change

@@ -1,4 +1,4 @@
-"""The values that people would type between two numbers: two significant digits, nothing finer."""
+"""Lists the values that people would type between two numbers: two significant digits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 DIGITS = 2
 DECADES = 3
-"""So many powers of ten below the larger end are gone through before 0."""
+"""Number of powers of ten below the larger end that are listed before 0."""
 
 
 def typed_values(start: float, end: float, *, whole: bool) -> list[float]:
-    """From the one nearest to `start` to `end`, both numbers finite; `start` itself is none of them.
+    """Values from near `start` to `end`, by distance from `start`, which is excluded. Both are finite.
 
-    `end` belongs to them however many digits it has. With `whole`, all are whole numbers.
+    `end` is included regardless of its digits. With `whole`, only whole numbers.
     """
     low, high = min(start, end), max(start, end)
     found = {sign * size for sign in (-1, 1) for size in _magnitudes(max(abs(low), abs(high)))} | {0.0, end}
@@ -22,10 +22,10 @@ def typed_values(start: float, end: float, *, whole: bool) -> list[float]:
 
 
 def _magnitudes(largest: float) -> list[float]:
-    """Numbers of two digits up to the power of ten above `largest`."""
+    """Numbers of two significant digits up to the power of ten above `largest`."""
     if not largest:
         return []
     top = math.floor(math.log10(largest))
     powers = range(top - DECADES, top + 1)
-    # through their text, so that 0.57 is the number that reads 0.57
+    # parsed from text, so that 0.57 is the float nearest to 0.57
     return [float(f"{digits}e{power - DIGITS + 1}") for power in powers for digits in range(10, 100)]

@@ -1,4 +1,4 @@
-"""What would bring a lost memory in: the same question, asked with one thing changed after another (feature P8)."""
+"""Repeats a question with one change after another to bring a lost memory in (feature P8)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,21 @@ def why_not_change(
     door: Door = ANY_DOOR,
     until: float = math.inf,
 ) -> SmallestChange | None:
-    """What would bring a memory into an answer of this pipeline; None when it is there.
+    """The smallest change that brings a memory into an answer of this pipeline; None if it is a result.
 
-    `door` is where it is asked, and `until` (seconds of `time.perf_counter`) when nothing more is tried. Only reads:
-    what is tried counts as no use, and no session is told.
+    Only reads: no usage is counted, and no session is updated.
+
+    Args:
+        searching: The pipeline that answered.
+        opened: The store that answered.
+        result: The answer.
+        memory: The lost memory.
+        store: The view of the store to search.
+        door: What the caller can change.
+        until: Nothing is tried after this time of `time.perf_counter`, in seconds.
     """
     asked = result.asked
-    assert asked is not None  # or nothing could be asked again
+    assert asked is not None  # answers of `search` always carry it
     lost = absence(result, memory.id, store)
     if lost.where == "served":
         return None
@@ -48,9 +56,9 @@ def why_not_change(
         return SmallestChange(never=never)
     present = searching.wished(asked.adjust, asked.question.session)
     base = present.base
-    assert base is not None and present.checked is not None  # or it could not have been checked
+    assert base is not None and present.checked is not None  # pipelines of a memory were examined
     pipeline = searching.answering(result).pipeline
-    # the preset of hand-overs is not the pipeline that a call can change
+    # no parameter of a call changes the handover preset
     settable = replace(present.checked, bound=()) if searching.by_handovers(result) else present.checked
     within = door.parameter_is_enough and lost.where == "limit" and lost.rank <= MAX_LIMIT
     seen = () if within or time.perf_counter() >= until else tuple(sightings(pipeline, result, memory.id, store))
@@ -71,9 +79,9 @@ def why_not_change(
 def _asked_again(
     searching: Searching, opened: OpenStore, asked: Asked, unchanged: Effective, change: Change
 ) -> SearchResult | None:
-    """The answer with one thing changed, as a call with that change gets it; None when it gets an error.
+    """The answer with one change, as a call with that change gets it; None if the call fails.
 
-    What the call wants otherwise than its pipeline says, it wants of a pipeline that was changed as well.
+    Per-search options apply to a changed pipeline too.
     """
     asked, whole = change.applied(asked, unchanged)
     try:

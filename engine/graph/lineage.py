@@ -1,4 +1,4 @@
-"""The lineage of a memory, as a document, and what in it asks for a look (feature M8)."""
+"""Builds the lineage of a memory as a document, with hints on links to review (feature M8)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from speckit_memory.memory.store.reading.lineage import Direction, Step
 from speckit_memory.memory.store.records import Relation
 
 DEPTH = 3
-"""Hops that are looked at unless others are wanted."""
+"""Default number of hops."""
 MOST_WORDED = 20
-"""Memories whose own words are told, the nearest ones."""
+"""Number of nearest memories whose decision is quoted."""
 MOST_HINTS = 20
-"""Hints that are told."""
+"""Maximum number of hints."""
 LONGEST_LABEL = 80
-"""Characters of a title and of a key in a diagram."""
+"""Maximum characters of a title and of a key in a diagram."""
 _PLAIN = frozenset(" .,-_/")
 READINGS: dict[tuple[Relation, str], str] = {
     (Relation.CAUSED, "incoming"): "caused by",
@@ -39,14 +39,14 @@ READINGS: dict[tuple[Relation, str], str] = {
     (Relation.CONTRADICTS, "outgoing"): "contradicts",
     (Relation.CONTRADICTS, "incoming"): "contradicted by",
 }
-"""How a link reads from the end that is nearer to the memory, in the order in which who asks why wants them."""
+"""How a link reads from the end nearer to the memory, in order of interest for a "why" question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
     """The links within `depth` hops of a memory, nearest and strongest first, each once.
 
-    `hints` say what contradicts or no longer holds; `cut` whether there are more links than are told.
+    `hints` name contradictions and superseded memories; `cut` says whether links were left out.
     """
 
     id: int
@@ -58,11 +58,11 @@ class Lineage:
     hints: tuple[str, ...]
     cut: bool
     words: Mapping[int, str] = field(default_factory=dict)
-    """What the nearest memories say, by id: the beginning of their decision, else of their text."""
+    """The decision, or else the beginning, of the nearest memories, by id."""
 
     @property
     def groups(self) -> dict[str, tuple[Step, ...]]:
-        """The links by what they say of the nearer end, such as "caused by"; only readings that there are."""
+        """The links by their reading from the nearer end, such as "caused by"; empty groups are left out."""
         of_reading: dict[str, list[Step]] = {name: [] for name in READINGS.values()}
         for step in self.steps:
             of_reading[READINGS[step.relation, step.direction]].append(step)
@@ -70,7 +70,7 @@ class Lineage:
 
     @property
     def memories(self) -> dict[int, tuple[str, str]]:
-        """Key and title of every memory that a link leads to, by id; the memory itself first."""
+        """Key and title of every linked memory, by id; the memory itself first."""
         found = {self.id: (self.key, self.title)}
         for step in self.steps:
             found.setdefault(step.source_id, (step.source, step.source_title))
@@ -94,19 +94,19 @@ class Lineage:
         }
 
     def named(self) -> list[dict[str, Any]]:
-        """Its memories as plain data."""
+        """The memories as plain data."""
         return [
             {"id": number, "key": key, "title": title, "words": self.words.get(number, "")}
             for number, (key, title) in self.memories.items()
         ]
 
     def mermaid(self) -> str:
-        """As a flowchart for Mermaid, which any title leaves whole."""
+        """A Mermaid flowchart, with titles escaped."""
         return flowchart(self)
 
 
 def link_json(step: Step) -> dict[str, Any]:
-    """A link as plain data; titles stand with the memories."""
+    """A link as plain data, without titles, which are listed with the memories."""
     return {
         "edge": step.edge,
         "source": step.source,
@@ -123,7 +123,18 @@ def link_json(step: Step) -> dict[str, Any]:
 def lineage_of(
     database: Database, name: int | str, direction: Direction, depth: int, relations: Sequence[str]
 ) -> Lineage:
-    """The lineage of a memory, by id or key. Raises E080 for an unknown one, E030 and E032 for other values."""
+    """Builds the lineage of a memory.
+
+    Args:
+        database: The store's file.
+        name: The memory, by id or key.
+        direction: "outgoing", "incoming" or "both".
+        depth: Maximum number of hops.
+        relations: Follow only these relations; empty for all.
+
+    Raises:
+        SpeckitError: E080 for an unknown memory, E030 and E032 for other values.
+    """
     with database.snapshot_read() as connection:
         memory = reader.get_memory(connection, name)
         walked = lineage.walk(connection, memory.id, direction, depth, relations)
@@ -137,13 +148,13 @@ def lineage_of(
 
 
 def _few(hints: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of them, and how many more there are."""
+    """The first hints, and the number of the others."""
     more = len(hints) - MOST_HINTS
     return hints if more <= 0 else (*hints[:MOST_HINTS], f"{more} more: ask for fewer hops or some relations")
 
 
 def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) -> list[str]:
-    """What background work suspects of memories that the lineage holds."""
+    """Contradictions that background work suspects between memories of the lineage."""
     keys = {key, *(end for step in steps for end in (step.source, step.target))}
     return [
         f"{pair.newer} may contradict {pair.older} ({pair.pattern}: {pair.sentence}): see `speckit-memory links review`"
@@ -153,7 +164,7 @@ def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) 
 
 
 def _hints(steps: Sequence[Step]) -> list[str]:
-    """What asks for a look: contradictions, pairs of which both supersede each other, and what holds no longer."""
+    """Hints on contradictions, memories that supersede each other, and superseded memories."""
     by_relation: dict[Relation, list[Step]] = {}
     for step in steps:
         by_relation.setdefault(step.relation, []).append(step)
@@ -163,7 +174,7 @@ def _hints(steps: Sequence[Step]) -> list[str]:
     for step in by_relation.get(Relation.CONTRADICTS, ()):
         pair = (step.source_id, step.target_id)
         if pair in replaced or pair[::-1] in replaced:
-            continue  # that one of them holds no longer is said below
+            continue  # the supersession is reported below
         also = ", and one supports the other" if frozenset(pair) in supported else ""
         hints.append(f"{step.source} contradicts {step.target}{also}: review which of them holds")
     for step in by_relation.get(Relation.SUPERSEDES, ()):

@@ -1,4 +1,4 @@
-"""Causal edges between memories that are named by their keys."""
+"""Adds, removes and lists causal edges between memories named by key."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from speckit_memory.memory.store.writing import link_changes
 from speckit_memory.memory.store.writing.link_changes import Documents
 
 MANUAL = "manual"
-"""Who makes what a person or an agent asks for."""
+"""The maker of edges that a person or an agent asks for."""
 MOST_CHANGES = 100
-"""Changes that are shown at most unless more are wanted."""
+"""Default limit of listed changes."""
 WANTED_COVERAGE = 0.6
 """The share of memories with a link from which on a graph counts as complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedEdge:
-    """An edge, with the keys of its ends. `said` is what its maker said of its strength where use has changed it.
+    """An edge with the keys of its ends.
 
-    `only_stored` says of an edge that was just made why no document declares it, "" where one does.
+    `said` is the strength its maker gave, if use has changed it. `only_stored` says why no document declares an edge
+    that was just made, "" if one does.
     """
 
     id: int
@@ -54,7 +55,7 @@ class NamedEdge:
 
 @dataclass(frozen=True, slots=True)
 class NamedChange:
-    """A change of an edge, with the keys of its ends; a strength of None is no edge."""
+    """A change of an edge, with the keys of its ends; a strength of None means no edge."""
 
     id: int
     source: str
@@ -75,7 +76,7 @@ class NamedChange:
 
 @dataclass(frozen=True, slots=True)
 class UndoneChanges:
-    """The changes that were taken back, last first, and those that could not be, each with its reason."""
+    """The changes that were reverted, latest first, and those that could not be, each with its reason."""
 
     undone: tuple[NamedChange, ...]
     refused: tuple[tuple[NamedChange, str], ...] = ()
@@ -83,7 +84,7 @@ class UndoneChanges:
 
 @dataclass(frozen=True, slots=True)
 class LinkStats:
-    """What the causal graph is like: `covered` memories have a link, `strength` is the mean, 0 without links."""
+    """Statistics of the causal graph: `covered` memories have a link, `strength` is the mean, 0 without links."""
 
     links: int
     memories: int
@@ -101,7 +102,17 @@ class LinkStats:
 def link(
     database: Database, edges: Iterable[tuple[str, str, str, float]], created_by: str, evidence: str = ""
 ) -> list[NamedEdge]:
-    """Adds edges (source key, relation, target key, strength), all or none. Raises E030, E032 and E080."""
+    """Adds edges (source key, relation, target key, strength), all or none.
+
+    Args:
+        database: The store's file.
+        edges: The edges to add.
+        created_by: The maker of the edges.
+        evidence: A text that supports the edges.
+
+    Raises:
+        SpeckitError: E030, E032 and E080.
+    """
     with database.write() as transaction:
         return [
             _add(transaction, source, relation, target, strength, evidence, created_by)
@@ -118,7 +129,20 @@ def link_one(
     evidence: str,
     documents: Documents,
 ) -> NamedEdge:
-    """Makes or changes one edge by hand, between memories named by id or key. Raises E030, E032 and E080."""
+    """Adds or changes one edge by hand.
+
+    Args:
+        database: The store's file.
+        source: A memory, by id or key.
+        relation: One of the six relations.
+        target: A memory, by id or key.
+        strength: In [0, 1]; None leaves it unchanged, 1 for a new edge.
+        evidence: A text that supports the edge; "" leaves it unchanged.
+        documents: Edits the front matter that declares the edge.
+
+    Raises:
+        SpeckitError: E030, E032 and E080.
+    """
     with database.write() as txn:
         ends = (reader.get_memory(txn.connection, source).id, reader.get_memory(txn.connection, target).id)
         edge, reason = link_changes.link(
@@ -128,7 +152,7 @@ def link_one(
 
 
 def unlink(database: Database, edge_id: int, documents: Documents) -> tuple[NamedEdge, NamedEdge | None]:
-    """Removes an edge by hand; returns it, and the one that a document declares in its place. Raises E080, E083."""
+    """Removes an edge by hand. Returns it, and the edge that a document declares in its place. Raises E080, E083."""
     with database.write() as txn:
         removed, declared = link_changes.unlink(txn, edge_id, documents, by=MANUAL, why="", now=time.time())
         named = _named_edge(txn.connection, removed)
@@ -136,14 +160,24 @@ def unlink(database: Database, edge_id: int, documents: Documents) -> tuple[Name
 
 
 def history(database: Database, name: int | str | None, by: str, limit: int) -> tuple[NamedChange, ...]:
-    """The changes of edges, last first. Raises E080."""
+    """The changes of edges, latest first.
+
+    Args:
+        database: The store's file.
+        name: Only edges of this memory, by id or key; None for all.
+        by: Only changes by this maker; "" for all.
+        limit: Maximum number of changes.
+
+    Raises:
+        SpeckitError: E080.
+    """
     with database.snapshot_read() as connection:
         memory = None if name is None else reader.get_memory(connection, name).id
         return _named_changes(connection, edge_history.changes(connection, memory=memory, by=by, limit=limit))
 
 
 def undo(database: Database, numbers: Sequence[int], documents: Documents) -> UndoneChanges:
-    """Takes changes back, all or none, the last one first. Raises E032, E080, E083."""
+    """Reverts changes, all or none, the latest first. Raises E032, E080, E083."""
     with database.write() as txn:
         now = time.time()
         last_first = sorted(set(numbers), reverse=True)
@@ -152,7 +186,14 @@ def undo(database: Database, numbers: Sequence[int], documents: Documents) -> Un
 
 
 def undo_by(database: Database, maker: str, since: float, documents: Documents) -> UndoneChanges:
-    """Takes back all that a maker changed since then (epoch seconds), as far as that can be."""
+    """Reverts the changes of a maker where possible, and lists the others.
+
+    Args:
+        database: The store's file.
+        maker: Who made the changes.
+        since: Only changes from this time on, in epoch seconds.
+        documents: Edits the front matter that declares the edges.
+    """
     with database.write() as txn:
         done, refused = link_changes.undo_all(txn, maker, documents, since=since, by=MANUAL, now=time.time())
         named = _named_changes(txn.connection, [change for change, _ in refused])
@@ -161,7 +202,7 @@ def undo_by(database: Database, maker: str, since: float, documents: Documents) 
 
 
 def stats(database: Database) -> LinkStats:
-    """What the causal graph is like."""
+    """Statistics of the causal graph."""
     with database.snapshot_read() as connection:
 
         def grouped(column: str) -> dict[str, int]:
@@ -224,6 +265,7 @@ def _named_changes(connection: Connection, changes: Sequence[Change]) -> tuple[N
 
 
 def _keys(connection: Connection, memories: Sequence[int]) -> dict[int, str]:
+    # carray binds the whole list to one parameter, so that one prepared statement serves any number of ids
     wanted = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?))"
     return dict(rows(connection, wanted, (integers(memories),)))
 

@@ -1,4 +1,4 @@
-"""What the causal graph is like, and taking out of it what an automatic process put there (features M9, M10, S5)."""
+"""Reports on the causal graph and removes the edges of an automatic process (features M9, M10, S5)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from speckit_memory.memory.store.tables.graph import edges, entities, ranks
 from speckit_memory.memory.store.tables.graph.edges import DELIBERATE
 
 REMOVAL = "graph remove"
-"""Who removed edges in the history of links; `links undo --by` takes all of it back."""
+"""The maker of removals in the link history; `links undo --by` reverts them."""
 
 Found = TypeVar("Found", entity_scan.Found, entity_links.Differences, ranking.Ranking | None)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """How dense the graph is, who made its edges, how many memories have a rank and a community, and how many wait for
-    the background work that ranks them; in how many memories names were looked for, and how many they have."""
+    """Statistics of the graph.
+
+    Its density; edges per maker; memories with a rank, communities, and memories waiting for the background ranking;
+    memories searched for names, and names found.
+    """
 
     density: Density
     makers: dict[str, int]
@@ -36,9 +39,9 @@ class GraphReport:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNames:
-    """In how many memories names were looked for, and how many links came and went for them.
+    """The memories searched for names, and the links added and removed.
 
-    Where `room` is 0, the graph is dense without such links, and there are none.
+    If `room` is 0, the graph is dense without such links, and none are made.
     """
 
     searched: int
@@ -48,7 +51,7 @@ class LinkedNames:
 
 
 def report(connection: Connection) -> GraphReport:
-    """The graph as it is now."""
+    """The present statistics."""
     return GraphReport(
         density(connection),
         edges.makers(connection),
@@ -61,7 +64,7 @@ def report(connection: Connection) -> GraphReport:
 
 
 def graph_told(connection: Connection) -> str:
-    """The graph for a reader, in a line."""
+    """The graph in one line."""
     found = report(connection)
     parts = [told(found.density)]
     if found.ranked:
@@ -72,16 +75,16 @@ def graph_told(connection: Connection) -> str:
 
 
 def remove_edges(database: Database, made_by: str, *, dry_run: bool = False) -> int:
-    """Deletes every edge that an automatic process made, or counts them in a dry run; returns how many. The history
-    of links has each of them.
+    """Deletes every edge of an automatic process, or counts them in a dry run. Returns their number.
 
-    Raises E030 for a name that made none, and for what people and documents say: that is changed where it was said.
+    The link history records each of them. Raises E030 for a name without edges, and for edges from people and
+    documents, which are changed at their source.
     """
     known = edges.makers(database.reader())
     automatic = [maker for maker in known if maker not in DELIBERATE]
     if made_by in DELIBERATE:
-        hint = "Edges of documents go with the link in the document; those made by hand one by one."
-        raise SpeckitError("E030", f"'{made_by}' is no automatic process: its edges stay", hint=hint)
+        hint = "Remove the links of documents in the documents, and those made by hand one by one."
+        raise SpeckitError("E030", f"'{made_by}' is not an automatic process: its edges stay", hint=hint)
     if made_by not in automatic:
         accepted = nearest(made_by, automatic) if automatic else "no edge was made by an automatic process"
         raise SpeckitError("E030", f"no edge was made by '{made_by}'; {accepted}")
@@ -95,8 +98,9 @@ def remove_edges(database: Database, made_by: str, *, dry_run: bool = False) -> 
 
 
 def link_names(database: Database) -> LinkedNames:
-    """Looks for names in what is new or changed, and links memories that name the same, as the background work does
-    where `entities: link` is configured; in small transactions. Raises SpeckitError when the store cannot be written.
+    """Searches new and changed memories for names and links those that share names, in small transactions.
+
+    Background work does the same if `entities: link` is configured. Raises SpeckitError if the store cannot be written.
     """
     before = _linked(database.reader())
     searched = 0
@@ -109,8 +113,9 @@ def link_names(database: Database) -> LinkedNames:
 
 
 def rank_memories(database: Database) -> int:
-    """Ranks what the edges connect, or takes ranks back where the graph is no longer dense, as the background work
-    does; returns for how many memories something changed. Raises SpeckitError when the store cannot be written.
+    """Ranks connected memories, or deletes ranks if the graph is no longer dense, as background work does.
+
+    Returns the number of memories with changed values. Raises SpeckitError if the store cannot be written.
     """
     return _step(database, ranking.computed, ranking.write)
 
@@ -122,7 +127,8 @@ def _linked(connection: Connection) -> set[tuple[int, int]]:
 def _step(
     database: Database, find: Callable[[Connection, float], Found], write: Callable[[Transaction, float, Found], int]
 ) -> int:
-    """Does a batch of what is found; returns how much was done."""
+    """Processes one batch; returns the number of items processed."""
+    # compute on a snapshot, so that the write lock is held only for storing
     with database.snapshot_read() as connection:
         found = find(connection, time.time())
     if not found:

@@ -1,4 +1,4 @@
-"""The places where the first flag of a flags file may go: which of them is right, reading the text again tells."""
+"""Finds places for the first flag of a flags file. The caller parses each result and takes the first valid one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ _END = re.compile(r"(?:\A|(?<=[\n\r]))\.\.\.(?=\s|\Z)")
 
 
 def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to put an entry into a text that says nothing of any flag, the tidiest one first.
+    """Yields edits that add an entry to a text without flags, the tidiest first.
 
-    `node` is what the text holds and `flags` its key of that name, whose value is null.
+    Args:
+        text: The flags file.
+        node: Its root node, None for an empty file.
+        flags: Its key `flags` with a null value, None if there is no such key.
+        entry: The flag as YAML in flow style.
     """
     page = Page(text)
     if flags is not None:
@@ -32,6 +36,7 @@ def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) ->
     else:
         before = ()
     ended = not text or text.endswith(("\n", "\r"))
+    # at the end, before a document end marker, before the first key, or inside a flow mapping
     yield ((len(text), len(text), block if ended else f"\n{block}"),)
     for end in _END.finditer(text):
         yield ((end.start(), end.start(), block),)
@@ -46,7 +51,7 @@ def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) ->
 
 
 def _below(page: Page, text: str, flags: Entry, entry: str) -> Iterator[tuple[Edit, ...]]:
-    """Under a key that stands there with nothing, or with a null that gives way."""
+    """Edits that put the entry below an empty key, or in place of its null."""
     start = page.at(flags.value.where)
     null = _NULL.match(text, start)
     end = null.end() if null else start

@@ -1,4 +1,4 @@
-"""The flags file of a workspace with the decision on one flag changed in place: comments and layout stay."""
+"""Changes the decision on one flag in a workspace's flags file, preserving comments and layout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import SpeckitError
 
 Decision = Mapping[str, str]
-"""What is said of a flag: its state, the state before it, since when, and what that rests on."""
+"""The keys to set for a flag: its state, the state before, the date, and the evidence."""
 
 _MARK = "\ufeff"
-"""What some editors put before the first character of a file."""
+"""The byte order mark that some editors write at the start of a file."""
 _LINE_END = re.compile("\r\n|\n|\r")
 
 
@@ -33,14 +33,22 @@ def decide(
     over: Collection[str] = (),
     check: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Writes a decision into the flags file of a workspace, which is made if it is not there; the file.
+    """Writes a decision to the flags file of a workspace and returns the file, which is created if missing.
 
-    `over` are the keys that have said what is true no longer, and go. Whole or not at all, and one process after the
-    other: `check` is asked while no other one can decide, and raises where what was judged holds no longer. Raises
-    SpeckitError where the file cannot be read, changed in place or written.
+    The write is atomic, and a lock serialises processes.
+
+    Args:
+        root: The workspace.
+        name: The flag.
+        decision: The keys to set.
+        over: Keys to remove because they no longer hold.
+        check: Called under the lock; raises if the evidence for the decision no longer holds.
+
+    Raises:
+        SpeckitError: The file cannot be read, changed in place or written.
     """
     file = root / FLAGS_FILE
-    real = file.resolve()  # what a link leads to is what is read and written
+    real = file.resolve()  # read and write the target of a link, not the link
     try:
         file.parent.mkdir(exist_ok=True)
         with locked(real):
@@ -52,8 +60,8 @@ def decide(
             with written(real) as stream:
                 stream.write(changed)
     except TimeoutError as error:
-        message = f"'{file}' is being changed by another process, which does not come to an end"
-        raise SpeckitError("E014", message, actions=("end that process and ask again",)) from error
+        message = f"'{file}' is locked by another process, which does not finish"
+        raise SpeckitError("E014", message, actions=("end that process and try again",)) from error
     except OSError as error:
         message = f"'{file}' cannot be written: {(error.strerror or str(error)).lower()}"
         raise SpeckitError("E014", message, actions=("make the file and its folder writable",)) from error
@@ -61,10 +69,19 @@ def decide(
 
 
 def decided(text: str, name: str, decision: Decision, file: str, over: Collection[str] = ()) -> str:
-    """The text of a flags file with a decision on one flag, and without what is `over`.
+    """The text of a flags file with a decision on one flag.
 
-    It is read again before it is given out: it says what the text said and the decision, and nothing else. Raises
-    SpeckitError where there is no such text, with what to write by hand.
+    The result is parsed again to prove that it differs from the input in the decision alone.
+
+    Args:
+        text: The flags file.
+        name: The flag.
+        decision: The keys to set.
+        file: The file's name, for messages.
+        over: Keys to remove because they no longer hold.
+
+    Raises:
+        SpeckitError: The text cannot be changed in place; the hint says what to write by hand.
     """
     mark, text = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
     node, problems = read(text, file)
@@ -75,9 +92,10 @@ def decided(text: str, name: str, decision: Decision, file: str, over: Collectio
     said = plain(known.value) if known else None
     kept = {key: value for key, value in said.items() if key not in over} if isinstance(said, dict) else {}
     wanted = {**kept, **decision}
-    if said is None or isinstance(said, dict):  # anything else is somebody's mistake, and theirs to mend
+    if said is None or isinstance(said, dict):  # any other value is a user's mistake and must not be overwritten
         end = found.group() if (found := _LINE_END.search(text)) else "\n"
         meant = _meant(node, name, wanted)
+        # layouts differ: take the first way whose result parses to exactly the intended content
         for edits in _ways(text, node, flags, name, decision, over):
             changed = Page(text).edited([(start, stop, new.replace("\n", end)) for start, stop, new in edits])
             if _says(changed, meant, file):
@@ -89,7 +107,7 @@ def decided(text: str, name: str, decision: Decision, file: str, over: Collectio
 def _ways(
     text: str, node: Node | None, flags: Entry | None, name: str, decision: Decision, over: Collection[str]
 ) -> Iterator[Sequence[Edit]]:
-    """Edits that may bring the decision into the text, the best ones first."""
+    """Edits that may add the decision to the text, the best first."""
     if flags is None or (isinstance(flags.value, Scalar) and flags.value.value is None):
         yield from first_flag(text, node, flags, f"{name}: {flow_style(dict(decision))}")
     elif isinstance(flags.value, YamlMapping):
@@ -103,14 +121,14 @@ def _ways(
 
 
 def _meant(node: Node | None, name: str, entry: Mapping[str, object]) -> object:
-    """What a text with this content shall say after the decision."""
+    """The parsed content that the text must have after the decision."""
     said = plain(node) if node else None
     whole = said if isinstance(said, dict) else {}
     return {**whole, "flags": {**(whole.get("flags") or {}), name: dict(entry)}}
 
 
 def _says(text: str, meant: object, file: str) -> bool:
-    """Whether the commands that read the text find just this."""
+    """Whether the text parses to exactly this content."""
     node, problems = read(text, file)
     small = len(text.encode()) < LARGEST_CONFIGURATION
     return small and node is not None and all(one.code == "E113" for one in problems) and plain(node) == meant

@@ -1,4 +1,4 @@
-"""Which pipelines wait for a flag, and how what it opens runs now: for lists and reports."""
+"""Finds the pipelines with steps behind a flag, and the flag's present effect; for lists and reports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from speckit_memory.pipeline.configuration.variants import waiting_flags
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The presets whose steps wait for each flag; and the flags that the pipeline in use waits for, with its name.
+    """The presets with steps behind each flag, and the flags used by the pipeline in use, with its name.
 
-    `preset` is the preset in use, "" for a pipeline of another source.
+    `preset` is the preset in use, "" for a pipeline from another source.
     """
 
     presets: Mapping[str, tuple[str, ...]]
@@ -27,21 +27,21 @@ class Waiting:
     preset: str = ""
 
     def pipelines(self, flag: str) -> tuple[str, ...]:
-        """The pipelines that wait for a flag, the one in use first."""
+        """The pipelines that use a flag, the one in use first."""
         others = tuple(name for name in self.presets.get(flag, ()) if name != self.preset)
         return ((self.in_use,) if flag in self.of_it else ()) + others
 
     def runs(self, flag: Flag) -> str:
-        """What the flag does to the pipeline in use now, "" for nothing."""
+        """What the flag enables in the pipeline in use now, "" for nothing."""
         if flag.name not in self.of_it or flag.state == "off":
             return ""
         if flag.beside is not None:
-            return f"beside {self.in_use}, in {flag.beside}"
+            return f"as a variant of {self.in_use}, in {flag.beside}"
         return f"in {self.in_use}" + (f" for {flag.percent} % of sessions" if flag.percent < 100 else "")
 
 
 def waiting(config: Settings) -> Waiting:
-    """What the presets and the pipeline in use wait for. What cannot be read waits for nothing."""
+    """The flags of the presets and of the pipeline in use. An unreadable pipeline counts as using none."""
     environ, offered = config.environ_of_root, components.registry(config.environ, config.root).flag_files
     by_flag: dict[str, list[str]] = {}
     shipped = presets()
@@ -55,5 +55,5 @@ def waiting(config: Settings) -> Waiting:
         source, name, of_it = config.pipeline, config.pipeline, frozenset()
     preset = source if source in shipped else ""
     if name in shipped and not preset:
-        name = source  # a file that calls itself as a preset does
+        name = source  # a file whose name is that of a preset
     return Waiting({flag: tuple(names) for flag, names in by_flag.items()}, name, of_it, preset)

@@ -1,4 +1,4 @@
-"""Pipelines as text: as a file that anyone can read back, and as lines to compare."""
+"""Renders pipelines as text: as a file that can be read back, and as lines for a diff."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ def as_yaml(
     effective: bool = False,
     origin: bool = False,
 ) -> str:
-    """A pipeline without problems as a file that inherits nothing; `effective` with every value filled in.
+    """A pipeline without problems as a file that inherits nothing.
 
-    With `origin` each value, key by key, says in a comment where it was written. `heading` stands at the top and
-    `remarks`, by step id, above the steps, all as comments.
+    Args:
+        checked: The pipeline.
+        heading: Comment lines at the top.
+        remarks: Comment lines above steps, by step id.
+        effective: Write every value, defaults included.
+        origin: Add to each value a comment that says where it was written.
     """
     whole = checked.effective
     lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(whole.name)}"]
@@ -48,7 +52,7 @@ def as_yaml(
     for step in whole.inactive:
         lines.append(f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.waits_for}; {step.where})")
     if origin:
-        lines += [f"# dropped: {one.name}, whose channel takes no part ({one.where})" for one in checked.released]
+        lines += [f"# dropped: {one.name}, whose channel is not active ({one.where})" for one in checked.released]
     return "\n".join(lines) + "\n"
 
 
@@ -68,7 +72,7 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
         params = entry.params.model_dump(mode="json", by_alias=True)
     if not origin:
         return [f"{pad}  - {flow_style(head | params)}"]
-    # a step that a file changes by its id has its component from below
+    # a step that is changed by its id takes its component from the file that is extended
     use = step.place("use")
     lines = [f"{pad}  - use: {step.use}  # {step.where if use.file == step.where.file else use}"]
     for key, value in head.items():
@@ -80,7 +84,7 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
 
 
 def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default: str) -> Iterator[str]:
-    """A value, key by key, each with the place at which it was written."""
+    """A value, key by key, each with the place where it was written."""
     if isinstance(value, dict) and value:
         yield f"{pad}{flow_style(key)}:"
         inside = written.value if written else None
@@ -96,7 +100,7 @@ def _told(where: Where) -> str:
 
 
 def _beside(whole: Effective) -> Iterator[str]:
-    """The pipelines that run beside it, files by their whole paths: the text may come to stand in another folder."""
+    """The shadow entries, with absolute paths, as the text may be stored in another folder."""
     for key, mode in MODES.items():
         entries = [entry for entry in whole.beside if entry.mode == mode]
         if entries:
@@ -119,7 +123,7 @@ def _budgets(effective: Effective, origin: bool) -> list[str]:
 
 
 def as_lines(checked: Checked) -> list[str]:
-    """A line for each step and for each value that it will use, named as `--set` names it; for comparisons."""
+    """One line for each step and each effective value, named as by `--set`; for comparisons."""
     lines = list(_named("budgets_ms", checked.effective.budgets_ms))
     for slot in SLOTS:
         lines.append(f"{slot}:")

@@ -1,4 +1,4 @@
-"""Pipeline files seen from outside: check, show, compare, describe. Nothing here runs a query."""
+"""Checks, shows, compares and describes pipeline files. Runs no query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from speckit_memory.pipeline.configuration.variants import waiting_flags
 def _examined(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> tuple[Checked, tuple[CheckedVariant, ...], list[Problem]]:
-    """A pipeline, what runs beside it, and all that is wrong with them."""
+    """A pipeline, its variants, and the problems of both."""
     registry = components.registry(environ)
     checked = examine(source, registry, environ, overrides)
     variants, asked_wrongly, unusable = checked_variants(checked, registry, environ)
@@ -42,7 +42,7 @@ def _examined(
 def _sound(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> tuple[Checked, tuple[CheckedVariant, ...]]:
-    """A pipeline without problems, and what runs beside it. Raises SpeckitError."""
+    """A pipeline without problems, and its variants. Raises SpeckitError."""
     checked, variants, problems = _examined(source, environ, overrides)
     if problems:
         raise SpeckitError.of(problems)
@@ -52,13 +52,13 @@ def _sound(
 def check(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> list[Problem]:
-    """Everything that is wrong with a pipeline file or preset and with what runs beside it, by position."""
+    """All problems of a pipeline file or preset and of its variants, by position."""
     _, _, problems = _examined(source, environ, overrides)
     return list(SpeckitError.of(problems).problems) if problems else []
 
 
 def remarks(source: PipelineSource, environ: Mapping[str, str]) -> list[str]:
-    """What a pipeline without problems may say and hardly means, each with its place, by position."""
+    """Lint warnings about a pipeline without problems, each with its place, by position."""
     return [str(lint) for lint in lints(load(source, environ, offered=components.registry(environ).flag_files))]
 
 
@@ -70,11 +70,19 @@ def show(
     effective: bool = False,
     origin: bool = False,
 ) -> str:
-    """A pipeline as YAML that inherits nothing: with what its files say, or with every value filled in (`effective`).
+    """A pipeline as YAML that inherits nothing.
 
-    With `origin` each value, key by key, says in a comment where it comes from. Another comment tells the steps that
-    installed extensions offer, and where these run, and one each pipeline that runs beside it. Raises SpeckitError when
-    the file has problems.
+    Comments at the top list the steps of installed extensions and where they run, and each variant.
+
+    Args:
+        source: A path, a preset name, a mapping, or a pipeline that was loaded already.
+        environ: Environment variables that decide flags.
+        overrides: "step.parameter" to a YAML value.
+        effective: Write every value, defaults included.
+        origin: Add to each value a comment that says where it was written.
+
+    Raises:
+        SpeckitError: All problems of the pipeline.
     """
     checked, variants = _sound(source, environ, overrides)
     heading = [*_foreign(checked, extensions_in_force(environ).mode), *(_flags(checked) if origin else ())]
@@ -86,7 +94,7 @@ def show(
 
 
 def _flags(checked: Checked) -> Iterator[str]:
-    """The flags that steps of the pipeline wait for, with who decided on their states."""
+    """The flags used by steps of the pipeline, and where their states were decided."""
     effective = checked.effective
     for flag in (effective.flags[name] for name in waiting_flags(effective)):
         yield f"flag {flag.name}: {flag.state} ({flag.origin})"
@@ -97,7 +105,7 @@ def _foreign(checked: Checked, mode: Mode) -> list[str]:
     for entry in checked.bound:
         if entry.registered is not None and entry.registered.extension:
             steps.setdefault(entry.registered.extension, []).append(entry.step.id)
-    return [f"of the extension {name} ({mode}): {', '.join(ids)}" for name, ids in steps.items()]
+    return [f"from the extension {name} ({mode}): {', '.join(ids)}" for name, ids in steps.items()]
 
 
 def written(
@@ -109,11 +117,21 @@ def written(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str:
-    """The text of a pipeline with `overrides` applied, to stand in `file` and be named like it.
+    """The text of a pipeline with `overrides` applied, for storing in `file` under that name.
 
-    It is the text as it was written, comments and all, with the changed values in their places. Where that cannot be,
-    as for steps that a file inherits, it is written anew and says all of the pipeline. `heading` stands at its top and
-    `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
+    The original text is edited in place, comments included, if possible. Otherwise, as for inherited steps, the whole
+    pipeline is written anew.
+
+    Args:
+        source: The pipeline.
+        environ: Environment variables that decide flags.
+        overrides: "step.parameter" to a YAML value.
+        file: The file that will hold the text.
+        heading: Comment lines at the top.
+        remarks: Comment lines above steps, by step id.
+
+    Raises:
+        SpeckitError: All problems of the pipeline.
     """
     before = replace(load(source, environ, offered=components.registry(environ).flag_files), name=file.stem)
     checked, _ = _sound(before, environ, overrides)
@@ -126,13 +144,13 @@ def written(
 
 
 def _reads_as(text: str, file: Path, wanted: Checked, environ: Mapping[str, str]) -> bool:
-    """Whether a text that stands in this file is a pipeline without problems that does what is wanted."""
+    """Whether the text, stored in this file, is a pipeline without problems that equals `wanted`."""
     again, _, problems = _examined(read_text(text, str(file)), environ)
     return not problems and again.hash == wanted.hash
 
 
 def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The parameters of each step, with their defaults."""
+    """The parameters of each step, defaults included."""
     bound = examine(source, components.registry(environ), environ).bound
     return {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
 
@@ -146,9 +164,20 @@ def extension(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str:
-    """The text of a file that extends a preset or another file, and says `overrides` alone; else as `written`.
+    """The text of a file that extends a preset or another file with `overrides` alone.
 
-    Where the source is neither, or what it says does not hold from another folder, nothing can extend it.
+    Falls back to `written` if the source is neither, or if its contents are not valid from another folder.
+
+    Args:
+        source: The pipeline to extend.
+        environ: Environment variables that decide flags.
+        overrides: "step.parameter" to a YAML value.
+        file: The file that will hold the text.
+        heading: Comment lines at the top.
+        remarks: Comment lines above steps, by step id.
+
+    Raises:
+        SpeckitError: All problems of the pipeline.
     """
     checked, _ = _sound(source, environ, overrides)
     present, slots = _present(source, environ), {step.id: step.slot for step in checked.effective.steps()}
@@ -161,9 +190,9 @@ def extension(
 
 
 def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> str:
-    """What differs between two effective pipelines, as a unified diff; empty when they would do the same.
+    """A unified diff of two effective pipelines; empty if they are equivalent.
 
-    Every value has a line of its own, named as `--set` names it.
+    Every value is on a separate line, named as by `--set`.
     """
     before, after = (as_lines(_sound(source, environ)[0]) for source in (a, b))
     return "\n".join(unified_diff(before, after, fromfile=name_of(a), tofile=name_of(b), lineterm="", n=1))
@@ -175,9 +204,9 @@ def schema() -> dict[str, Any]:
 
 
 def plain_values(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every parameter that is one number, word or switch, as "step.parameter", with its value as YAML text.
+    """Every scalar parameter, as "step.parameter", with its value as YAML text.
 
-    Raises SpeckitError when the file has problems.
+    Raises SpeckitError with all problems of the file.
     """
     _sound(source, environ)
     return {

@@ -1,4 +1,4 @@
-"""A pipeline file with some values changed in place: its comments, its layout and what it leaves open stay."""
+"""Changes values of a pipeline file in place, preserving comments, layout and what it leaves open."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Where
 
 Edit = tuple[int, int, str]
-"""The text from one offset to another gives way to a new one."""
+"""Start offset, end offset, and the text that replaces this span."""
 
 _TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^\s,{}\[\]]+')
 _IN_FLOW = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^,{}\[\]#\n]*[^,{}\[\]#\s]')
 _TO_THE_END = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^#\n]*[^#\s]')
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-"""What ends a line for YAML, by whose lines places are told; `str.splitlines` knows further ends."""
+"""Line breaks of YAML, whose parser reports positions; `str.splitlines` knows further ones."""
 
 
 def rewritten(
@@ -32,11 +32,18 @@ def rewritten(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """The text of a document under another name, with `overrides` ("step.parameter.key" to YAML text).
+    """The text of a document with another name and other values.
 
-    `present` holds the parameters of each step before that, with their defaults: only what changes is written.
-    `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. None when a value
-    cannot be put in its place, as in steps that the document inherits, and when the document is no text.
+    Args:
+        document: The pipeline file.
+        overrides: "step.parameter.key" to YAML text.
+        present: The parameters of each step, defaults included; only differences are written.
+        name: The new name of the pipeline.
+        heading: Comment lines at the top.
+        remarks: Comment lines above steps, by step id.
+
+    Returns:
+        The text; None if a value cannot be set in place, as for inherited steps, or if the document has no text.
     """
     node = document.node
     if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
@@ -69,9 +76,16 @@ def extending(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str:
-    """The text of a file that extends `below` and changes what differs of these values.
+    """The text of a file that extends another one and changes some values.
 
-    `present` holds the parameters of each step before that, `slots` tells where it stands.
+    Args:
+        below: The preset or file to extend.
+        overrides: "step.parameter.key" to YAML text.
+        present: The parameters of each step, defaults included; only differences are written.
+        slots: The slot of each step.
+        name: The name of the pipeline.
+        heading: Comment lines at the top.
+        remarks: Comment lines above steps, by step id.
     """
     lines = [f"# {line}".rstrip() for line in heading]
     lines += [*([""] if lines else []), f"pipeline: {flow_style(name)}", f"extends: {flow_style(below)}"]
@@ -93,7 +107,7 @@ def extending(
 
 
 def _wanted(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The values to write by step, mappings inside mappings."""
+    """The values to write, by step, as nested mappings."""
     wanted: dict[str, dict[str, Any]] = {}
     for path, text in overrides.items():
         *parts, last = path.split(".")
@@ -119,7 +133,7 @@ def _changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str,
 
 
 class Page:
-    """A text whose places are known by line and column."""
+    """A text that is addressed by line and column."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -128,11 +142,11 @@ class Page:
             self._starts.append(len(text))
 
     def line(self, number: int) -> int:
-        """Where a line begins, from 1; the end of the text for the line behind the last one."""
+        """The offset of a line, from 1; the end of the text for the line after the last."""
         return self._starts[min(number, len(self._starts)) - 1]
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """The text after all edits, which do not overlap; what is put in one place stays in order."""
+        """The text after all edits, which must not overlap; insertions at one offset keep their order."""
         parts, last = [], 0
         for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
             parts += [self._text[last:start], new]
@@ -140,7 +154,7 @@ class Page:
         return "".join((*parts, self._text[last:]))
 
     def named(self, node: YamlMapping, name: str) -> Iterator[Edit]:
-        """The pipeline's name, written first when there is none."""
+        """The edit that sets the pipeline's name, inserted at the top if missing."""
         entry = node.get("pipeline")
         if entry is None:
             start = self.at(node.entries[0].where)
@@ -149,14 +163,14 @@ class Page:
             yield self._token(entry.value.where, flow_style(name), _TO_THE_END)
 
     def remarked(self, step: Step, lines: Sequence[str]) -> Edit:
-        """Comments above the line on which a step begins."""
+        """An edit that inserts comments above the line on which a step begins."""
         start = self._starts[step.where.line - 1]
         line = self._text[start : self._starts[step.where.line]]
         pad = line[: len(line) - len(line.lstrip())]
         return start, start, "".join(f"{pad}# {remark}\n" for remark in lines)
 
     def with_parameters(self, step: Step, changes: Mapping[str, Any]) -> list[Edit] | None:
-        """Other values of a step; those that are not written follow the name of the component."""
+        """Edits that set values of a step; new ones are inserted after the name of the component."""
         edits, new = self._changed(step.params, changes)
         if edits is None or not new:
             return edits
@@ -168,10 +182,10 @@ class Page:
         ]
 
     def with_values(self, mapping: YamlMapping, key: Where, values: Mapping[str, Any]) -> list[Edit] | None:
-        """Other values of the mapping that stands under the key at this place; None where they cannot be put there.
+        """Edits that set values of the mapping under a key; None if that is impossible.
 
-        One that is not written follows the nearest of those before it in `values` that is; without any it stands first,
-        in a block below the line of the key.
+        A new value is inserted after the nearest value before it in `values` that is present, else at the start: in a
+        block below the line of the key.
         """
         edits, new = self._changed(mapping, values)
         if edits is None:
@@ -184,7 +198,7 @@ class Page:
         return edits
 
     def _following(self, mapping: YamlMapping, before: Entry | None, key: Where, new: Mapping[str, Any]) -> Edit:
-        """A new entry of a mapping after another one, None for the first place."""
+        """An edit that inserts an entry after another one, or at the start for None."""
         pair = ", ".join(f"{flow_style(name)}: {flow_style(value)}" for name, value in new.items())
         if self._text[self.at(mapping.where)] == "{":
             if before is None:
@@ -197,7 +211,7 @@ class Page:
         return start, start, f"{line}\n" if _BREAK.match(self._text, start - 1) else f"\n{line}"
 
     def without(self, mapping: YamlMapping, keys: Collection[str]) -> Iterator[Edit]:
-        """A mapping without the single values of these keys; as it is where nothing else would be left."""
+        """Edits that remove scalar values from a mapping; none if nothing else would be left."""
         entries = mapping.entries
         kept = max((place for place, entry in enumerate(entries) if entry.key not in keys), default=len(entries))
         flow = self._text[self.at(mapping.where)] == "{"
@@ -208,12 +222,12 @@ class Page:
                 yield self._starts[entry.where.line - 1], self._starts[entry.value.where.line], ""
             elif place < kept:
                 yield self.at(entry.where), self.at(entries[place + 1].where), ""
-            else:  # the comma before goes as well
+            else:  # no later entry stays: remove the comma before this one
                 comma = self._text.rfind(",", 0, self.at(entry.where))
                 yield comma, self._token(entry.value.where, "", _IN_FLOW)[1], ""
 
     def _changed(self, mapping: YamlMapping, changes: Mapping[str, Any]) -> tuple[list[Edit] | None, dict[str, Any]]:
-        """The edits of values that are written, None where they cannot be; and the values that are not written."""
+        """Edits of values that are present, None if impossible; and the values that are not present."""
         edits: list[Edit] = []
         new: dict[str, Any] = {}
         for key, value in changes.items():
@@ -232,7 +246,7 @@ class Page:
         return edits, new
 
     def _added(self, mapping: YamlMapping, new: Mapping[str, Any]) -> Iterator[Edit]:
-        """New first entries of a mapping."""
+        """Edits that insert entries at the start of a mapping."""
         if not new:
             return
         start = self.at(mapping.where)
@@ -248,5 +262,5 @@ class Page:
         return start, found.end() if found else start, new
 
     def at(self, where: Where) -> int:
-        """Where a place is in the text, in characters."""
+        """The offset of a position, in characters."""
         return self._starts[where.line - 1] + where.column - 1

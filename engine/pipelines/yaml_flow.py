@@ -1,4 +1,4 @@
-"""Values as YAML's flow style."""
+"""Formats values in YAML's flow style."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 
 
 def flow_style(value: Any) -> str:
-    """A value in YAML's flow style, which JSON is a part of; plain words stay unquoted where that is safe."""
+    """A value in YAML's flow style, of which JSON is a subset; plain words are unquoted if that is safe."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{flow_style(key)}: {flow_style(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""How long the searches took that people and agents asked, beside the budgets of the pipeline (feature P10)."""
+"""Compares the times of recorded searches with the latency budgets of the pipeline (feature P10)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 LATEST = 1_000
-"""Searches of each complexity that are looked at: what was slow long ago is no news."""
+"""Number of the latest searches of each complexity that are considered."""
 ENOUGH = 20
-"""Of fewer searches of a complexity the 95th percentile is one of the two slowest, by chance."""
+"""Minimum number of searches: with fewer, the 95th percentile is one of the two slowest by chance."""
 COMPLEXITIES = ("simple", "moderate", "complex")
 OVER = (
-    "Searches take longer than the pipeline's `budgets_ms`. `speckit-memory search QUERY --explain` tells what each "
-    "step takes, `eval run --own --pipeline default --pipeline bm25` what a lighter pipeline would lose; "
-    "docs/large-stores.md is about stores that have grown."
+    "Searches take longer than the pipeline's `budgets_ms`. `speckit-memory search QUERY --explain` shows the time of "
+    "each step, `eval run --own --pipeline default --pipeline bm25` what a lighter pipeline would lose; "
+    "docs/large-stores.md is about large stores."
 )
 
 
 class Percentile(NamedTuple):
-    """The 95th percentile of the times of `n` searches of a complexity, in milliseconds, and its budget."""
+    """The 95th percentile of `n` search times of a complexity, in milliseconds, and its budget."""
 
     complexity: str
     ms: float
@@ -34,12 +34,12 @@ class Percentile(NamedTuple):
 
     @classmethod
     def of(cls, complexity: str, times: Sequence[float], budget_ms: float) -> Percentile:
-        """That of these times."""
+        """Computes the percentile of these times."""
         return cls(complexity, float(np.percentile(np.asarray(times), 95)), budget_ms, len(times))
 
     @property
     def over(self) -> bool:
-        """Whether it breaks the budget."""
+        """Whether it exceeds the budget."""
         return self.ms > self.budget_ms
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Percentile(NamedTuple):
 
 
 def told_latency(recorder: Recorder, pipeline: Pipeline) -> tuple[str, str]:
-    """The percentiles of the searches that were noted of a pipeline, and what to do when one breaks its budget."""
+    """The percentiles of a pipeline's recorded searches, and a hint if one exceeds its budget."""
     recorder.write()
     times: dict[str, list[float]] = {}
     if recorder.path.exists():
@@ -56,13 +56,13 @@ def told_latency(recorder: Recorder, pipeline: Pipeline) -> tuple[str, str]:
             with EvaluationDatabase.open(recorder.path, create=False) as database:
                 times = {one: database.served_times(pipeline.hash, one, LATEST) for one in COMPLEXITIES}
         except SpeckitError:
-            return "not known, as what was noted of searches cannot be read", ""  # the check of that file tells why
+            return "not known, as the records of searches cannot be read", ""  # the check of that file says why
     enough = [
         Percentile.of(complexity, noted, pipeline.budgets_ms[complexity])
         for complexity, noted in times.items()
         if len(noted) >= ENOUGH
     ]
     if not enough:
-        return f"not known: fewer than {ENOUGH} searches of any complexity are noted of this pipeline", ""
+        return f"not known: fewer than {ENOUGH} searches of any complexity are recorded for this pipeline", ""
     enough.sort(key=lambda one: not one.over)
     return f"p95 by complexity: {'; '.join(map(str, enough))}", OVER if any(one.over for one in enough) else ""

@@ -1,4 +1,4 @@
-"""A query and its answer as they are noted: ids, figures and features, no text unless it is wanted."""
+"""Converts queries and answers to records: ids, figures and features, and texts only if configured."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from speckit_memory.pipeline.running.runner import Outcome
 
 _DIGITS = 16
 UNKNOWN_FOLDER = "?"
-"""Stands for a folder that is not there: its name may be anything."""
+"""Recorded instead of a folder without memories, whose name could be any text."""
 _PRECISION = 9
-"""Significant digits of the parts of scores, which are looked at and not compared bit by bit."""
+"""Significant digits of score parts, which are for inspection, not for exact comparison."""
 
 
 def digest_of(name: str) -> str:
-    """What stands for the name of a session, or for the place of a store; "" for none."""
+    """A hash that identifies a session or the path of a store; "" for ""."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()[:_DIGITS] if name else ""
 
 
 def known_folder(query: Query, store: Store) -> str:
-    """The folder that a query looks into, as it is noted: what the store knows by that name, not what somebody wrote.
+    """The folder of a query for its record: only names that exist in the store.
 
-    `UNKNOWN_FOLDER` for one in which no memory lies, "" where all are searched.
+    `UNKNOWN_FOLDER` for a folder without memories, "" for all folders.
     """
     folder = query.wanted.folder
     return folder if not folder or store.attributes.scope(Filter(folder), 0.0).size else UNKNOWN_FOLDER
@@ -52,9 +52,16 @@ def known_folder(query: Query, store: Store) -> str:
 def query_record(
     query_id: str, query: Query, *, at: float, store: str, state: int, folder: str, asked: Asked | None = None
 ) -> QueryRecord:
-    """What is noted of a query that was asked at this moment (epoch seconds); `asked` only where texts are kept.
+    """The record of a query.
 
-    `folder` is what `known_folder` says of it.
+    Args:
+        query_id: The id of the query.
+        query: The planned query.
+        at: Time of the query in epoch seconds.
+        store: The identifier of the store.
+        state: The store's change number.
+        folder: The result of `known_folder`.
+        asked: The question for a replay; None unless texts are recorded.
     """
     plan = query.plan
     return QueryRecord(
@@ -76,7 +83,7 @@ def query_record(
 
 
 def answer_record(outcome: Outcome, count: int | None = None) -> AnswerRecord:
-    """What is noted of an answer: its first `count` memories, all unless given, with their scores."""
+    """The record of an answer: its first `count` memories (all by default) with their scores."""
     pool, trace = outcome.pool, outcome.trace
     return AnswerRecord(
         pipeline=trace.config_hash,
@@ -91,12 +98,19 @@ def answer_record(outcome: Outcome, count: int | None = None) -> AnswerRecord:
 
 
 def pipeline_record(pipeline: Pipeline) -> PipelineRecord:
-    """What the hash of a pipeline stands for."""
+    """The record that explains a pipeline's hash."""
     return PipelineRecord(pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"])
 
 
 def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: float) -> Scoring:
-    """How the served memories got their scores, part by part, and where each channel saw them (feature E7)."""
+    """The parts of the scores of the served memories, and their rank in each channel (feature E7).
+
+    Args:
+        query_id: The id of the query.
+        outcome: The sealed ranking.
+        count: How many leading memories were served; None for all.
+        at: Epoch seconds.
+    """
     pool = outcome.pool
     memories = pool.candidates.parents[:count]
     return Scoring(
@@ -115,7 +129,8 @@ def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: fl
 
 
 def _sightings(outcome: Outcome, memories: np.ndarray[Any, Any]) -> Mapping[str, tuple[Sighting, ...]]:
-    """Of each channel, the served memories that it returned, best rank first, over all wordings of the query."""
+    """The served memories that each channel returned, best rank first, over all query variants."""
+    # candidates.rank, candidates.raw: (n, columns); several columns may belong to one channel
     candidates = outcome.pool.candidates
     found: dict[str, dict[int, Sighting]] = {}
     for column, channel in enumerate(candidates.channels):
@@ -136,15 +151,16 @@ def _short(column: np.ndarray[Any, Any]) -> tuple[float, ...]:
 
 
 def _told_apart(query: Query) -> str:
-    """What one question has in common with itself when it is asked again: its words, in whatever case and spacing, and
-    the folder it looks into."""
+    """A key that equal questions share: their words, ignoring case and spacing, and the folder."""
     marked = [sorted(map(normalised_phrase, words)) for words in (query.required, query.excluded)]
     return json.dumps([normalised_phrase(query.text), *marked, query.wanted.folder])
 
 
 def _asked(question: Question) -> dict[str, Any]:
-    """What a question says beyond the defaults, but for secrets: what asks it again. The session is left out, of which
-    the query has a digest."""
+    """The non-default parameters of a question, with secrets removed, for a replay.
+
+    The session is left out; the query record has its digest.
+    """
     values = {field.name: (getattr(question, field.name), field.default) for field in fields(question)}
     return {
         name: with_texts(list(value) if isinstance(value, tuple) else value, lambda text: redact(text)[0])

@@ -1,4 +1,4 @@
-"""Notes what happened beside answers, in a thread of its own: nothing that goes wrong here reaches an answer."""
+"""Records searches for comparisons in a separate thread, so that failures never reach an answer."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from speckit_memory.memory.store.file.guarding.store_file import may_only_be_rea
 
 LOGGER = logging.getLogger(__name__)
 SECONDS = 0.1
-"""What was noted is written this long after the first of it, many queries in one transaction."""
+"""Delay of a write after the first pending record; one transaction writes many queries."""
 MOST_WAITING = 1_024
-"""So many notes wait to be written, at most; what comes on top is counted as dropped."""
+"""Maximum number of pending records; further ones are counted as dropped."""
 AGAIN_SECONDS = 30.0
-"""After a failure other than a busy file it is not tried again for so long; what comes meanwhile is counted."""
+"""Pause after a failure other than a busy file; records that arrive meanwhile are only counted."""
 PRUNE_SECONDS = 600.0
 _DAY = 86_400.0
 _MB = 1_000_000
 
 Making = Callable[[], Observation]
-"""Makes the note of a query, which takes longer than an answer should wait."""
+"""Builds the record of a query, which takes longer than an answer should wait."""
 Telling = Callable[[frozenset[int]], Iterable[Sign]]
-"""Says which of the memories that were brought of late were used; asked when there is time to find out."""
+"""Returns signs of use for recently served memories; called when there is time for it."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """What is not written yet."""
+    """Pending records."""
 
     observations: list[Observation] = field(default_factory=list)
     makings: list[tuple[str, Making]] = field(default_factory=list)
@@ -63,11 +63,11 @@ class _Waiting:
 
     @property
     def to_tell(self) -> bool:
-        """Whether there is more than signs, which tell of answers that were noted before."""
+        """Whether anything but signs is pending; signs need an earlier recorded answer."""
         return bool(self.observations or self.makings or self.scorings or self.scored or self.retreats or self.lost)
 
     def joined(self, later: _Waiting) -> _Waiting:
-        """This and what came after it."""
+        """These records followed by later ones."""
         return _Waiting(
             self.observations + later.observations,
             self.makings + later.makings,
@@ -82,14 +82,14 @@ class _Waiting:
 
 
 class Recorder:
-    """What answers leave behind for comparisons. Every method returns at once; a thread writes a little later.
+    """Stores observations of answers for comparisons. Every method returns at once; a thread writes shortly afterwards.
 
-    Safe to be used by several threads. While the file is busy everything waits; when it cannot be used, nothing is
-    recorded and `problem` says why. What is lost so is counted, and the count is written when that is possible.
+    Thread-safe. While the file is busy, everything waits; if it cannot be used, nothing is recorded, and `problem` says
+    why. Lost records are counted, and the count is written once possible.
     """
 
     def __init__(self, store: Path, wanted: Recording, seconds: float = SECONDS) -> None:
-        """For the store at this path; what is noted lies beside it, in a file that is made with the first note."""
+        """For the store at this path. The evaluation database is a file next to it, created with the first record."""
         self.wanted = wanted
         self.path = evaluation_file(store)
         self.problem: SpeckitError | None = None
@@ -104,21 +104,21 @@ class Recorder:
 
     @property
     def on(self) -> bool:
-        """Whether anything is to be recorded."""
+        """Whether recording is enabled."""
         return self.wanted.record != "off"
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether the words of what is recorded are kept, so that it can be replayed."""
+        """Whether texts are recorded, so that queries can be replayed."""
         return self.on and self.wanted.texts
 
     @property
     def only_read(self) -> bool:
-        """Whether nothing can be recorded, as nothing can be written to the store either."""
+        """Whether the store is read-only, so that nothing can be recorded."""
         return may_only_be_read(self._store)
 
     def record(self, seen: Observation, pipelines: Iterable[PipelineRecord] = ()) -> None:
-        """Notes a query with the answers to it, and what the hashes in it stand for."""
+        """Records a query with its answers, and the pipelines behind the hashes."""
         if not self._room():
             self._lost(seen, "busy")
             return
@@ -128,7 +128,7 @@ class Recorder:
         self._soon()
 
     def record_later(self, control: str, making: Making, pipelines: Iterable[PipelineRecord] = ()) -> None:
-        """Notes a query that this pipeline answered, and that the thread makes the note of."""
+        """Records a query that this pipeline answered; `making` builds the record in the thread."""
         if not self._room():
             self._count(control, [("", "shadow")], "busy")
             return
@@ -138,39 +138,39 @@ class Recorder:
         self._soon()
 
     def dropped(self, lost: Dropped) -> None:
-        """Notes that variants did not see queries."""
+        """Records that variants did not see queries."""
         with self._guard:
             self._waiting.lost[lost.control, lost.variant, lost.mode, lost.why] += lost.count
         self._soon()
 
     def observe(self, making: Callable[[], Scoring]) -> None:
-        """Notes how an answer got its scores, which the thread finds out."""
+        """Records the score parts of an answer, which the thread computes."""
         self._note(lambda waiting: waiting.scorings.append(making))
 
     def sign(self, sign: Sign) -> None:
-        """Notes that somebody did something with a memory."""
+        """Records that a memory was used."""
         self._note(lambda waiting: waiting.signs.append(sign))
 
     def ask_later(self, telling: Telling) -> None:
-        """Notes that there may be signs, which are looked for when there is time."""
+        """Records signs of use that are searched when there is time."""
         self._note(lambda waiting: waiting.tellings.append(telling))
 
     def retreat(self, retreat: Retreat) -> None:
-        """Notes that a variant was moved."""
+        """Records that a variant has changed its place."""
         self._note(lambda waiting: waiting.retreats.append(retreat))
 
     def write(self, *, at_once: bool = False) -> bool:
-        """Writes what was noted; returns whether nothing is waiting now. Raises nothing.
+        """Writes pending records; returns whether none is left. Never raises.
 
-        After a failure nothing is tried for half a minute, but `at_once`.
+        For half a minute after a failure nothing is tried, except with `at_once`.
         """
         with self._writing:
-            with self._guard:
+            with self._guard:  # swapped under the lock and written without it: callers never wait for the file
                 waiting, self._waiting, timer, self._timer = self._waiting, _Waiting(), self._timer, None
             if timer is not None:
                 timer.cancel()
             if not waiting.to_tell and not self.path.exists():
-                return True  # signs alone tell nothing where no answer was noted
+                return True  # signs are useless without recorded answers
             if not (waiting or waiting.lost):
                 return True
             silent = not at_once and time.monotonic() < self._silent_until
@@ -186,13 +186,13 @@ class Recorder:
                         self._waiting = waiting.joined(self._waiting)
                     return False
                 self._failed(error, waiting)
-            except Exception as error:  # a defect here costs notes and no answer
+            except Exception as error:  # a defect here must not reach an answer
                 LOGGER.exception("notes could not be written")
                 self._failed(SpeckitError("E021", f"{self.path}: {type(error).__name__}"), waiting)
             return True
 
     def close(self) -> None:
-        """Writes what was noted, as far as that is possible within two seconds, and closes the file."""
+        """Writes pending records, as far as possible within two seconds, and closes the file."""
         if not self.write() and not self.write():
             LOGGER.warning("%s is still busy: %d notes are lost", self.path, len(self._waiting))
         with self._writing:
@@ -236,7 +236,7 @@ class Recorder:
             are_similar=are_similar,
         )
         self.problem = broken
-        waiting.observations, waiting.signs, waiting.lost = [], [], Counter()  # or a busy file would count them twice
+        waiting.observations, waiting.signs, waiting.lost = [], [], Counter()  # written: must not be retried below
         waiting.scored, waiting.retreats = [], []
         if waiting.tellings:
             brought = database.brought(now)
@@ -249,19 +249,21 @@ class Recorder:
                 self._pruned_at = time.monotonic()
 
     def _make(self, waiting: _Waiting) -> SpeckitError | None:
-        """Makes the notes that were left to the thread. One that cannot be made is counted and costs no other; the
-        last such failure comes back, for `problem`."""
+        """Builds the records that were left to the thread. A failure is counted and affects no other record.
+
+        Returns the last failure, for `problem`.
+        """
         broken: SpeckitError | None = None
         while waiting.makings or waiting.scorings:
             try:
                 if waiting.makings:
                     control, making = waiting.makings.pop(0)
-                    waiting.lost[control, "", "shadow", "off"] += 1  # until it is made
+                    waiting.lost[control, "", "shadow", "off"] += 1  # undone below unless `making` raises
                     waiting.observations.append(making())
                     waiting.lost[control, "", "shadow", "off"] -= 1
                 else:
                     waiting.scored.append(waiting.scorings.pop(0)())
-            except Exception as error:  # a defect here costs a note and no answer
+            except Exception as error:  # a defect here must not reach an answer
                 LOGGER.exception("a note could not be made")
                 broken = SpeckitError("E021", f"{self.path}: a note could not be made: {type(error).__name__}")
         waiting.lost = +waiting.lost
@@ -285,7 +287,7 @@ class Recorder:
             self._count(control, [("", "shadow")], "off")
 
     def _lost(self, seen: Observation, why: str) -> None:
-        """Counts a query for each variant that ran beside it, and for nobody where none did."""
+        """Counts a lost query once per variant that ran for it, or once without a variant."""
         beside = [(one.answer.pipeline, one.mode) for one in seen.variants]
         self._count(seen.control.pipeline, beside or [("", "shadow")], why)
 

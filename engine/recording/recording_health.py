@@ -1,4 +1,4 @@
-"""What the health report says of the evaluation database."""
+"""Checks the evaluation database for the health report."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SAID = {
     "uses": "uses",
     "scorings": "scored in detail",
     "evaluations": "stored comparisons",
-    "pruned": "given up for age or room",
+    "pruned": "deleted for age or size",
     "dropped": "not recorded",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Whether noting works, what is noted where, and what to do when it does not work."""
+    """The state of recording: whether it works, its contents and place, and what to do if it does not work."""
 
     ok: bool
     detail: str
@@ -30,17 +30,17 @@ class Notes:
 
 
 def notes(recorder: Recorder) -> Notes:
-    """How it stands with what is noted beside answers. What cannot be used keeps no search from being answered."""
+    """The state of recording. An unusable evaluation database does not affect searches."""
     recorder.write(at_once=True)
     wanted = recorder.wanted
     texts = "with their texts" if wanted.texts else "without texts"
     told = {
-        "all": f"queries that are served are noted {texts}",
-        "shadows": f"queries that other pipelines answer too are noted {texts}",
-        "off": "nothing is noted (off)",
+        "all": f"served queries are recorded {texts}",
+        "shadows": f"queries that other pipelines answer too are recorded {texts}",
+        "off": "nothing is recorded (off)",
     }[wanted.record]
     if recorder.only_read:
-        return Notes(True, "nothing is noted, as the store may only be read")
+        return Notes(True, "nothing is recorded, as the store is read-only")
     if not (recorder.path.exists() or recorder.problem):
         return Notes(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
     try:
@@ -52,11 +52,11 @@ def notes(recorder: Recorder) -> Notes:
         problem = error.problems[0]
         if problem.code == "E022":
             return Notes(True, f"{told} when {recorder.path} is free again: {problem}")
-        hint = f"Searches are answered, and nothing is noted. To have it noted: {'; or '.join(problem.actions)}."
+        hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."
         return Notes(recorder.problem is None and not recorder.on, str(problem), hint)
     size = recorder.path.stat().st_size / _MB
     kept = ", ".join(f"{counts[name]} {said}" for name, said in _SAID.items() if counts[name] or name == "queries")
     room = f"{size:.1f} MB"
     if for_good >= 0.1:
-        room += f", of which {for_good:.1f} MB of comparisons and judgements are kept for good, beyond max_mb"
+        room += f", of which {for_good:.1f} MB of comparisons and judgements are kept permanently, beyond max_mb"
     return Notes(True, f"{told} in {recorder.path} ({room}): {kept}")

@@ -1,4 +1,4 @@
-"""Texts that come beside documents, such as evidence and gaps, as they may be stored: without secrets, as documents."""
+"""Removes secrets from texts other than documents, such as evidence and gaps, by the rules for documents."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from speckit_memory.memory.intake.secrets import Secret
 
 
 def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
-    """The text as the workspace at `root` wants it stored, and the secrets that were left out of it."""
+    """The text without secrets, by the rules of the workspace at `root`, and the secrets removed."""
     given = shown(text)
-    if not secrets.redact(given, addresses=True)[1]:  # most texts, whatever the workspace says
+    if not secrets.redact(given, addresses=True)[1]:  # most texts: no need to read the rules
         return given, ()
     rules = load_workspace_config(root).saving
     return (given, ()) if rules.secrets == "keep" else secrets.redact(given, addresses=rules.secrets == "all")
 
 
 def storable(value: Any, root: Path) -> Any:
-    """Plain data with each of its texts, names included, `screened`."""
+    """Plain data with all of its texts, names included, passed through `screened`."""
     return with_texts(value, lambda text: screened(text, root)[0])
 
 
 def with_texts(value: Any, changed: Callable[[str], str]) -> Any:
-    """Plain data with each of its texts, names included, `changed`."""
+    """Plain data with all of its texts, names included, passed through `changed`."""
     match value:
         case str():
             return changed(value)

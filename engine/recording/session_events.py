@@ -1,4 +1,4 @@
-"""What an answer leaves behind. Only what was served counts: components, plans and variants only read."""
+"""Writes the effects of served answers on sessions. Pipeline components, plans and variants write nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.tables.sessions import working_memory
 
 PATIENCE_MS = 250
-"""No answer waits longer for other writers; what it leaves behind is worth less than the answer."""
+"""The longest wait for other writers: an answer matters more than its effects."""
 
 
 def served(database: Database, result: SearchResult, count: int, *, remembered: bool) -> None:
-    """Notes an answer whose first `count` memories reached the query's session: the session attends to them now
-    (feature M4) and, where the pipeline has it `remembered`, was sent them (feature A2).
+    """Records that the first `count` memories of an answer reached the query's session, which now attends to them (M4).
 
-    What was sent before is mentioned again. Raises SpeckitError when the store cannot be written now.
+    Args:
+        database: The store's file.
+        result: The answer.
+        count: How many leading rows were served; rows that were sent before count as mentioned again.
+        remembered: Whether the pipeline deduplicates, so that the texts count as sent (feature A2).
+
+    Raises:
+        SpeckitError: The store cannot be written now.
     """
     query = result.outcome.query
     if not query.session:
@@ -24,9 +30,9 @@ def served(database: Database, result: SearchResult, count: int, *, remembered: 
     rows = result.results[:count]
     texts = [(row.id, row.content or row.snippet) for row in rows if row.content or row.snippet]
     with database.write(PATIENCE_MS) as txn:
-        if resume.asks_for_handover(query):  # who asks where work stopped has lost what was sent before
+        if resume.asks_for_handover(query):  # an agent that resumes work has lost its earlier context
             sessions.forget_sent(txn, query.session)
-        if texts and remembered and not query.anchors:  # sections were sent in their place
+        if texts and remembered and not query.anchors:  # with anchors only sections were sent
             sessions.mark_sent(txn, query.session, texts, query.now)
         working_memory.note_event(
             txn,
@@ -40,19 +46,33 @@ def served(database: Database, result: SearchResult, count: int, *, remembered: 
 
 
 def saved(database: Database, session: str, memory: int, now: float) -> None:
-    """Notes that a session saved a memory at `now` (epoch seconds): it attends to that.
+    """Records that a session saved a memory, and so attends to it.
 
-    Raises SpeckitError when the store cannot be written now.
+    Args:
+        database: The store's file.
+        session: The session.
+        memory: The id of the memory.
+        now: Epoch seconds.
+
+    Raises:
+        SpeckitError: The store cannot be written now.
     """
     with database.write(PATIENCE_MS) as txn:
         working_memory.note_event(txn, session, [memory], now, source="save")
 
 
 def read(database: Database, session: str, memory: int, text: str, now: float) -> None:
-    """Notes that a session read a text of a memory by its name at `now` (epoch seconds): it attends to the memory, and
-    was sent that text.
+    """Records that a session fetched text of a memory, and so attends to it and was sent the text.
 
-    Raises SpeckitError when the store cannot be written now.
+    Args:
+        database: The store's file.
+        session: The session.
+        memory: The id of the memory.
+        text: The text.
+        now: Epoch seconds.
+
+    Raises:
+        SpeckitError: The store cannot be written now.
     """
     with database.write(PATIENCE_MS) as txn:
         sessions.mark_sent(txn, session, [(memory, text)], now)

@@ -1,4 +1,4 @@
-"""Changes the model of a store's vectors, and back (feature I6)."""
+"""Changes the embedding model of a store, and back (feature I6)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class StoreModels(NamedTuple):
-    """The models of a store: whose vectors are in use and were before that (by id), what each id means, and the vectors
-    that are being made."""
+    """The models of a store: ids of the one in use and the previous one, fingerprints by id, and a build in
+    progress."""
 
     serving: str
     previous: str
@@ -32,7 +32,7 @@ class StoreModels(NamedTuple):
 
 
 def models(opened: OpenStore) -> StoreModels:
-    """What a store knows of its models."""
+    """The models that a store records."""
     connection = opened.database.reader()
     return StoreModels(
         get_meta(connection, vectors.MODEL) or "",
@@ -43,15 +43,17 @@ def models(opened: OpenStore) -> StoreModels:
 
 
 def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Built:
-    """Makes the vectors of a model beside those in use. Raises E001 when it does not work, E022 while another process
-    makes some."""
+    """Builds the vectors of a model while those in use go on serving.
+
+    Raises E001 if the model does not work, and E022 while another process builds vectors.
+    """
     embedder = _named(opened, name)
     embedder.embed_query(TRIAL)
     return spaces.build(opened.database, embedder, time.time(), progress)
 
 
 def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Changed:
-    """Makes what is missing and puts the vectors of a model in use."""
+    """Builds missing vectors and switches to the model."""
     build(opened, name, progress)
     embedder = _named(opened, name)
     tokens = spaces.token_model_of(embedder)
@@ -61,31 +63,31 @@ def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Cha
 
 
 def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> Changed:
-    """Puts the vectors in use that were before the last change. Raises E030 when there was none.
+    """Switches back to the vectors before the last change. Raises E030 if there was no change.
 
-    They lie in the cache; those that have left it are made again where the model is one of this machine, and else wait.
+    They are taken from the cache; vectors evicted from it are made again if the model is local, else they wait.
     """
     known = models(opened)
     if not known.previous:
-        message = "the vectors of this store were never changed, so that there is nothing to go back to"
+        message = "the embedding model of this store was never changed: there is nothing to go back to"
         raise SpeckitError("E030", message, actions=("name a model: `speckit-memory model use NAME`",))
     stamp = known.stamps.get(known.previous)
     bundled = opened.model("bundled")
     if known.previous == bundled.model_id:
         return use(opened, "bundled", progress)
     if stamp is None:
-        raise SpeckitError("E030", f"nothing is known of the model '{known.previous}' but its id")
+        raise SpeckitError("E030", f"only the id of the model '{known.previous}' is recorded, not its name")
     if stamp.name.startswith("fastembed:"):
         return use(opened, stamp.name, progress)
     return spaces.change(opened.database, stamp, 1, spaces.token_model_of(bundled), time.time(), chosen=True)
 
 
 def _named(opened: OpenStore, name: str) -> Embedder:
-    """The model of a name. Raises E001 for one that searches could not ask for the vectors of queries."""
+    """The model of a name. Raises E001 for one that searches could not call for query vectors."""
     local = name == "bundled" or name.startswith("fastembed:")
     embedder = opened.model(name)
     try:
-        embedder.model_id  # noqa: B018 - a wrong name is told before anything else
+        embedder.model_id  # noqa: B018 - reports a wrong name before any other problem
     except SpeckitError as error:
         if local or opened.models.is_named(name) or ":" in name:
             raise
@@ -95,8 +97,8 @@ def _named(opened: OpenStore, name: str) -> Embedder:
     if not local and not opened.models.is_named(name):
         raise SpeckitError(
             "E001",
-            f"'{name}' is not what {EMBEDDER_VARIABLE} names, and searches could not use its vectors",
-            hint="Paths and services are named by who runs a process, and never by the file of a store.",
+            f"'{name}' is not the model that {EMBEDDER_VARIABLE} names, so searches could not use its vectors",
+            hint="Paths and services are taken from the environment of a process, never from a store.",
             actions=(f"set {EMBEDDER_VARIABLE}={name}, here and for the server",),
         )
     return embedder

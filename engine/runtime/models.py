@@ -1,4 +1,4 @@
-"""The analyser and the models behind the queries of one store."""
+"""The analyser and the models that process the queries of one store."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ T = TypeVar("T")
 
 
 class QueryModels:
-    """What queries are cut and embedded by. Implements `memory.store.read_model.state.models.Models`.
+    """The text models for queries. Implements `memory.store.read_model.state.models.Models`.
 
-    An embedder that fails, or that did not make the vectors or tokens of the store, is an absence with a reason.
+    An embedder that fails, or that did not make the store's vectors or tokens, is reported as `Unavailable` with a
+    reason.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class QueryModels:
         vector_index: VectorIndexing,
         encoder: Embedder | None = None,
     ) -> None:
-        """`current` tells the model of the vectors in use."""
+        """`current` returns the model of the vectors in use."""
         self.vector_index = vector_index
         self.relevance = relevance
         self.encoder = encoder
@@ -52,23 +53,23 @@ class QueryModels:
         return self._current().pooling is not None
 
     def embed(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors | Unavailable:
-        """The unit vector of a query, shape (dimensions,): see `weighted_query`."""
+        """The unit vector of a query, shape (dimensions,) float32: see `weighted_query`."""
         serving = self._current()
         return self._guarded(vectors.MODEL, lambda: serving.embedder.model_id, lambda: _embedded(serving, text, rarity))
 
     def tokens(self, text: str) -> Ids | Unavailable:
-        """The token numbers of a query in order; Unavailable when no token vectors stand beside the model."""
+        """The token ids of a query in order; Unavailable if the model has no token vectors."""
         model = self._current().tokens
         if model is None:
-            return Unavailable("no token vectors stand beside the configured model")
+            return Unavailable("the configured model has no token vectors")
         return self._guarded(token_sets.MODEL, lambda: model.token_model_id, lambda: _cut(model, text).astype(np.int64))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text costs its reader, whatever the store's own model."""
+        """The number of tokens of each text for a language model, independent of the store's model."""
         return counted_tokens(texts, self._current().embedder)
 
     def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions); rows without dimensions when no token vectors stand beside the model."""
+        """Unit rows, shape (n, dimensions) float32; shape (n, 0) if the model has no token vectors."""
         model = self._current().tokens
         return np.empty((len(tokens), 0), np.float32) if model is None else model.token_vectors(tokens)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
+    """One open file with everything that reads and writes it. Parts are built on first use."""
 
     def __init__(
         self,
@@ -39,12 +39,19 @@ class OpenStore:
         vector_index: VectorIndexing = SHIPPED,
         entities: EntityLinking = "off",
     ) -> None:
-        """`root` is the folder that keys of memories are relative to; `recorder` notes what is asked of the store, and
-        `vector_index` tells from which size on its vectors have an index; `entities` tells whether background work
-        links what names the same."""
+        """Wraps an open database.
+
+        Args:
+            database: The store's file.
+            root: The folder that keys of memories are relative to.
+            models: The text models.
+            recorder: Records searches.
+            vector_index: The size from which on vectors are indexed.
+            entities: Whether background work links memories that share names.
+        """
         self.guard = RLock()
         self.name = uuid4().hex
-        """Tells it from every other store that was ever opened."""
+        """A random identifier of this opening of the store."""
         self.database = database
         self.usage = Usage(database)
         self.recorder = recorder
@@ -60,32 +67,32 @@ class OpenStore:
 
     @property
     def encoder(self) -> embedders.Embedder | None:
-        """The encoder of the second look, if one is named."""
+        """The second-stage encoder, if one is named."""
         return self._models.encoder
 
     @property
     def counter(self) -> embedders.Embedder:
-        """A model that counts tokens, whatever has become of the file."""
+        """A model that counts tokens; independent of the file."""
         return self._models.embedder
 
     @Once
     def models(self) -> ServingModels:
-        """The models of the vectors in use, and of those that are wanted."""
+        """The models of the vectors in use and of the configured ones."""
         return ServingModels(self.database, self._models)
 
     @property
     def analyser(self) -> Analyser:
-        """The analyser that makes words."""
+        """The analyser that splits text into terms."""
         return self._models.analyser
 
     @Once
     def place(self) -> str:
-        """What stands for this store where queries are noted: the same for every process that has it open."""
+        """The store's identifier in records of queries: a hash of its path, equal in every process."""
         return digest_of(os.path.realpath(self.database.path))
 
     @Once
     def commits(self) -> Commits:
-        """What tells whether anything was committed."""
+        """Detects commits by any process."""
         return Commits(self.database)
 
     @Once
@@ -102,13 +109,13 @@ class OpenStore:
         return ReadModel(self.database, models)
 
     def renew(self) -> bool:
-        """Has the queries that come answered from the segment that lies beside the store now; whether they will be."""
+        """Switches later queries to the segment file on disk. Returns whether they will use it."""
         read_model: ReadModel | None = vars(self).get("read_model")
         return read_model is None or read_model.renew()
 
     @property
     def indexer(self) -> Indexer:
-        """The writer of documents, with the model that is wanted."""
+        """The writer of documents, with the configured embedding model."""
         return self._writer(self.models.wanted())
 
     @property
@@ -117,16 +124,16 @@ class OpenStore:
         return self._writer(self.embedder)
 
     def model(self, name: str) -> embedders.Embedder:
-        """The model of a name that a user has given now."""
+        """The model of a name that a user gave."""
         return self._models.of(name)
 
     @Once
     def indexer_without_model(self) -> Indexer:
-        """A writer that leaves the vectors for later."""
+        """A writer that leaves embedding to later work."""
         return self._writer(None)
 
     def _writer(self, embedder: embedders.Embedder | None) -> Indexer:
-        # imported by who writes: searches start without what reads files
+        # imported here: searches load no indexing code
         from speckit_memory.memory.indexing import Indexer
 
         return Indexer(self.database, embedder, self.analyser, self.root)

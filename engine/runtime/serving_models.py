@@ -1,7 +1,7 @@
-"""Which model a store is searched and filled by: that of its vectors, as long as nobody has put others in their place.
+"""Selects the embedding model of a store: that of the vectors in use.
 
-Another process may do that at any time, so that the store is asked each time. What the environment names is the model
-that the next index run changes to; until then the old vectors serve (feature I6).
+Another process may change them at any time, so the store is read on every call. The next index run switches to the
+model that the environment names; until then the old vectors serve (feature I6).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Serving(NamedTuple):
-    """An embedder, and the same once more as what it is besides. Testing for that takes longer than cutting a query."""
+    """An embedder and its optional interfaces. `isinstance` checks of these take longer than tokenising a query."""
 
     embedder: Embedder
     pooling: PoolingModel | None
@@ -30,7 +30,7 @@ class Serving(NamedTuple):
 
 
 def serving(embedder: Embedder) -> Serving:
-    """An embedder with what it is besides."""
+    """An embedder with its optional interfaces."""
     return Serving(
         embedder,
         embedder if isinstance(embedder, PoolingModel) else None,
@@ -39,7 +39,7 @@ def serving(embedder: Embedder) -> Serving:
 
 
 class ServingModels:
-    """The models of one store. Safe to share between threads."""
+    """The models of one store. Thread-safe."""
 
     def __init__(self, database: Database, models: TextModels) -> None:
         self._database, self._models = database, models
@@ -47,7 +47,7 @@ class ServingModels:
         self._others: dict[int, Serving] = {}
 
     def now(self) -> Serving:
-        """The model of the vectors in use; where that cannot be had here, the one that is wanted."""
+        """The model of the vectors in use; the configured one if that is not available here."""
         connection = self._database.reader()
         stored = get_meta(connection, vectors.MODEL) or ""
         found = self._known.get(stored)
@@ -62,8 +62,7 @@ class ServingModels:
         return self._others.setdefault(id(wanted), serving(wanted))
 
     def wanted(self) -> Embedder:
-        """The model that an index run changes to: the one that the environment names, else the one that was chosen for
-        the store, else the bundled one."""
+        """The model for the next index run: of the environment, else chosen for the store, else the bundled one."""
         if self._models.named:
             return self._models.embedder
         connection = self._database.reader()
@@ -75,8 +74,11 @@ class ServingModels:
         return self._models.is_named(name)
 
     def unsettled(self) -> str:
-        """What is not as it is wanted, for readers of an answer: vectors of another model are made or begun, or another
-        model is wanted than answers, or it cannot be had. "" when all is settled."""
+        """A warning about a model change that is not finished, "" if there is none.
+
+        Vectors of another model are being built or were begun, or the configured model differs from the one that
+        answers or is not available.
+        """
         connection = self._database.reader()
         found = embedding_models.build(connection) if table_exists(connection, "embedding_build") else None
         if found is not None:
@@ -91,7 +93,7 @@ class ServingModels:
         elif chosen := embedding_models.choice(connection):
             by = f"{chosen} was chosen for the store"
         else:
-            by = f"no model is named or chosen but the one that is {NAME}"
+            by = f"no model is configured, so the {NAME} one applies"
         try:
             if wanted.model_id == stored:
                 return ""
@@ -101,11 +103,11 @@ class ServingModels:
 
 
 def _told(build: embedding_models.Build) -> str:
-    """How far vectors are that are made beside those in use."""
+    """The progress of building vectors."""
     passages = f"{build.done:,} of {build.total:,} passages"
     if embedding_models.at_work(build, time.time()):
-        return f"vectors of {build.name} are being made: {passages}; those of before answer until then"
-    return f"vectors of {build.name} are made for {passages} and not in use; those of before answer"
+        return f"vectors of {build.name} are being made: {passages}; the previous ones answer until then"
+    return f"vectors of {build.name} are made for {passages} and not in use; the previous ones answer"
 
 
 def _is(embedder: Embedder, model_id: str) -> bool:
@@ -116,7 +118,7 @@ def _is(embedder: Embedder, model_id: str) -> bool:
 
 
 def _stamp(connection: Connection, model_id: str) -> embedding_models.Stamp | None:
-    """What is known of the model; of the bundled one in a store from before there were stamps, its name."""
+    """The recorded fingerprint of a model; for the bundled one in an old store without fingerprints, its name."""
     if table_exists(connection, "embedding_models") and (found := embedding_models.stamp_of(connection, model_id)):
         return found
     return embedding_models.Stamp(model_id, "bundled", "", "", 1) if model_id.startswith("static-") else None

@@ -1,4 +1,4 @@
-"""Whether a store agrees with itself, its full-text rows included."""
+"""Checks the consistency of a store, its full-text rows included."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class StoreCheck(NamedTuple):
-    """What is wrong, one sentence each, and what was not looked at, "" for nothing. `stale` are the memories whose
-    full-text row holds other words than their texts, of which only some are named."""
+    """The faults, one sentence each, and a remark on what was not checked, "" for nothing.
+
+    `stale` are all memories whose full-text row differs from their text; `wrong` names only some of them.
+    """
 
     wrong: tuple[str, ...]
     remark: str = ""
@@ -23,8 +25,10 @@ class StoreCheck(NamedTuple):
 
 
 def checked(database: Database, *, every_word: bool = False, only: Sequence[int] | None = None) -> StoreCheck:
-    """Looks at the file and, in a large store unless `every_word` is wanted, at the words of a part of it: of `only`
-    these memories, where they are given."""
+    """Checks the file and the terms of its full-text rows.
+
+    A large store is sampled unless `every_word` is set; `only` restricts the terms to these memories.
+    """
     wrong = database.check()
     try:
         with database.snapshot_read() as connection:

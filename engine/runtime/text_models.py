@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 class TextModels:
-    """What reads texts, whatever store they are in. Parts come to life when they are first needed."""
+    """The models that process text, independent of a store. Each is loaded on first use."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """`environ` may name models."""
+        """`environ`: environment variables, which may name models."""
         self.guard = RLock()
         self._environ = environ
         self._local: dict[str, embedders.Embedder] = {}
 
     @Once
     def embedder(self) -> embedders.Embedder:
-        """The model that the environment names, else the bundled one; read at first use (feature I6)."""
+        """The embedding model that the environment names, else the bundled one; loaded on first use (feature I6)."""
         return embedders.chosen(self._environ)
 
     @Once
     def encoder(self) -> embedders.Embedder | None:
-        """The encoder of the second look, if the environment names one (feature R1)."""
+        """The second-stage encoder, if the environment names one (feature R1)."""
         return embedders.encoder_of(self._environ)
 
     @property
     def named(self) -> str:
-        """The model that the environment names, "" for none."""
+        """The embedding model that the environment names, "" for none."""
         return self._environ.get(EMBEDDER_VARIABLE, "")
 
     def is_named(self, name: str) -> bool:
@@ -44,9 +44,9 @@ class TextModels:
         return self.named == name
 
     def local(self, name: str) -> embedders.Embedder | None:
-        """A model that a store names, None unless it needs nobody but this account's own files.
+        """A model named in a store; None unless it needs only files of this account.
 
-        Paths and services are named by who runs this process and never by a file, which anybody may have made.
+        Paths and services are taken from the environment, never from a store, which may come from anyone.
         """
         if name != embedders.NAME and not name.startswith("fastembed:"):
             return None
@@ -56,17 +56,17 @@ class TextModels:
             return self._local[name]
 
     def of(self, name: str) -> embedders.Embedder:
-        """The model of a name that a user has given: the environment's own if that is it."""
+        """The model of a name that a user gave; the environment's own object if the names are equal."""
         if self.is_named(name):
             return self.embedder
         return self.local(name) or embedders.of_setting(name, self._environ)
 
     @Once
     def analyser(self) -> Analyser:
-        """The analyser that makes the words of documents and queries."""
+        """The analyser that splits documents and queries into terms."""
         return Analyser()
 
     @Once
     def cross_encoder(self) -> crossencoders.NoCrossEncoder | crossencoders.GuardedCrossEncoder:
-        """The model that reads a query together with a text, if the environment names one (feature R1)."""
+        """The cross-encoder, if the environment names one (feature R1)."""
         return crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))

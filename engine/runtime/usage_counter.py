@@ -1,4 +1,4 @@
-"""How often memories were of use and how well they are kept, written beside the answers (features F6 and M2)."""
+"""Counts uses of memories and reviews them, in batches outside the request (features F6 and M2)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from speckit_memory.memory.store.writing.writer import Use, count_uses
 
 LOGGER = logging.getLogger(__name__)
 SECONDS = 20.0
-"""Uses are written this long after the first of them, so that few writes stand for many answers."""
+"""Delay of a write after the first use, so that one write covers many answers."""
 SERVED_SECONDS = 30 * 60.0
-"""A document that points at a memory which was served so short a time ago was written with its help."""
+"""A document that links to a memory served within this time was written with its help."""
 PATIENCE_MS = 250
-"""So long a write waits for others; what could not be written is tried again with the next uses."""
+"""Maximum wait for other writers; pending uses are written with the next ones."""
 LAST_PATIENCE_MS = 3000
-"""So long the last one waits: there are no next uses then."""
+"""Maximum wait of the last write."""
 
 
 class Usage:
-    """Counts the memories that reached a reader, and reviews those that were opened or cited. `note` and `written` only
-    remember; a thread of its own writes a little later.
+    """Counts the memories that reached a reader, and reviews those that were opened or cited.
 
-    What was not written when the process is killed is lost: a few uses more or less decide about nothing.
+    `note` and `written` only collect; a separate thread writes shortly afterwards. A killed process loses pending uses,
+    which matter little.
     """
 
     def __init__(self, database: Database, seconds: float = SECONDS) -> None:
@@ -44,26 +44,26 @@ class Usage:
         self._timer: Timer | None = None
 
     def note(self, memories: Iterable[int], now: float, opened: Iterable[int] = ()) -> None:
-        """Each of these memories was of use once, at `now` (epoch seconds); those `opened` were read in full."""
-        if self._database.only_read:  # nobody could write them
+        """Counts one use of each memory at `now` (epoch seconds); those `opened` were read in full."""
+        if self._database.only_read:  # they could never be written
             return
         self._remember({memory: Use(1, now) for memory in memories}, {memory: Review(USED, now) for memory in opened})
         self._begin()
 
     def written(self, documents: Iterable[int], now: float) -> None:
-        """These memories were written at `now`: what they link to or cite and was served shortly before was of use."""
+        """These memories were written at `now`: recently served memories that they link to or cite count as used."""
         with self._guard:
             self._written |= dict.fromkeys(documents, now)
         self._begin()
 
     def close(self) -> None:
-        """Writes what was noted, and waits longer for that. It may go on being used."""
+        """Writes pending uses, with a longer wait. The object stays usable."""
         self.write(LAST_PATIENCE_MS)
 
     def write(self, patience_ms: int = PATIENCE_MS) -> None:
-        """Writes what was noted. When the store stays busy for so long, that waits for the next time."""
+        """Writes pending uses. If the store stays busy, they wait for the next write."""
         with self._writing:
-            with self._guard:
+            with self._guard:  # swapped under the lock and written without it: `note` never waits for the store
                 uses, self._uses, opened, self._opened = self._uses, {}, self._opened, {}
                 written, self._written, timer, self._timer = self._written, {}, self._timer, None
             if timer is not None:
@@ -84,7 +84,7 @@ class Usage:
                     self._written = written | self._written
 
     def forget(self) -> None:
-        """Drops what was noted: the memories with these ids are gone."""
+        """Drops pending uses, as their memories are gone."""
         with self._guard:
             self._uses, self._opened, self._written, timer, self._timer = {}, {}, {}, self._timer, None
         if timer is not None:
@@ -104,7 +104,7 @@ class Usage:
 
 
 def _cited(txn: Transaction, written: dict[int, float]) -> dict[int, Review]:
-    """Reviews of what the documents point at that was served shortly before."""
+    """Reviews of recently served memories that the documents link to or cite."""
     if not written:
         return {}
     at, documents = max(written.values()), sorted(written)

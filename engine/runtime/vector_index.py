@@ -1,4 +1,4 @@
-"""What the health report says of the vectors of a store: how the nearest are found, and what would do it faster."""
+"""Describes a store's vector search for the health report, and what would make it faster."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL, installed
 from speckit_memory.memory.store.reading import reader
 
-_WRITE = "A segment that is written now holds it: `speckit-memory doctor --fix`. Until then answers are exact."
+_WRITE = "`speckit-memory doctor --fix` writes a segment with the index. Until then answers are exact."
 
 
 def told_vectors(opened: OpenStore) -> tuple[str, str]:
-    """What holds, and what to do about it where something can be done. Answers without an index are exact."""
+    """The present method, and a hint if it can be improved. Without an index, answers are exact."""
     stats = reader.statistics(opened.database.reader())
     count, setting = stats.chunks - stats.pending_embeddings, opened.vector_index
     lists = opened.read_model.current().vectors.listed
@@ -18,9 +18,9 @@ def told_vectors(opened: OpenStore) -> tuple[str, str]:
     if lists is not None and not lists.failure:
         return f"an approximate index finds the nearest of {count:,} vectors (from {setting.least:,} on)", ""
     if setting.least is None:
-        return f"{all_compared}; no index is wanted", ""
+        return f"{all_compared}; the index is switched off", ""
     if not setting.used:
-        return f"{all_compared}; an index is not to answer", ""
+        return f"{all_compared}; an index may be built but not used", ""
     if not setting.wanted(count):
         return f"{all_compared}; an approximate index is used from {setting.least:,} on", ""
     if not installed():

@@ -1,4 +1,4 @@
-"""Who makes the vectors of what was stored without them, in words: every door says the same."""
+"""The sentence on who makes missing vectors, the same in every interface."""
 
 from __future__ import annotations
 

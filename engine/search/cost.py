@@ -1,4 +1,4 @@
-"""What the steps of a pipeline would read for a query, counted from the inverted indexes without searching."""
+"""Estimates what a pipeline would read for a query, from the inverted indexes, without searching."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from speckit_memory.pipeline.roles.hooks import COST
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Counts over all wordings of a query. What depends on what is found is an upper bound, and named so.
+    """Counts over all query variants. Those that depend on retrieved rows are upper bounds, and named so.
 
-    What the counts mean stands in `pipeline.model.costs.Cost`; SQLite's full-text index counts as one index.
+    See `pipeline.model.costs.Cost` for the meaning of each; SQLite's full-text index counts as one index.
     """
 
     memories_in_scope: int
@@ -40,13 +40,22 @@ def work(
     scope: Scope,
     store: Store,
 ) -> Work:
-    """The work of these channels, each with its limit of hits, for each wording, and of the rerank steps after them."""
+    """The work of the channels for each query variant, and of the rerankers.
+
+    Args:
+        wordings: The query variants.
+        channels: The channels, each with its limit of hits.
+        rerank: The rerankers.
+        scope: The memories that the filters admit.
+        store: The store.
+    """
     cost, hits, query = Cost(), 0, None
     asked = tuple(channels)
     for query in wordings:
         for channel, limit in asked:
             hits += limit
             cost += _cost(channel.component, query, limit, store)
+    # an upper bound: there are no more candidates than hits, or than passages in the store
     candidates = min(hits, int(np.count_nonzero(store.lexicon.index("body", "chunk").ids >= 0)))
     if query is not None:
         for step in rerank:
@@ -64,7 +73,7 @@ def work(
 
 
 def _cost(component: object, query: Query, rows: int, store: Store) -> Cost:
-    """What a component says that it would read; nothing where it does not say so, or fails to."""
+    """The estimate of a component; zero if it has none, or fails."""
     estimate = COST.of(component)
     if estimate is None:
         return Cost()

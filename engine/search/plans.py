@@ -1,4 +1,4 @@
-"""A dry run: what a query would do, and what that costs, without doing it."""
+"""Dry runs: what a query would do, and its cost, without running it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from speckit_memory.pipeline.running.runner import Runner
 
 @dataclass(frozen=True, slots=True)
 class PlannedChannel:
-    """A channel, whether it would be asked, and for how many hits."""
+    """A channel, whether it would be queried, and its limit of hits."""
 
     id: str
     use: str
@@ -32,7 +32,7 @@ class PlannedChannel:
 
 @dataclass(frozen=True, slots=True)
 class PlannedVariant:
-    """A pipeline that would run beside the one that answers, for the share `sample` of queries."""
+    """A variant that would run with the pipeline, for the share `sample` of queries."""
 
     name: str
     mode: VariantMode
@@ -43,10 +43,10 @@ class PlannedVariant:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What a search would do. `work` counts what would be read, so that the cost can be judged before it is paid.
+    """What a search would do. `work` counts what it would read, so that its cost is known in advance.
 
-    `terms` are the words of all wordings, each with the number of memories that hold it in any field. There is no
-    estimate of time: it hangs on the machine. `budget_ms` is what the query's complexity is allowed.
+    `terms` are the terms of all query variants, each with its document frequency over all fields. Time is not
+    estimated, as it depends on the machine; `budget_ms` is the budget for the query's complexity.
     """
 
     query: str
@@ -95,7 +95,14 @@ class PlanReport:
 
 
 def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[CheckedVariant] = ()) -> PlanReport:
-    """Runs query understanding alone, and counts what the rest would read. `variants` would run beside it."""
+    """Runs query understanding alone and counts what the other stages would read.
+
+    Args:
+        runner: The pipeline.
+        query: The query.
+        store: The store.
+        variants: The variants to list in the report.
+    """
     pipeline = runner.pipeline
     with Journal(time.perf_counter_ns, None, strict=False) as journal:
         query = understand(pipeline.candidates, query, store, journal)

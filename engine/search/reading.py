@@ -1,4 +1,4 @@
-"""The text of one memory, or of one of its sections, with the lines of its document."""
+"""Reads the text of a memory or one of its sections, with line numbers of the document."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from speckit_memory.pipeline.ports import Passage
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A stretch of a memory's text. Lines count from 1, in the document with its front matter. `sections` names what
-    can be read by itself, in document order."""
+    """A part of a memory's text. Lines count from 1 and include front matter. `sections` lists the section names."""
 
     memory: MemoryRecord
     text: str
@@ -30,15 +29,25 @@ class Reading:
     last_line: int
     sections: tuple[str, ...]
     origin: str = ""
-    """The store that it was read in."""
+    """The store that it was read from."""
     put_away: tuple[Away, float] | None = None
-    """Why no search finds it, and since when (epoch seconds)."""
+    """Why the memory is archived, and since when (epoch seconds)."""
     superseded_by: tuple[NamedMemory, ...] = ()
-    """What replaces it, the surest first."""
+    """The memories that supersede it, the strongest link first."""
 
 
 def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> Reading:
-    """What is stored of a memory from a line on. Raises E080, E104, and E032 for a line behind the end."""
+    """The stored text of a memory from a line on.
+
+    Args:
+        opened: The store.
+        name: The memory, by id or key.
+        section: An ANCHOR id or heading; "" for the whole text.
+        first_line: The line of the document to start at.
+
+    Raises:
+        SpeckitError: E080, E104, and E032 for a line after the end.
+    """
     connection = opened.database.reader()
     memory = reader.get_memory(connection, name)
     body = reader.body(connection, memory.id)
@@ -78,7 +87,7 @@ def _successors(connection: Connection, memory: int) -> tuple[NamedMemory, ...]:
 
 
 def _lines_above(passages: Sequence[Passage], body: str) -> int:
-    """How many lines of the document stand above its body: those of its front matter. Passages know their lines."""
+    """The number of front matter lines, derived from the line numbers of the first passage."""
     for passage in passages[:1]:
         at = body.find(passage.text)
         if at >= 0:

@@ -1,4 +1,4 @@
-"""Which pipeline answers a session while flags are enabled for a share of them (feature P11)."""
+"""Selects the pipeline for a session while flags are enabled for a share of the sessions (feature P11)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from speckit_memory.pipeline.running.runner import Runner
 
 
 class RolledOut:
-    """The pipelines of the shares, each built when the first of its sessions asks. Safe for several threads."""
+    """The pipelines of the shares, each built on first use. Thread-safe."""
 
     def __init__(self, rollouts: Sequence[Rollout] = (), *, strict: bool = False) -> None:
-        """`rollouts` with the smallest share first, without problems."""
+        """`rollouts`: valid ones, the smallest share first."""
         self._strict = strict
         self._rollouts = tuple(rollouts)
         self._built: dict[int, Runner] = {}
         self._guard = Lock()
 
     def runner(self, session: str, store: Path) -> Runner | None:
-        """The one that answers a session, without a session whoever asks this store; None for the control."""
+        """The runner of the session's share, None for the control. Without a session, the store's path decides."""
         share = self._share(session, store)
         return self._of(share) if share else None
 
     def checked(self, session: str, store: Path) -> Checked | None:
-        """What that is made of; None for the control."""
+        """The pipeline of that runner, as examined; None for the control."""
         share = self._share(session, store)
         return share.checked if share else None
 
@@ -40,11 +40,11 @@ class RolledOut:
         return next((one for one in self._rollouts if place < one.percent), None)
 
     def has(self, runner: Runner) -> bool:
-        """Whether this is the pipeline of a share."""
+        """Whether the runner belongs to a share."""
         return any(runner is built for built in self._built.values())
 
     def answering(self, config_hash: str) -> Runner | None:
-        """The one that has given an answer, by the hash of its pipeline; None for the control."""
+        """The runner that gave an answer, by the hash of its pipeline; None for the control."""
         found = (self._of(one) for one in self._rollouts if one.checked.hash == config_hash)
         return next(found, None)
 

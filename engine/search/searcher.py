@@ -1,4 +1,4 @@
-"""How one pipeline answers: searches, dry runs, and reasons, with hand-overs first where these are asked for."""
+"""Runs searches, dry runs and explanations for one pipeline; "resume" queries try the handover preset first."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from speckit_memory.pipeline.running.runner import Outcome, Runner
 from speckit_memory.pipeline.running.view import StoreView
 
 APPROXIMATE = ("vectors_from", "lists")
-"""The fact about an answer that rests on the index of vectors."""
-_NO_SESSION = "no session is named: what one attended to raises nothing"
+"""The fact added to an answer that was ranked by the approximate vector index (inverted lists)."""
+_NO_SESSION = "no session is named: session_boost has nothing to raise"
 
 
 class Searching:
-    """A pipeline with its variants, and beside it the preset that answers in the mode "resume"."""
+    """A pipeline, its variants, and the preset that answers queries in the mode "resume"."""
 
     def __init__(
         self,
@@ -63,10 +63,16 @@ class Searching:
         unusable: tuple[Problem, ...] = (),
         extensions: ExtensionSettings | None = None,
     ) -> None:
-        """`checked` is what the pipeline was made of, None for one that was put together of objects.
+        """Takes pipelines that are built already; `through` builds them.
 
-        `rollouts` answer the sessions for which flags are enabled, `runner` all others. `unusable` is what is wrong
-        with variants that are asked for and do not run. `extensions` is how these run, found out unless it is given.
+        Args:
+            runner: Answers every session that no rollout covers.
+            config: The settings in force.
+            variants: The shadow, dark-run and interleaved variants that can run.
+            checked: What the pipeline was built from; None for a pipeline that was assembled from objects.
+            rollouts: Pipelines for the sessions for which flags are enabled.
+            unusable: Problems of configured variants that cannot run.
+            extensions: How extensions run; read from the configuration if None.
         """
         self.runner = runner
         self._rolled_out = RolledOut(rollouts, strict=runner.strict)
@@ -89,9 +95,19 @@ class Searching:
         strict: bool,
         extensions: ExtensionSettings | None = None,
     ) -> Searching:
-        """With this pipeline. Raises SpeckitError with all that is wrong with it and with what it asks for beside it.
+        """Builds a pipeline and its variants.
 
-        What is wrong with a variant itself keeps that from running and nothing else: every answer warns of it.
+        A faulty variant does not stop the pipeline: the variant is disabled, and every answer carries a warning.
+
+        Args:
+            pipeline: A path, a preset name, a mapping, or a pipeline that was loaded already.
+            config: The settings in force.
+            overrides: "step.parameter" to a YAML value.
+            strict: Raise failures of steps instead of degrading the answer.
+            extensions: How extensions run; read from the configuration if None.
+
+        Raises:
+            SpeckitError: All problems of the pipeline, its rollouts and its list of variants at once.
         """
         extensions = extensions or extensions_in_force(config.environ, config.root)
         registry = components.registry_of(extensions)
@@ -106,8 +122,10 @@ class Searching:
 
     @classmethod
     def shipped(cls, config: Settings, wrong: tuple[Problem, ...], *, strict: bool) -> Searching:
-        """With the shipped pipeline as it is, whatever files and the environment say of pipelines and flags: it stands
-        in for one that has these problems."""
+        """The shipped pipeline as a fallback for a configuration with the problems `wrong`.
+
+        Configuration files and environment variables for pipelines and flags are ignored.
+        """
         undecided = replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED, root=Path(os.devnull), environ={})
         extensions = extensions_in_force(config.environ, config.root)
         searching = cls.through(DEFAULT, undecided, None, strict=strict, extensions=extensions)
@@ -116,17 +134,17 @@ class Searching:
 
     @cached_property
     def extensions(self) -> ExtensionSettings:
-        """How installed extensions run for it, whatever files say by now."""
+        """How installed extensions run, as read when the pipeline was built."""
         return self._extensions or extensions_in_force(self.config.environ, self.config.root)
 
     @property
     def registry(self) -> Registry:
-        """The components that its steps are of."""
+        """The registry that the components of the pipeline come from."""
         return components.registry_of(self.extensions)
 
     @property
     def beside(self) -> tuple[object, ...]:
-        """Equal for two that have the same run beside the same pipeline."""
+        """A key of the pipeline and its variants: equal if the same variants run with the same pipeline."""
         pipeline = self.runner.pipeline
         variants = (
             (one.variant.name, one.variant.mode, one.variant.sample, one.variant.interleave, one.checked.hash)
@@ -136,42 +154,41 @@ class Searching:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal for two that answer alike, and say the same beside their answers."""
+        """A key of the answers: equal if two pipelines give the same results and the same warnings."""
         shares = ((one.percent, one.checked.hash) for one in self._rollouts)
         return (self.beside, *shares, *self.unusable)
 
     def changed(self, whole: Effective) -> Searching:
-        """The same through another pipeline, with nothing beside it. Raises SpeckitError with all that is wrong."""
+        """This object with another pipeline and without variants. Raises SpeckitError with all problems."""
         return self.through_checked(examined(whole, self.registry))
 
     def through_checked(self, checked: Checked) -> Searching:
-        """The same through a pipeline that was examined, with nothing beside it. Raises as `changed` does."""
+        """This object with a pipeline that was examined, without variants. Raises as `changed` does."""
         if checked.problems:
             raise SpeckitError.of(checked.problems)
         runner = Runner(assemble(checked), strict=self.runner.strict)
         return Searching(runner, self.config, checked=checked, extensions=self._extensions)
 
     def wished(self, wanted: Adjustment, session: str = "") -> Wished:
-        """Who answers what a session wants so. What is wanted changes the pipeline that answers the session.
+        """The pipeline that answers one search with per-search options, derived from the one that answers the session.
 
-        Raises E030 for a pipeline that was put together of objects, and for values that are not accepted.
+        Raises E030 for a pipeline that was assembled from objects, and for values that are not accepted.
         """
         return self._wishes.of(self, self._rolled_out.checked(session, self.config.db) or self.checked, wanted)
 
     def adjusted(self, wanted: Adjustment, session: str = "") -> Searching:
-        """The same as a single search wants it: itself, where the pipeline does that as it is. Raises as `wished`."""
+        """The `Searching` for one search with options; this object if it needs no other. Raises as `wished`."""
         return self.wished(wanted, session).searching
 
     def runner_for(self, session: str) -> Runner:
-        """The one that answers a session, the same in every process; "" for questions without a session."""
+        """The runner that answers a session, the same one in every process. "" means a query without a session."""
         return self._rolled_out.runner(session, self.config.db) or self.runner
 
     @cached_property
     def _amiss(self) -> tuple[str, ...]:
-        """What was asked for and does not run beside, and what the environment was most likely to decide on this
-        pipeline, and does not."""
+        """Warnings about variants that cannot run and about environment variables that look like misspelt flags."""
         flags = self.checked.effective.flags if self.checked else {}
-        idle = tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
+        idle = tuple(f"a shadow pipeline cannot run: {problem}" for problem in self.unusable)
         if not flags:
             return idle
         return (*idle, *misspelt_variables(self.config.environ, flags, self.registry.flag_files))
@@ -193,10 +210,17 @@ class Searching:
         watched: Search | None = None,
         wished: Wished | None = None,
     ) -> SearchResult:
-        """The answer of a store to a question asked at `now` (epoch seconds), see `Memory.search`.
+        """Answers one question from an open store; see `Memory.search`.
 
-        `watched` is told of what the pipeline itself has answered. `wished` is what has chosen this pipeline for the
-        question.
+        Args:
+            opened: The store to search.
+            question: The query text with its filters.
+            now: Time of the query in epoch seconds.
+            allowed_ms: Time limit in milliseconds; None for no limit.
+            snippet: Length of the excerpts in characters; 0 for none.
+            content: Whether rows carry the whole text of their memory.
+            watched: The shadow search to pass the control's answer to, if variants see this query.
+            wished: The per-search options and the pipeline that was derived for them.
         """
         opened_before = opening_ns()
         with ExitStack() as search:
@@ -205,7 +229,7 @@ class Searching:
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
             shown = _shown(store, snippet, content, opened_before)
-            # a copy: nothing that later searches depend on can be reached from an answer
+            # a copy: callers can modify the answer, and later searches share the original
             adjust = replace(wished.wanted) if wished else Adjustment()
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
             asked = Asked(question, now, allowed_ms, adjust, store.sequence, seen)
@@ -225,7 +249,7 @@ class Searching:
                     watched.answered(store, opened, asked)
 
     def _unmet(self, result: SearchResult, wished: Wished | None) -> tuple[str, ...]:
-        """What is not as a search wanted it."""
+        """Warnings about per-search options that were not applied."""
         if wished and wished.wanted and self.by_handovers(result):
             return (resume.as_it_is(wished.wanted.named),)
         if wished and wished.wanted.session_boost and not result.outcome.query.session:
@@ -233,7 +257,7 @@ class Searching:
         return wished.unmet if wished else ()
 
     def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:
-        """The answer with what no step of a pipeline knows."""
+        """Adds the warnings and facts that are known outside the pipeline."""
         result = replace(result.warned(after=self._amiss), asked=asked)
         query = result.outcome.query
         if resume.asks_for_handover(query) and query.session:
@@ -258,6 +282,7 @@ class Searching:
 
         if not resume.asks_for_handover(query):
             return run(self.runner_for(query.session), query)
+        # handovers answer alone, unless known words name the work: then these are searched too
         handovers = run(self._handovers, resume.of_handovers(query))
         if handovers.why_nothing:
             return handovers
@@ -278,7 +303,7 @@ class Searching:
         return replace(run(runner, words), query=query.text).warned(before=[none])
 
     def plan(self, opened: OpenStore, question: Question) -> PlanReport:
-        """What a search would do."""
+        """Describes what a search would do, without running it."""
         with opened.read_model.reading() as snapshot:
             store = StoreView(snapshot)
             query = question.query(store, time.time(), None)
@@ -287,16 +312,16 @@ class Searching:
             return plan_report(self.runner_for(query.session), query, store, self.variants)
 
     def why_not(self, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
-        """Why a memory is not in an answer that came from here."""
+        """Explains why a memory is missing from an answer of this object."""
         return why_not(self.answering(result).pipeline, result, memory, store)
 
     def gave(self, result: SearchResult) -> bool:
-        """Whether an answer came from here."""
+        """Whether this object produced the answer."""
         answered_by = result.outcome.trace.config_hash
         return self.runner.pipeline.hash == answered_by or self.answering(result) is not self.runner
 
     def answering(self, result: SearchResult) -> Runner:
-        """The runner of an answer: the preset of hand-overs answers questions of its mode alone."""
+        """The runner that produced an answer; the handover preset counts for "resume" queries alone."""
         answered_by = result.outcome.trace.config_hash
         if self.by_handovers(result):
             return self._handovers
@@ -304,20 +329,20 @@ class Searching:
             return found
         asked = result.asked
         if asked is not None and asked.adjust and self.checked is not None:
-            with suppress(SpeckitError):  # what another pipeline could do
+            with suppress(SpeckitError):  # the pipeline may have changed since and reject these options now
                 runner = self.adjusted(asked.adjust, asked.question.session).runner
                 if runner.pipeline.hash == answered_by:
                     return runner
         return self.runner
 
     def by_handovers(self, result: SearchResult) -> bool:
-        """Whether the preset of hand-overs gave an answer."""
+        """Whether the handover preset produced the answer."""
         asked = resume.asks_for_handover(result.outcome.query)
         return asked and result.outcome.trace.config_hash == self._handovers.pipeline.hash
 
 
 def _pending(opened: OpenStore) -> tuple[str, ...]:
-    """What the vectors of the store wait for."""
+    """The warning about a change of the embedding model that is not finished, if there is one."""
     unsettled = opened.models.unsettled()
     return (unsettled,) if unsettled else ()
 
@@ -332,15 +357,15 @@ def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Sho
 
 
 MOST_ADJUSTED = 16
-"""Pipelines that single searches wanted and that are kept."""
+"""Maximum number of derived pipelines in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wished:
-    """What answers a search that wants `wanted`: `searching`, by the pipeline `checked`, which was derived of `base`.
+    """The pipeline of a search with the options `wanted`.
 
-    Both are None for a pipeline that was put together of objects. `unmet` is what the pipeline has no step for, a
-    sentence each.
+    `searching` answers with the pipeline `checked`, which was derived from `base`; both are None for a pipeline that
+    was assembled from objects. `unmet` has one sentence for each option that no step implements.
     """
 
     searching: Searching
@@ -351,24 +376,24 @@ class Wished:
 
 
 class Wishes:
-    """What was derived of one pipeline and of those of its shares. Safe for several threads."""
+    """A cache of pipelines derived from one pipeline and its rollouts. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, Adjustment], Wished] = OrderedDict()
         self._guard = Lock()
 
     def of(self, searching: Searching, base: Checked | None, wanted: Adjustment) -> Wished:
-        """Who answers a search of a session that `base` answers otherwise.
+        """The pipeline for a session that `base` answers, with options.
 
-        A pipeline that does just what the one in force does is that one, with all that runs beside it. Raises E030 for
-        a pipeline that was put together of objects, and for values that are not accepted.
+        If the derived pipeline equals the base, the original with its variants is returned. Raises E030 for a pipeline
+        that was assembled from objects, and for values that are not accepted.
         """
         if not wanted:
             return Wished(searching, base, base)
-        wanted = replace(wanted)  # what is kept is nobody else's
+        wanted = replace(wanted)  # a copy for the cache: callers can modify the original
         wanted.check()
         if base is None:
-            raise SpeckitError("E030", "a pipeline that was put together of objects answers as it is")
+            raise SpeckitError("E030", "a pipeline that was assembled from objects accepts no per-search options")
         key = base.hash, wanted
         with self._guard:
             found = self._kept.pop(key, None) or _derived(searching, base, wanted)

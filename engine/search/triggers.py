@@ -1,4 +1,4 @@
-"""Memories whose trigger phrases stand in a prompt, by what the session attends to (feature T3)."""
+"""Ranks memories whose trigger phrases occur in a prompt, boosted by the session's attention (feature T3)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.running.view import StoreView
 
 IMPORTANCE_SHARE = 0.1
-"""How much the importance of a memory counts beside one matching phrase: as in the channel `trigger`."""
+"""Weight of a memory's importance relative to one matching phrase, as in the channel `trigger`."""
 SESSION_SHARE = 0.15
-"""How much full attention of the session adds to a score, as the step `session` does it for searches."""
+"""Relative boost of a score by full attention, as by the step `session` in searches."""
 FADING_BY_TURN = 0.98
-"""What each turn since a memory was matched leaves of the session's attention to it."""
+"""Factor on attention per turn since the memory was matched."""
 SOURCE = "triggers"
 _TURN = "turn "
 SEEDS, RELATED, LEAST_SIMILAR = 5, 5, 0.70
-"""So many memories activate others at each hop, how many each, and from which cosine on (feature F12)."""
+"""Sources per hop, neighbours per source, and minimum cosine of spreading activation (feature F12)."""
 HOPS, PASSED_ON, FULL_BOOST, MOST_RELATED = 2, 0.5, 0.25, 20
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerMatch:
-    """A memory and those of its phrases that stand in the prompt. `learned` counts further ones that readers' choices
-    have taught. `attention` is the session's in [0, 1]; `score` is in (0, 1.15). `text` is the whole memory where a
-    session matches one that is HOT, and what it says first otherwise."""
+    """A memory and those of its phrases that occur in the prompt.
+
+    `learned` counts matching phrases that were learned from selections. `attention` is the session's in [0, 1]; `score`
+    is in (0, 1.15). `text` is the whole memory if a session matches a HOT one (`whole`), else its summary or first
+    passage.
+    """
 
     memory: MemoryRecord
     score: float
@@ -49,7 +52,7 @@ class TriggerMatch:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMemory:
-    """A memory that resembles what a session's prompt has triggered, with its activation in (0, 0.125]."""
+    """A memory similar to the matched ones, with its activation in (0, 0.125]."""
 
     memory: MemoryRecord
     activation: float
@@ -57,8 +60,10 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True)
 class TriggerMatches:
-    """The best matches, how many memories matched, and how many of these the session attended to. `related` are
-    memories that the best matches activate, for a session."""
+    """The best matches, the number of all matching memories, and how many of those the session attended to.
+
+    `related` are memories activated by the best matches; only with a session.
+    """
 
     matches: tuple[TriggerMatch, ...]
     total: int
@@ -66,11 +71,21 @@ class TriggerMatches:
     related: tuple[RelatedMemory, ...] = ()
 
 
-def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float) -> TriggerMatches:
-    """The `limit` memories whose phrases match best; without a session, attention is 0.
+def match(
+    opened: OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float
+) -> TriggerMatches:
+    """The memories whose trigger phrases match best; ties are broken by id.
 
-    The strength of a memory is that of the channel `trigger`: s / (1 + s), s the weights of its phrases (1, learned
-    ones 0.7) and 0.1 · importance. The score is that times 1 + 0.15 · attention. Equal ones follow by id.
+    The strength of a memory is that of the channel `trigger`, s / (1 + s), where s is the sum of the weights of its
+    phrases (1, learned ones 0.7) and 0.1 · importance. Its score is strength · (1 + 0.15 · attention).
+
+    Args:
+        opened: The store.
+        prompt: The prompt.
+        limit: Maximum number of memories.
+        session: The session; without one, attention is 0.
+        turn: The turn of the conversation, with which attention decays.
+        now: Epoch seconds.
     """
     store = StoreView(opened.read_model.current())
     found, weights = store.triggers.matches(prompt, now)
@@ -78,10 +93,12 @@ def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | 
     ids = distinct(found[kept])
     if not len(ids):
         return TriggerMatches((), 0, 0)
+    # ids: (n,) int64, distinct and sorted; found, weights: one entry per matching phrase, before the filter
     weighed = np.bincount(np.searchsorted(ids, found[kept]), weights=weights[kept], minlength=len(ids))
     strength = weighed + IMPORTANCE_SHARE * np.nan_to_num(store.attributes.number("importance_weight", ids))
     attention = _attention(opened, session, turn, now)
     seen = np.array([attention.get(memory, 0.0) for memory in ids.tolist()])
+    # saturating, as in the channel `trigger`; all columns are (n,) float64
     score = strength / (1 + strength) * (1 + SESSION_SHARE * seen)
     best = np.lexsort((ids, -score))[:limit]
     states = states_of(store.attributes, ids[best], now, Thresholds())
@@ -92,7 +109,7 @@ def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | 
         phrases = _standing(memory.triggers, prompt, now)
         everything = int(np.count_nonzero(found[kept] == ids[place]))
         whole = bool(session) and name_of(state) == "HOT"
-        said = store.passages.summaries([memory.id])  # no passage matched: the first one says what it happens to
+        said = store.passages.summaries([memory.id])  # no passage matched, and the first one may say little
         first = next((passage.text for passage in said.values() or store.passages.passages([memory.id])), "")
         matches.append(
             TriggerMatch(
@@ -114,8 +131,10 @@ def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | 
 
 
 def _activated(store: StoreView, matched: Sequence[int], known: set[int], now: float) -> dict[int, float]:
-    """The memories beside those `known` that the best matches activate, most of all first: as `Coactivation` spreads
-    activation over the rows of a search, here over the whole store."""
+    """Memories other than `known` that the best matches activate, highest activation first.
+
+    Spreads activation as `Coactivation` does over the rows of a search, but over the whole store.
+    """
     scope = store.attributes.scope(Filter(), now)
     reached: dict[int, float] = {}
     wave = dict.fromkeys(matched[:SEEDS], 1.0)
@@ -127,6 +146,7 @@ def _activated(store: StoreView, matched: Sequence[int], known: set[int], now: f
             near = [pair for pair in zip(found.tolist(), similar.tolist(), strict=True) if pair[0] != source]
             near = [pair for pair in near if pair[1] >= LEAST_SIMILAR][:RELATED]
             for memory, similarity in near:
+                # a(m) = a(source) · PASSED_ON · cos(source, m) / √fan-out; the strongest path to a memory counts
                 passed = activation * PASSED_ON * similarity / np.sqrt(len(near))
                 if memory not in known and passed > reached.get(memory, 0.0):
                     reached[memory] = following[memory] = passed
@@ -136,7 +156,18 @@ def _activated(store: StoreView, matched: Sequence[int], known: set[int], now: f
 
 
 def note(opened: OpenStore, memories: Sequence[int], session: str, turn: int | None, now: float) -> None:
-    """Has a session attend to the memories that it was shown. Raises SpeckitError when the store is busy."""
+    """Records the memories that a session was shown, which it now attends to.
+
+    Args:
+        opened: The store.
+        memories: The ids of the memories.
+        session: The session; "" for none.
+        turn: The turn of the conversation, if known.
+        now: Epoch seconds.
+
+    Raises:
+        SpeckitError: The store is busy.
+    """
     if session and memories and not opened.database.only_read:
         with opened.database.write(250) as txn:
             call = "" if turn is None else f"{_TURN}{turn}"
@@ -144,7 +175,7 @@ def note(opened: OpenStore, memories: Sequence[int], session: str, turn: int | N
 
 
 def _attention(opened: OpenStore, session: str, turn: int | None, now: float) -> dict[int, float]:
-    """What the session attends to, fainter by every turn since the one in which it was matched, where that is known."""
+    """The session's attention by memory, decayed per turn since the match if turns are known."""
     if not session:
         return {}
     with opened.database.snapshot_read() as connection:
@@ -158,6 +189,6 @@ def _turns_since(call: str, turn: int | None) -> int:
 
 
 def _standing(phrases: Sequence[str], prompt: str, now: float) -> tuple[str, ...]:
-    """Those phrases that stand in the prompt as whole phrases."""
+    """The phrases that occur in the prompt as whole phrases."""
     index = TriggerIndex((at, normalised_phrase(phrase), 1.0, None) for at, phrase in enumerate(phrases))
     return tuple(phrases[at] for at in distinct(index.matches(prompt, now)[0]).tolist())

@@ -1,4 +1,4 @@
-"""What answers depend on beside the question and the clock: who has that unchanged may give an answer again (T25)."""
+"""The cache key of answers: while it is unchanged, an answer to the same question stays valid (T25)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 
 class Standing(NamedTuple):
-    """One state of a store as one pipeline sees it. Of no meaning to another process, and never the same again once
-    anything has changed."""
+    """One state of a store as one pipeline sees it. Valid in this process alone; never reused after a change."""
 
     store: str
-    """The open store; another one when the file at its path is another one."""
+    """Identifies the opening of the store; changes when its file is replaced."""
     commits: int
-    """Changes with whatever is committed to the store, by any process: memories, links, sessions, counted uses."""
+    """Changes with every commit of any process: memories, links, sessions, usage counts."""
     configuration: str
-    """The settings and the pipeline in force."""
+    """Identifies the settings and the pipeline in force."""
     amiss: tuple[str, ...]
-    """What is said of files that are broken."""
+    """Warnings about broken files."""

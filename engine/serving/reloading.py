@@ -1,7 +1,7 @@
-"""Follows the files of the configuration while a process serves: pipelines, flags and settings (feature P4).
+"""Follows the configuration files while a process serves: pipelines, flags and settings (feature P4).
 
-What has changed is built beside what is served, and takes its place between two searches. What is broken changes
-nothing: the last state that could be built is served, and every answer says so, until the files are mended.
+A changed configuration is built in the background and replaces the old one between two searches. A broken one changes
+nothing: the last valid state is served, and every answer says so, until the files are fixed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,25 @@ from speckit_memory.errors.echo import abridged
 LOGGER = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 0.05
-"""A file that was changed less long ago may be half written: programs empty a file, and then write it."""
+"""A file that was modified more recently may be half written, as programs truncate a file before writing it."""
 MOST_SETTLING = 5
-"""So often a search waits that long; files that are written on and on are read by a later one."""
+"""How often a search waits for that time; files that keep changing are read by a later search."""
 RETRY_SECONDS = 1.0
-"""What is broken may be mended by a file that nobody knew of, such as the one that a pipeline was to extend."""
+"""Interval of retries: a fault may be fixed by an unknown file, such as a missing one that a pipeline extends."""
 TOLD = 300
-"""Characters of a problem that every answer repeats; the health report has all of it."""
+"""Characters of a problem repeated in every answer; the health report contains all of it."""
 CLOCK_SECONDS = 0.1
-"""By which the times of files lag behind the clock."""
+"""File times may lag behind the clock by this much."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesFollowed:
-    """How the files fare: what is `wrong` with them, () for nothing; how often another state was put in force, and when
-    last (epoch seconds), None for never. While they are wrong, the last state that could be used answers; where there
-    has been none, the shipped pipeline `stands_in`."""
+    """The state of the files.
+
+    `wrong`: their problems, () for none, while the last valid state answers. `changes` and `at`: how often another
+    state was put in force, and when last (epoch seconds). `stands_in`: there was no valid state, so the shipped
+    pipeline answers.
+    """
 
     wrong: tuple[Problem, ...] = ()
     changes: int = 0
@@ -52,10 +55,10 @@ class FilesFollowed:
 
 
 class Reloading:
-    """Follows the files of one memory."""
+    """Follows the configuration files of one memory."""
 
     def __init__(self, served: Served, recorder: Recorder, since: float) -> None:
-        """Files that were changed after `since` (epoch seconds) are read anew by the first look."""
+        """Files modified after `since` (epoch seconds) are read again by the first look."""
         self._served = served
         self._recorder = recorder
         self._lock = Lock()
@@ -71,23 +74,23 @@ class Reloading:
 
     @property
     def amiss(self) -> tuple[str, ...]:
-        """What every answer says while the files are broken."""
+        """Warnings for every answer while the files are broken."""
         if not (wrong := self.state.wrong):
             return ()
         pipeline = self._served.now.searching.runner.pipeline
         told = abridged(str(wrong[0]), TOLD) + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
         if self.state.stands_in:
-            until = f"until that is mended, the shipped '{pipeline.name}' ({pipeline.hash}) answers instead"
+            until = f"until that is fixed, the shipped '{pipeline.name}' ({pipeline.hash}) answers instead"
             return (f"the configuration cannot be used: {told}; {until}",)
         return (
-            f"the configuration was changed and cannot be used: {told}; until that is mended, "
-            f"'{pipeline.name}' ({pipeline.hash}) answers as it was read before",
+            f"the configuration was changed and cannot be used: {told}; until that is fixed, "
+            f"'{pipeline.name}' ({pipeline.hash}) answers as before",
         )
 
     def look(self) -> None:
-        """Puts in force what the files say, if they have changed and can be used. Raises nothing for files.
+        """Puts changed files in force if they are valid. Never raises for files.
 
-        One thread at a time looks; others go on meanwhile with what is served.
+        One thread at a time looks; others continue with the present state.
         """
         if not self._lock.acquire(blocking=False):
             return
@@ -100,7 +103,7 @@ class Reloading:
             self._lock.release()
 
     def _settled(self) -> bool:
-        """Waits a moment for whoever is writing; whether they seem to have done it."""
+        """Waits a moment for a program that is writing the files; whether it seems to have finished."""
         before = self._watched.stamps()
         for _ in range(MOST_SETTLING):
             if self._watched.age(before, time.time()) > SETTLED_SECONDS:
@@ -116,7 +119,7 @@ class Reloading:
         watched = _watched(earlier)
         try:
             serving = _made(earlier, self._recorder)
-        except Exception as error:  # of a component that cannot be made, too; what is served goes on
+        except Exception as error:  # a component's constructor may raise anything; the old state is still served
             wrong = problems_of(error)
             if not isinstance(error, SpeckitError):
                 LOGGER.warning("the configuration cannot be used", exc_info=error)
@@ -139,7 +142,7 @@ class Reloading:
         if _said(serving) != _said(before := self._served.now):
             self._served.put(serving)
         self._again_at = self._patience()
-        if _answers(serving) == _answers(before):  # a comment, say, or what is broken was taken back
+        if _answers(serving) == _answers(before):  # only a comment changed, say, or a fault was reverted
             self.state = replace(self.state, wrong=(), stands_in=False)
             return
         self.state = FilesFollowed((), self.state.changes + 1, time.time())
@@ -152,10 +155,10 @@ class Reloading:
 
 
 def _made(earlier: Serving, recorder: Recorder) -> Serving:
-    """What the files say now. Raises SpeckitError with all that is wrong with them.
+    """Builds the state that the files describe. Raises SpeckitError with all of their problems.
 
-    What a store is opened with stays as it is until the process ends: how extensions run, what is noted, the index of
-    vectors, and links by names.
+    Settings that a store is opened with stay until the process ends: how extensions run, recording, the vector index,
+    and links by names.
     """
     config = earlier.settings
     named = config.pipeline if config.pipeline_by == BY_CALL else None
@@ -171,18 +174,18 @@ def _made(earlier: Serving, recorder: Recorder) -> Serving:
 
 
 def _answers(serving: Serving) -> tuple[object, ...]:
-    """Equal for two states that answer alike."""
+    """Equal for two states that give the same answers."""
     config = serving.settings
     return (serving.searching.identity, config.pipeline, config.pipeline_by, config.deadline_ms)
 
 
 def _said(serving: Serving) -> tuple[object, ...]:
-    """Equal for two states that were read from the same texts, too."""
+    """Equal for two states that were also read from the same texts."""
     return (_answers(serving), _texts(serving.searching))
 
 
 def can_be_followed(serving: Serving) -> bool:
-    """Whether files decide what is served: a pipeline that was given as a value is in the hands of who gave it."""
+    """Whether files decide the pipeline; false for one that was given as a value."""
     return serving.settings.pipeline_by != BY_VALUE
 
 
@@ -194,7 +197,7 @@ def _watched(serving: Serving) -> WatchedFiles:
 
 
 def _texts(searching: Searching) -> dict[Path, str]:
-    """The files that a pipeline and what runs beside it were read from, with their texts."""
+    """The files that a pipeline and its variants were read from, with their texts."""
     return dict(_documents(searching))
 
 

@@ -1,4 +1,4 @@
-"""What a memory answers with: settings, a pipeline and what runs beside it, replaced as a whole between searches."""
+"""The state that a memory serves: settings, pipeline and variants, replaced as a whole between searches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import SearchResult
 
 KEPT = 4
-"""Earlier pipelines that are kept to explain what they answered."""
+"""Number of earlier pipelines kept for explaining their answers."""
 
 
 def problems_of(error: Exception) -> tuple[Problem, ...]:
-    """What is wrong with a pipeline that could not be built; of a component's defect only its type is told."""
+    """The problems of a pipeline that could not be built; for a component's exception only its type is given."""
     if isinstance(error, SpeckitError):
         return tuple(error.problems)
     return (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
@@ -35,25 +35,27 @@ def problems_of(error: Exception) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """One state of the configuration, ready to answer. `shadows` is what runs beside the pipeline, and `replays` what
-    is asked its kept queries; None for nothing."""
+    """One state of the configuration, ready to answer.
+
+    `shadows` runs the live variants, and `replays` replays recorded queries; None without such variants.
+    """
 
     settings: Settings
     searching: Searching
     shadows: Shadows | None = None
     replays: Replays | None = None
     name: str = field(default_factory=lambda: uuid4().hex, init=False, compare=False)
-    """Tells it from every other state."""
+    """A unique identifier of this state."""
 
     def watched(self, query_id: str) -> Search | None:
-        """A search that variants may see; None where there are none, or nothing can be asked of them."""
+        """The shadow search of a query; None if there are no variants or they fail."""
         with harmless("the variants do not see a query"):
             return self.shadows.search(query_id) if self.shadows else None
         return None
 
 
 class Served:
-    """The state in force. A search that is under way ends with the one it began with. Safe for several threads."""
+    """The state in force. A running search finishes with the state it began with. Thread-safe."""
 
     def __init__(self, serving: Serving) -> None:
         self._now = serving
@@ -64,15 +66,15 @@ class Served:
 
     @property
     def now(self) -> Serving:
-        """The state that the next search begins with."""
+        """The state for the next search."""
         return self._now
 
     @contextmanager
     def using(self) -> Iterator[Serving]:
-        """The state for one search, whatever is put in its place meanwhile."""
+        """The state for one search, protected from being retired during the block."""
         with self._guard:
             serving = self._now
-            self._searches[id(serving.shadows)] += 1
+            self._searches[id(serving.shadows)] += 1  # `_retire` ends the shadows of an earlier state at 0
         try:
             yield serving
         finally:
@@ -81,7 +83,7 @@ class Served:
                 self._retire(serving.shadows)
 
     def put(self, serving: Serving) -> None:
-        """Puts another state in the place of the one in force."""
+        """Replaces the state in force."""
         with self._guard:
             before, self._now = self._now, serving
             if before.searching is not serving.searching:
@@ -91,26 +93,25 @@ class Served:
             before.replays.end()
 
     def answered(self, result: SearchResult) -> Searching:
-        """The pipeline that gave an answer; the one in force, where that is too long ago."""
+        """The pipeline that gave an answer; the one in force if the answer is too old."""
         known = (self._now.searching, *self._earlier)
         return next((searching for searching in known if searching.gave(result)), known[0])
 
     def _retire(self, shadows: Shadows | None) -> None:
-        """Has a thread end what ran beside an earlier state, once no search may hand it anything: it waits a moment for
-        what has not run."""
+        """Ends the variants of an earlier state in a thread, once no search uses them."""
         if self._searches[id(shadows)]:
             return
         del self._searches[id(shadows)]
         if shadows is None or shadows is self._now.shadows:
             return
-        with harmless("what ran beside an earlier pipeline could not be ended"):
+        with harmless("the variants of an earlier pipeline could not be ended"):
             thread = Thread(target=shadows.finish, args=(LEAVING_SECONDS,), kwargs={"leaving": True}, daemon=True)
             thread.name = "shadows end"
             thread.start()
             self._leaving = [*(one for one in self._leaving if one.is_alive()), thread]
 
     def end(self) -> None:
-        """Ends replays; waits a moment for what runs beside, and ends it. It may be repeated."""
+        """Ends replays, and ends live variants after waiting a moment. May be repeated."""
         if self._now.replays is not None:
             self._now.replays.end()
         if self._now.shadows is not None:

@@ -1,4 +1,4 @@
-"""Makes ready what runs beside a pipeline where answers are served."""
+"""Prepares the variants that run with a served pipeline."""
 
 from __future__ import annotations
 
@@ -29,11 +29,21 @@ if TYPE_CHECKING:
 def beside_searches(
     searching: Searching, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
 ) -> Shadows | None:
-    """What runs beside a pipeline: its dark runs and the variant that answers are mixed with, or the pipelines `inline`
-    in their place; None for nothing. Its shadows are replayed: see `Replays`.
+    """The variants to run live: the configured dark runs and interleaved variant, or the `inline` pipelines instead.
 
-    Where nothing is recorded, variants would run in vain, and do not. Raises SpeckitError with all that is wrong with
-    the pipelines.
+    Shadows are not among them; they are replayed, see `Replays`.
+
+    Args:
+        searching: The pipeline that is served, with its variants.
+        config: The settings in force.
+        recorder: Stores the observations; if it is off, configured variants do not run.
+        inline: Pipelines whose answers are attached to each result.
+
+    Returns:
+        The variants; None if there are none to run.
+
+    Raises:
+        SpeckitError: All problems of the inline pipelines.
     """
     control = searching.runner.pipeline
     budget = control.budgets_ms["shadow"]
@@ -48,7 +58,7 @@ def beside_searches(
 
 
 def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
-    """A state of the configuration with what runs beside its pipeline and what is asked the kept queries."""
+    """A configuration state: the pipeline, its live variants, and the replays for its shadows."""
     checked = searching.checked
     compared = [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
     replays = None

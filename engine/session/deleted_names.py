@@ -1,4 +1,4 @@
-"""What is said to those who ask for a memory that was deleted: when that was, and what brings it back."""
+"""Describes the deletion of a memory to callers who name it: its time, and how to restore it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from speckit_memory.errors import NotFoundError, SpeckitError
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.missing import MissingMemoryError
 
-_HINT = "All that was learned of it comes back with it, and its file; the last 1,000 deletions of 90 days are kept."
+_HINT = "Restoring it brings back its file and its judgements and links; the last 1,000 deletions of 90 days are kept."
 
 
 class DeletedMemoryError(NotFoundError):
-    """E080: this memory was deleted, and can be brought back."""
+    """E080: this memory was deleted, and can be restored."""
 
 
 def deleted(store: Path, connection: Connection, missing: MissingMemoryError) -> SpeckitError:
-    """The error for a missing memory that tells of its deletion; the one given where the store knows of none.
+    """An error that describes the deletion of a missing memory; `missing` itself if no deletion is known.
 
-    Of several deletions of one key the latest is told.
+    Of several deletions of one key the latest is described.
     """
     from speckit_memory.memory.store.checkpoints import deletions
     from speckit_memory.memory.store.reading.reader import known_files
@@ -34,7 +34,7 @@ def deleted(store: Path, connection: Connection, missing: MissingMemoryError) ->
             message = f"{key} (id {number}) was deleted on {at}{beside}"
             back: tuple[str, ...] = (f'memory_delete with undo="{gone.name}"', f"speckit-memory undelete {gone.name}")
             if now := known_files(connection, key).get(key):
-                # undoing would be refused (E108), and this is what its readers want
-                back = (f"ask for {key}, which has come since and has the id {now.id}",)
+                # restoring would be refused (E108); the new memory has taken its place
+                back = (f"ask for {key}, which was added since with the id {now.id}",)
             return DeletedMemoryError("E080", message, hint=_HINT, actions=back)
     return missing

@@ -1,4 +1,4 @@
-"""One open store after the other: what is at the path is what is served, whatever happens to the file there."""
+"""Follows the file at the store's path: if it is replaced or set back, the new file is opened and served."""
 
 from __future__ import annotations
 
@@ -23,29 +23,34 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LOGGER = logging.getLogger(__name__)
 ATTEMPTS = 4
-"""A store that is replaced more often during one operation is not worked on."""
+"""An operation is given up after the store was replaced this many times during it."""
 NAMED = 3
-"""So many signs of damage are named in an error; `doctor` names more."""
+"""Maximum number of faults listed in an error; `doctor` lists more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """When a store was opened anew (epoch seconds), and what had become of the one before."""
+    """The time of a reopening (epoch seconds), and what had happened to the file."""
 
     at: float
     what: str
 
 
 class Following:
-    """The open store, opened anew whenever the file at its path is another one or was set to another state.
+    """The open store, reopened if the file at its path is replaced or set to another state.
 
-    With it everything is thrown away that was derived from the earlier one. An operation that this interrupts, or that
-    ended on the earlier store, is done again.
+    Reopening discards everything derived from the earlier store. An operation that was interrupted by a replacement, or
+    ended on the earlier store, is repeated.
     """
 
     def __init__(self, opener: Callable[[bool], OpenStore], *, create: bool, measured: bool = False) -> None:
-        """`opener` is told whether it may create the file, which `create` allows from the start. Beside what is
-        `measured` nothing is done by itself."""
+        """Opens the store.
+
+        Args:
+            opener: Opens the store; its argument says whether it may create the file.
+            create: Whether the file may be created, now or later.
+            measured: Turn automatic background work off, so that it does not disturb measurements.
+        """
         self._opener = opener
         self._create = create
         self._lock = Lock()
@@ -55,23 +60,27 @@ class Following:
 
     @property
     def current(self) -> OpenStore:
-        """The store that was opened last, whether or not it still is the one at the path."""
+        """The store that was opened last; its file may have been replaced since."""
         return self._current
 
     def run(self, work: Callable[[OpenStore], T], *, writes: bool = False, repeatable: bool = True) -> T:
-        """The result of an operation on the store that is at the path at its end.
+        """Runs an operation on the store that is at the path when the operation ends.
 
-        One that `writes` makes the file anew if it is gone and may be created. One that is not `repeatable`, such as a
-        change of the memory with a certain id, is refused when the store turns out to be another one. Raises what the
-        operation raises; E024 for a failure that comes of a damaged file, and E026 when the store was replaced and the
-        operation cannot be done again.
+        Args:
+            work: The operation.
+            writes: If the file is gone and may be created, create it.
+            repeatable: Whether the operation may be repeated on another store. False for changes of a memory by id.
+
+        Raises:
+            Exception: Any exception of `work`; E024 for a failure that is due to a damaged file; E026 if the store was
+                replaced and the operation cannot be repeated.
         """
         replaced: ReplacedError | None = None
         for _ in range(ATTEMPTS):
             opened = self._current
             try:
                 result = work(opened)
-                opened.database.latest()
+                opened.database.latest()  # raises if the file was replaced while `work` ran on the old one
                 return result
             except Exception as error:
                 replaced = _replacement(opened, error)
@@ -87,15 +96,14 @@ class Following:
         raise replaced
 
     def close(self) -> None:
-        """Writes what was counted and closes the store. Raises E022 when a thread is inside a query; it may be
-        repeated."""
+        """Writes pending counts and closes the store. May be repeated. Raises E022 if a thread is running a query."""
         self.upkeep.end()
         self._current.usage.close()
         self._current.recorder.close()
         self._current.database.close()
 
     def open_anew(self, earlier: OpenStore, why: ReplacedError, *, create: bool) -> None:
-        """Opens what is at the path now, unless another thread has done that. Raises as `Database.open`."""
+        """Opens the file at the path, unless another thread has done so. Raises as `Database.open`."""
         with self._lock:
             if self._current is not earlier:
                 return
@@ -120,21 +128,20 @@ class Following:
 
 
 def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
-    """The replacement of the store that made an operation fail, None when it failed for another reason."""
+    """The replacement that made an operation fail, None if it failed for another reason."""
     if isinstance(error, ReplacedError):
         return error
     try:
         opened.database.latest()
     except ReplacedError as replaced:
         return replaced
-    except Exception:  # what failed here too is told by the failure of the operation
+    except Exception:  # the operation's own error is reported instead
         return None
     return None
 
 
 def _told(opened: OpenStore, error: Exception) -> Exception:
-    """An error of the driver as ours; one that comes of what no store holds as damage of the file; and of a memory that
-    was deleted, what brings it back."""
+    """Translates an error: driver errors to ours, damaged data to E024, a missing memory to its deletion."""
     if isinstance(error, MissingMemoryError):
         from speckit_memory.engine.session.deleted_names import deleted
 

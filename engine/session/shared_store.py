@@ -1,4 +1,4 @@
-"""One open store with several users, who come and go on their own."""
+"""Shares one open store between several users with separate lifetimes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from speckit_memory.errors import SpeckitError
 
 @dataclass(slots=True)
 class _Users:
-    """How many shares of a store have not ended."""
+    """The number of shares of a store that have not ended."""
 
     count: int = 1
     guard: Lock = field(default_factory=Lock)
 
 
 class Share:
-    """The use of an open store, which is closed when all of its uses have ended."""
+    """A counted reference to an open store, which is closed with the last reference."""
 
     def __init__(self, store: Following, users: _Users | None = None) -> None:
-        """The first use of a store; `another` makes further ones."""
+        """The first reference to a store; `another` makes further ones."""
         self._store = store
         self._users = users or _Users()
         self._ended = False
 
     @property
     def store(self) -> Following:
-        """The store. Raises E027 after the end of this use."""
+        """The store. Raises E027 after `end`."""
         if self._ended:
             raise self._closed()
         return self._store
 
     def another(self) -> Share:
-        """A further use, which lasts as long as it likes. Raises E027 after the end of this one."""
+        """A further, independent reference. Raises E027 after `end`."""
         with self._users.guard:
             if self._ended:
                 raise self._closed()
@@ -42,8 +42,7 @@ class Share:
         return Share(self._store, self._users)
 
     def end(self) -> None:
-        """Ends this use. Raises E022 when a thread is inside a query of a store that nobody else uses; that can be
-        repeated."""
+        """Ends this reference. Raises E022 if it is the last one and a thread is running a query; try again then."""
         with self._users.guard:
             if not self._ended:
                 self._ended = True

@@ -1,6 +1,6 @@
-"""What becomes of the memories of an answer: returned, then opened, validated, linked or cited, or ignored (T28).
+"""Records what happened to the memories of an answer: returned, then opened, validated, linked, cited or ignored (T28).
 
-Nothing here changes or breaks what it tells of: whatever fails is logged.
+Failures are logged and never affect the operation that is recorded.
 """
 
 from __future__ import annotations
@@ -34,24 +34,32 @@ if TYPE_CHECKING:
 
 NOT_NOTED = "an answer could not be noted"
 MOST_WRITTEN = 200
-"""So many documents of one run are read for what they link and cite: whoever indexes more did not just write them."""
+"""Maximum number of documents per run that are scanned for links and citations; a larger run is a bulk import."""
 _HALF = 8
-"""Hexadecimal digits of a query's id that decide on one sample; the others decide on the other one."""
+"""The leading hexadecimal digits of a query id that decide on one sample; the rest decides on the other."""
 
 
 def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, count: int | None) -> None:
-    """Notes that the first `count` results were served, all unless given."""
+    """Records that results were served.
+
+    Args:
+        opened: The store that answered.
+        pipeline: The pipeline that answered.
+        result: The answer.
+        count: How many leading results were served; None for all.
+    """
     with harmless(NOT_NOTED):
         recorder, outcome = opened.recorder, result.outcome
         wanted = recorder.wanted
         if wanted.record == "off" or not result.query_id:
             return
+        # disjoint digits of the random id give two independent samples
         if result.watched or (wanted.record == "all" and in_share(result.query_id[:_HALF], wanted.sample)):
             query = partial(
                 query_record,
                 result.query_id,
                 outcome.query,
-                at=time.time(),  # the question's own time may be a made-up one
+                at=time.time(),  # not the query's `now`, which a caller may have set
                 store=opened.place,
                 state=result.asked.state if result.asked else opened.database.latest(),
                 folder=known_folder(outcome.query, opened.read_model.current()) if outcome.query.wanted.folder else "",
@@ -70,8 +78,14 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
 
 
 def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
-    """Notes that a reader got a text of a memory by its name: it was opened, and so reviewed, and the session attends
-    to it."""
+    """Records that a reader fetched text of a memory, which counts as opening and reviewing it.
+
+    Args:
+        opened: The store.
+        memory: The id of the memory.
+        text: The text that was fetched.
+        session: The session that read it and now attends to it; "" for none.
+    """
     now = time.time()
     with harmless(NOT_NOTED):
         opened.usage.note((), now, (memory,))
@@ -82,13 +96,13 @@ def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
 
 
 def note_validated(opened: OpenStore, memory: int) -> None:
-    """Notes that a memory was found useful."""
+    """Records that a memory was found useful."""
     with harmless(NOT_NOTED):
         opened.recorder.sign(Sign(memory, "validated", time.time()))
 
 
 def note_linked(opened: OpenStore, *names: str) -> None:
-    """Notes that somebody linked the memories with these keys by hand: who ties one to another knows what it says."""
+    """Records that memories, by key, were linked by hand, which counts as a sign of use."""
     with harmless(NOT_NOTED):
         connection, now = opened.database.reader(), time.time()
         for name in names:
@@ -97,8 +111,7 @@ def note_linked(opened: OpenStore, *names: str) -> None:
 
 @contextmanager
 def noting_written(opened: OpenStore) -> Iterator[None]:
-    """Notes which memories the documents point at that were written inside the block, for comparisons and for how
-    well these memories are kept."""
+    """Records the memories that documents written in the block link to or cite, for comparisons and usage."""
     before: int | None = None
     with harmless(NOT_NOTED):
         before = opened.database.latest()
@@ -114,7 +127,7 @@ def noting_written(opened: OpenStore) -> Iterator[None]:
 
 def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[frozenset[int]], list[Sign]]:
     def told(brought: frozenset[int]) -> list[Sign]:
-        with suppress(SpeckitError):  # replaced or closed meanwhile: there is nothing to be told of
+        with suppress(SpeckitError):  # the store was replaced or closed meanwhile
             connection = opened.database.reader()
             linked = [Sign(memory, "linked", at) for memory in linked_by(connection, written, brought)]
             return [*linked, *(Sign(memory, "cited", at) for memory in cited_by(connection, written, brought))]
@@ -124,5 +137,5 @@ def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[f
 
 
 def in_share(digits: str, share: float) -> bool:
-    """Whether a query is in a sample of this share [0, 1], told by hexadecimal digits of its id."""
+    """Whether a query is in a sample of this share [0, 1], decided by hexadecimal digits of its id."""
     return int(digits, 16) / 16.0 ** len(digits) < share

@@ -1,1 +1,1 @@
-"""Variants beside the pipeline that is served, run after the reply (features P4, P10)."""
+"""Variants of the served pipeline, run after the reply (features P4, P10)."""

@@ -1,4 +1,4 @@
-"""Dark runs: what a variant costs where answers are served, measured on a share of the searches (features P4, P10)."""
+"""Dark runs: measure a variant's cost in the serving process, on a sample of the searches (features P4, P10)."""
 
 from __future__ import annotations
 
@@ -21,23 +21,30 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 HANGING_SECONDS = 10.0
-"""A run that takes longer is given up, and its thread with it."""
+"""A run that takes longer is given up together with its thread."""
 IDLE_SECONDS = 1.0
-"""What was taken off the path of requests begins so long after the last search."""
+"""A run at the place "idle" begins this long after the last search."""
 LONGEST_WAIT_SECONDS = 5.0
-"""So long a run waits for such a moment, at most."""
+"""The longest time a run waits for such a moment."""
 
 Note = Callable[[Named, Beside, RunBeside], None]
 OnHanging = Callable[[Named, Beside, RunningVariant, str], None]
 
 
 class DarkRuns:
-    """Runs variants after a reply, in a thread of their own, whatever else is being served: that is what they are
-    measured under. One search at a time; the others that would be measured meanwhile are not, and are counted."""
+    """Runs variants after a reply, in a separate thread, under the load that is to be measured.
+
+    One search is measured at a time; searches that would be measured meanwhile are counted as dropped.
+    """
 
     def __init__(self, ready: Callable[[], bool], note: Note, hanging: OnHanging) -> None:
-        """`ready` is asked before anything runs whether it is known where variants run; `note` gets each run, and
-        `hanging` a variant that does not end, with the step that it is in."""
+        """Sets the callbacks.
+
+        Args:
+            ready: Asked before anything runs; whether the places of the variants are known.
+            note: Receives each run.
+            hanging: Receives a variant that does not end, with the step it hangs in.
+        """
         self._ready = ready
         self._note = note
         self._hanging = hanging
@@ -45,7 +52,14 @@ class DarkRuns:
         self._turn: _Turn | None = None
 
     def begin(self, variants: Sequence[RunningVariant], named: Named, before: Beside, opened: OpenStore) -> None:
-        """Runs these variants for a query that was answered."""
+        """Runs variants for a query that was answered.
+
+        Args:
+            variants: The variants to run, in this order.
+            named: Identifies the query.
+            before: The control's run, from which variants continue.
+            opened: The store that was searched.
+        """
         with self._guard:
             if self._turn is not None and not self._turn.over:
                 _drop(variants, "queue")
@@ -64,7 +78,7 @@ class DarkRuns:
         begun(HANGING_SECONDS, lambda: self._give_up(turn, named, before))
 
     def finish(self, seconds: float, *, leaving: bool) -> bool:
-        """Waits so long for what runs; whether it is done. When the process is `leaving`, what has not run is left."""
+        """Waits at most `seconds` for running work; returns whether it has ended. `leaving` drops the rest."""
         with self._guard:
             turn = self._turn
         if turn is None or turn.thread is None:
@@ -100,6 +114,7 @@ class DarkRuns:
     def _give_up(self, turn: _Turn, named: Named, before: Beside) -> None:
         if turn.over or turn.at is None:
             return
+        # the timer began with the turn, this run later: grant it the rest of its time
         if (left := turn.begun + HANGING_SECONDS - perf_counter()) > 0:
             begun(left, lambda: self._give_up(turn, named, before))
             return
@@ -110,7 +125,7 @@ class DarkRuns:
 
 
 class _Turn:
-    """What one thread is at."""
+    """The state of one thread."""
 
     def __init__(self, left: list[RunningVariant]) -> None:
         self.left = left
@@ -122,12 +137,12 @@ class _Turn:
         self.thread: Thread | None = None
 
     def begins(self, step: str) -> None:
-        """A step begins."""
+        """Notes that a step begins."""
         self.step = step
 
 
 def _idle(turn: _Turn) -> bool:
-    """Waits for a moment in which nothing was asked for long; False where none comes, or the process ends."""
+    """Waits for an idle moment. False if none comes in time or the process ends."""
     until = perf_counter() + LONGEST_WAIT_SECONDS
     while SERVING.quiet_for() < IDLE_SECONDS:
         if turn.leaving or perf_counter() > until:
@@ -142,7 +157,14 @@ def _drop(variants: Sequence[RunningVariant], why: Why) -> None:
 
 
 def failed(before: Beside, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
-    """A run of a variant that came to nothing after so long."""
+    """The record of a variant's run that failed.
+
+    Args:
+        before: The control's run.
+        variant: The variant that failed.
+        failure: The error text for the record.
+        seconds: How long the run took.
+    """
     ns = int(seconds * 1e9)
     run = replace(
         before.control,

@@ -1,4 +1,4 @@
-"""What is known of variants from before."""
+"""Reads what earlier processes recorded of variants."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from speckit_memory.memory.store.evaluation.records import Retreat
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What is known of a variant from before: the latest runs at its place (milliseconds, the latest last), and when
-    it came there (epoch seconds)."""
+    """A variant's record: its place, since when (epoch seconds), and run times there (milliseconds, the latest
+    last)."""
 
     place: Place = "beside"
     since: float = 0.0
@@ -25,9 +25,9 @@ class Earlier:
 
 
 def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earlier] | None:
-    """What the evaluation database at this path knows of variants of a control, all named by their hashes.
+    """The records of variants of a control, by the hashes of their pipelines.
 
-    Nothing where there is no file; None where it cannot be read now, which the report on health tells.
+    Empty if there is no evaluation database; None if it cannot be read now, which health reports.
     """
     if not path.exists():
         return {}

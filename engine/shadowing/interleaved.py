@@ -1,4 +1,4 @@
-"""An answer that two pipelines make together, for readers to choose from (feature P5)."""
+"""Mixes the answers of two pipelines into one list, for readers to choose from (feature P5)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 FIRST_OF_ALL = "constitutional"
-"""Memories of this tier that the control puts on top stay there."""
+"""Memories of this tier that the control ranks on top stay there."""
 TEAMS = {"control": -1, "variant": 1, "both": 0}
 
 
 class LateError(BaseException):
-    """The variant has used up its time. Nothing that stands between catches it."""
+    """The variant has used up its time. A BaseException, so that no step catches it."""
 
 
 @dataclass(slots=True)
 class Interleaving:
-    """A control whose answers are mixed with those of a variant. The same protocol as the runner.
+    """A control whose answers are mixed with those of a variant. Has the same protocol as the runner.
 
-    The caller waits for the variant, whose budget (`budgets_ms.shadow`) ends it between two of its steps, as does the
-    deadline of the query. When it is late, fails, or finds what cannot be mixed, the answer of the control is served as
-    it is.
+    The caller waits for the variant, which is stopped between two of its steps when its budget (`budgets_ms.shadow`) or
+    the deadline of the query is used up. If it is late, fails, or its rows cannot be mixed, the control's answer is
+    served unchanged.
     """
 
     runner: Runner
@@ -48,11 +48,11 @@ class Interleaving:
 
     @property
     def pipeline(self) -> Pipeline:
-        """The pipeline that is served."""
+        """The control's pipeline."""
         return self.runner.pipeline
 
     def run(self, query: Query, store: Store) -> Outcome:
-        """One query, as both pipelines answer it. Raises what the control raises."""
+        """Answers one query with both pipelines. Raises what the control raises."""
         outcome = self.watched.run(query, store)
         before = self.before()
         if before is None or any(record.state == "skipped" for record in outcome.trace.steps):
@@ -71,7 +71,7 @@ class Interleaving:
         try:
             run = before.run(self.variant.runner, store, pause)
             together, teams = self._together(outcome, run, store)
-        except (LateError, Exception) as error:  # whatever two answers are made of, nobody waits for it in vain
+        except (LateError, Exception) as error:  # any failure of the variant: serve the control's answer
             failure = "LateError" if isinstance(error, LateError) else f"{kind_of(error)} in {STEP}"
             spent_ns = int((perf_counter() - begun) * 1e9)
             run = replace(
@@ -89,12 +89,12 @@ class Interleaving:
         return together or outcome
 
     def _together(self, outcome: Outcome, run: Run, store: Store) -> tuple[Outcome | None, tuple[int, ...]]:
-        """The mixed answer with the team of each of its memories, None where there is none."""
+        """The mixed answer and the team of each of its memories; None and () if there is none."""
         if run.outcome is None or run.failure or not len(outcome.pool) + len(run.outcome.pool):
             return None, ()
         control, variant = (one.pool.candidates.parents.tolist() for one in (outcome, run.outcome))
         if len({*control}) < len(control) or len({*variant}) < len(variant):
-            return None, ()  # passages of one memory, each a row: nobody could tell whose it is
+            return None, ()  # several rows of one memory: a click could not be credited to one team
         draft = drafted(control, variant, self.query_id, kept=_kept(outcome, store))
         answer = self.runner.annotated(outcome.query, mixed(outcome.pool, run.outcome.pool, draft.ids), store)
         said = Notes(overall={"interleaved_with": {"name": run.pipeline.name, "hash": run.pipeline.hash}})
@@ -104,7 +104,7 @@ class Interleaving:
 
 
 def _kept(outcome: Outcome, store: Store) -> int:
-    """How many memories on top of an answer are rules of the house."""
+    """The number of leading rows in the control's answer that are constitutional memories."""
     tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
     others = [place for place, tier in enumerate(tiers) if str(tier) != FIRST_OF_ALL]
     return min(others, default=len(outcome.pool))
@@ -116,8 +116,9 @@ def _teams(draft: Draft, outcome: Outcome) -> tuple[int, ...]:
 
 
 def _joined(control: Trace, mixing: Trace, served: set[int], rows: int) -> Trace:
-    """The trace of the control and of what came after it."""
+    """The control's trace with the mixing step and the steps after it appended."""
     step = StepRecord("rerank", STEP, rows, rows, 0, "ran")
+    # a memory that the control lost and the mixing served is no loss
     losses = (replace(loss, ids=loss.ids[~np.isin(loss.ids, list(served))]) for loss in control.losses)
     stages = {stage: control.stage_ns.get(stage, 0) + ns for stage, ns in mixing.stage_ns.items()}
     return replace(

@@ -1,4 +1,4 @@
-"""Where a variant runs, and when it has to step back (feature P10)."""
+"""Decides where a variant runs, and when it has to step back (feature P10)."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ from typing import Literal
 import numpy as np
 
 Place = Literal["beside", "idle", "off", "replay"]
-"""Right after the reply, or before it where answers are mixed; only when nothing has been served for a while, and never
-in a command that ends; not at all; or in a process of its own, which asks kept queries again."""
+"""When a variant runs.
+
+"beside": right after the reply, or before it if answers are mixed. "idle": only after a quiet period, and never in a
+command that ends. "off": never. "replay": in a separate process, which repeats recorded queries.
+"""
 
 ENOUGH = 20
-"""So many runs are needed to tell."""
+"""Minimum number of runs for a decision."""
 WINDOW = 100
-"""So many of the latest runs tell."""
+"""Number of the latest runs that are considered."""
 REST_SECONDS = 7 * 86_400.0
-"""After so long a variant that was taken back is tried again, as is one that was changed."""
+"""A variant that stepped back is tried again after this time. A changed variant has a new hash and starts anew."""
 _NEXT: dict[Place, Place] = {"beside": "idle", "idle": "off", "off": "off", "replay": "off"}
 
 
 class Placement:
-    """The place of a variant, which steps back when the 95th percentile of its runs breaks the budget."""
+    """The place of a variant, which steps back when the 95th percentile of its run times exceeds the budget."""
 
     def __init__(self, budget_ms: float, place: Place = "beside", earlier: Iterable[float] = ()) -> None:
-        """`earlier` are the milliseconds of runs at this place, in other processes, too: the latest last."""
+        """`earlier`: milliseconds of earlier runs at this place, in any process, the latest last."""
         self.budget_ms = budget_ms
         self.place = place
         self._runs = deque(earlier, WINDOW)
 
     @property
     def runs(self) -> int:
-        """How many runs at this place tell."""
+        """How many runs at this place are known."""
         return len(self._runs)
 
     @property
@@ -41,12 +44,12 @@ class Placement:
         return float(np.percentile(self._runs, 95)) if self._runs else 0.0
 
     def ran(self, spent_ms: float) -> str:
-        """Counts a run. Why the variant has stepped back, in words, "" where it stays."""
+        """Counts a run. Returns the reason if the variant steps back, else ""."""
         self._runs.append(spent_ms)
         return self.look()
 
     def look(self) -> str:
-        """Steps back where the runs so far demand it. Why, "" where it stays."""
+        """Steps back if the runs so far demand it. Returns the reason, else ""."""
         if self.place == "off" or len(self._runs) < ENOUGH or self.p95_ms <= self.budget_ms:
             return ""
         why = f"p95 of {len(self._runs)} runs is {self.p95_ms:.0f} ms, the budget {self.budget_ms:g} ms"
@@ -55,10 +58,10 @@ class Placement:
         return why
 
     def off(self) -> None:
-        """Switches the variant off, whatever it takes."""
+        """Switches the variant off, regardless of its run times."""
         self.place = "off"
 
     def anew(self) -> None:
-        """Back to the first place."""
+        """Resets to the first place."""
         self.place = "beside"
         self._runs.clear()

@@ -1,4 +1,4 @@
-"""Runs as the values that the evaluation database keeps."""
+"""Converts runs to the records that the evaluation database stores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from speckit_memory.pipeline.model.columns import Query
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A query as records name it: its id, the moment it was asked (epoch seconds), the store and its last change.
+    """A query as records identify it: id, time of the query (epoch seconds), store and change number.
 
-    `asked` asks it again, and is None unless texts are kept; `folder` is the one it looks into, if it is known.
+    `asked` repeats the query; it is None unless texts are recorded. `folder` is the searched folder, if known.
     """
 
     id: str
@@ -30,9 +30,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class RunBeside:
-    """What a variant made of a query, and the milliseconds for which somebody may have waited for it.
+    """A variant's run for one query, and the milliseconds that callers may have waited for it.
 
-    `teams` of a mixed answer are those of the memories that were served, see `VariantRecord.teams`.
+    `teams` of a mixed answer are those of the served memories, see `VariantRecord.teams`.
     """
 
     variant: RunningVariant
@@ -42,7 +42,14 @@ class RunBeside:
 
 
 def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBeside]) -> Observation:
-    """One query with the answer that was served and those beside it."""
+    """The record of one query: the answer that was served and those of the variants.
+
+    Args:
+        named: Identifies the query.
+        query: The query, recorded unless the control planned its own.
+        control: The run whose answer was served.
+        beside: The runs of the variants.
+    """
     planned = control.outcome.query if control.outcome else query
     record = query_record(
         named.id, planned, at=named.at, store=named.store, state=named.state, folder=named.folder, asked=named.asked
@@ -51,7 +58,7 @@ def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBe
 
 
 def run_record(run: Run, *, with_rows: bool = True) -> AnswerRecord:
-    """What is noted of a run, with or without the rows that it found."""
+    """The record of a run, with or without the rows it returned."""
     known = answer_record(run.outcome) if run.outcome and with_rows else AnswerRecord(run.pipeline.hash)
     return replace(
         known,

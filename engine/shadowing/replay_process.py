@@ -1,6 +1,6 @@
-"""The process in which kept queries are replayed for one variant, and that process seen from outside.
+"""Runs the process that replays recorded queries for one variant, and controls it from the server.
 
-Whatever a variant does there, the server and its memory are out of its reach: a process that does not answer is killed.
+The variant cannot harm the server or its memory: a process that does not answer is killed.
 """
 
 from __future__ import annotations
@@ -36,27 +36,29 @@ from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
 STARTING_SECONDS = 60.0
 """How long a process may take to open the store."""
 ANSWER_SECONDS = 10.0
-"""A step that takes longer is given up, and its process with it."""
+"""Time limit of one step. A step that takes longer is stopped by killing its process."""
 MEMORY_BYTES = 1 << 30
-"""So much more address space than the open store takes a process may have, where the platform can say so."""
+"""Address space that the process may use on top of the open store, on platforms with such a limit."""
 ORPHAN_SECONDS = 2.0
-"""So long after it was given up a process ends by itself, should the one that started it be gone."""
+"""If its parent is gone, a process ends this long after its step timed out."""
 NICENESS = 10
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[1:]; from speckit_memory.engine.shadowing.replay_process import main; main()"
 )
 
 
-class ReplayEnded(Exception):  # noqa: N818 -- what is noted of it, beside the names of the errors of components
-    """The process has ended while it was asked, by itself or because it did not answer; says how and in which step."""
+class ReplayEnded(Exception):  # noqa: N818 -- the name is recorded next to those of component errors
+    """The process ended during a replay, by itself or because it was killed; the message says how and in which step."""
 
 
 class ReplayProcess:
-    """Started by its constructor, at low priority. One thread asks it. A question that raises has ended it."""
+    """A child process at low priority, started by the constructor, for one thread. An exception ends the process."""
 
     def __init__(self, task: ReplayTask) -> None:
-        """Raises SpeckitError when it cannot be started or cannot open the store, and ReplayEnded when it ends before
-        anything is asked."""
+        """Starts the process and waits until it has opened the store.
+
+        Raises SpeckitError if it cannot be started or cannot open the store, and ReplayEnded if it ends before.
+        """
         path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
             self._process = subprocess.Popen(
@@ -79,12 +81,12 @@ class ReplayProcess:
             raise
 
     def replay(self, seen: Observation) -> Replay:
-        """Both answers to a kept query. Raises ReplayEnded, and SpeckitError for a store that cannot be read."""
+        """Both answers to a recorded query. Raises ReplayEnded, and SpeckitError for a store that cannot be read."""
         self._send(json.dumps([asdict(seen.query), asdict(seen.control)]).encode())
         return _replay_of(self._received(ANSWER_SECONDS))
 
     def end(self) -> None:
-        """Kills the process and what it has started in its session. It may be repeated."""
+        """Kills the process and everything in its session. May be called again."""
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, 9)
@@ -105,12 +107,13 @@ class ReplayProcess:
 
     def _send(self, message: bytes) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # receiving tells that there is nobody
+        with suppress(OSError):  # a process that has ended is noticed by `_received`
+            # to the child: an 8-byte big-endian length and the message; from the child: one JSON document per line
             self._process.stdin.write(len(message).to_bytes(8, "big") + message)
             self._process.stdin.flush()
 
     def _received(self, seconds: float) -> Mapping[str, Any]:
-        """The next answer. Each step that begins has `seconds` of its own."""
+        """The next answer. Each step that begins gets `seconds` anew."""
         step = ""
         while True:
             try:
@@ -127,16 +130,16 @@ class ReplayProcess:
                 raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}")
             if "wrong" in message:
                 self.end()
-                raise SpeckitError("E040", f"kept queries cannot be replayed: {message['wrong']}")
+                raise SpeckitError("E040", f"recorded queries cannot be replayed: {message['wrong']}")
             if "step" not in message:
                 return message
             step = message["step"]
 
 
 def main() -> None:
-    """Serves until whoever started it is gone."""
+    """The child's entry point: serves until its parent is gone."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what components print is no answer
+    os.dup2(2, 1)  # components may print; stdout carries the protocol alone
     given = sys.stdin.buffer
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
@@ -145,7 +148,7 @@ def main() -> None:
             _serve(Replayer(pickle.loads(_message(given))), given, out)
         except SpeckitError as error:
             _tell(out, {"wrong": str(error)})
-    os._exit(0)  # threads of components must not hold the process
+    os._exit(0)  # threads of components must not keep the process alive
 
 
 def _serve(replayer: Replayer, given: BinaryIO, out: BinaryIO) -> None:
@@ -165,7 +168,7 @@ def _begin(step: str, out: BinaryIO) -> None:
 
 
 def _most_memory() -> int:
-    """What is taken now and `MEMORY_BYTES`; 0 where the platform does not say what is taken."""
+    """The memory in use now plus `MEMORY_BYTES`; 0 if the platform does not report the former."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         return pages * PAGESIZE + MEMORY_BYTES

@@ -1,4 +1,4 @@
-"""Asks a kept query again of a control and of a variant, both over one state of the store."""
+"""Answers a recorded query again with the control and a variant, over one snapshot of the store."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from speckit_memory.pipeline.running.journal import Pause
 from speckit_memory.pipeline.running.runner import Runner
 
 ENDED = "Replay"
-"""What a failure begins with for which the process of a replay had to end, or ended by itself."""
+"""Prefix of the failure that is recorded when the replay process ended or was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTask:
-    """A store and the two pipelines that are asked about it, as another process can be told of them.
+    """A store and the two pipelines to replay, in a form that can be pickled for another process.
 
-    `flag` is the one that makes the variant, "" for none.
+    `flag` is the flag that defines the variant, "" for none.
     """
 
     store: Path
@@ -62,7 +62,7 @@ class ReplayTask:
 
 
 class Replayer:
-    """An open store with the two runners. Nothing that it does is noted, and nothing is written to the store."""
+    """An open store with the two runners. Records nothing and writes nothing to the store."""
 
     def __init__(self, task: ReplayTask) -> None:
         """Opens the store. Raises SpeckitError."""
@@ -86,8 +86,10 @@ class Replayer:
         self._opened.database.close()
 
     def replay(self, seen: Observation, pause: Pause | None = None) -> Replay:
-        """Both answers to a query that was kept with its words. Raises what `pause` raises, and SpeckitError for a
-        store that cannot be read."""
+        """Both answers to a query that was recorded with its text.
+
+        Raises what `pause` raises, and SpeckitError for a store that cannot be read.
+        """
         asked, task = seen.query, self._task
         with self._opened.read_model.reading() as snapshot:
             store = replace(snapshot, sessions=snapshot.sessions.as_of(_session_state(asked)))
@@ -102,7 +104,7 @@ class Replayer:
         return Replay(asked.id, task.arm, _basis(seen, answer, unchanged=unchanged), store.sequence, answer, variant)
 
     def _unchanged(self, state: int) -> bool:
-        """Whether no memory and no edge came, went or changed since this state; that memories were used counts not."""
+        """Whether no memory and no edge came, went or changed since this state. Usage counts do not matter."""
         with self._opened.database.snapshot_read() as connection:
             log = changes.content_since(connection, state)
         return log is not None and all(kind == "attributes" for _, kind in log[1])
@@ -113,7 +115,7 @@ class Replayer:
         answered: list[Beside] = []
         try:
             Shadow(self._control, answered.append).run(query, store)
-        except Exception:  # its failure is what is kept of it
+        except Exception:  # the control's failure is recorded with its run
             if not answered:
                 raise
         return answered[0].control, answered[0].run(self._variant, store, pause)
@@ -126,7 +128,7 @@ def _arguments(asked: QueryRecord) -> dict[str, Any]:
 
 
 def _session_state(asked: QueryRecord) -> SessionState:
-    """What the session had attended to and was sent when it asked."""
+    """What the session had attended to and been sent at the time of the query."""
     found = (asked.read_point or {}).get("session") or {"attended": (), "sent": ()}
     return SessionState(
         tuple(Attended(*one) for one in found["attended"]), tuple((memory, text) for memory, text in found["sent"])
@@ -134,7 +136,7 @@ def _session_state(asked: QueryRecord) -> SessionState:
 
 
 def _basis(seen: Observation, answer: AnswerRecord, *, unchanged: bool) -> Basis:
-    """Whether the control has answered, bit by bit, what was served, over the same memories."""
+    """Returns "served" if the control reproduced the served answer exactly over unchanged memories, else "present"."""
     served, count = seen.control, len(seen.control.memories)
     now = answer.pipeline, answer.memories[:count], answer.scores[:count]
     return "served" if unchanged and now == (served.pipeline, served.memories, served.scores) else "present"

@@ -1,4 +1,4 @@
-"""Replays kept queries for the shadows of a pipeline: which of them wait for whom, and how the shadows fare."""
+"""Replays recorded queries for the shadows of a pipeline: which queries wait for which shadow, and the results."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 BATCH = 20
-"""So many replays are written in one transaction; a process that is killed loses as many at most, which wait again."""
+"""Number of replays written in one transaction. A killed process loses at most this many, which wait again."""
 TURN_SECONDS = 20.0
-"""So long one variant is asked before the next one has its turn: a slow one lets nobody starve."""
+"""Time one variant is replayed before the next one has its turn, so that a slow variant does not starve the others."""
 ALWAYS_FAILED = 10
-"""A variant that has failed on all of so many queries is given up."""
+"""A variant that has failed on all of its queries is given up after this many."""
 MOST_ENDED = 3
-"""So is one for which so many processes had to end."""
+"""A variant is given up after this many of its processes had to be ended."""
 OnReplays = Callable[[int, int], None]
 OnCount = Callable[[int], None]
 Pause = Callable[[], None]
@@ -53,7 +53,7 @@ Pause = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class _Shadow:
-    """One variant with what is kept of it: how many queries it was asked, failed on, and ended its process at."""
+    """One variant with its recorded counts: queries replayed, queries failed, and processes ended."""
 
     one: CheckedVariant
     arm: Arm
@@ -64,9 +64,9 @@ class _Shadow:
 
     @property
     def given_up(self) -> str:
-        """Why it is asked nothing more, "" where it is."""
+        """The reason why no more queries are replayed for it, "" if they are."""
         if self.ended >= MOST_ENDED:
-            return f"{self.ended} of its processes had to end"
+            return f"{self.ended} of its processes crashed or hung"
         if self.failed == self.asked >= ALWAYS_FAILED:
             return f"it failed on all of {self.asked} queries"
         return ""
@@ -78,7 +78,7 @@ class _Shadow:
 
 
 class Replays:
-    """The shadows of one pipeline. What waits for them follows from what is kept: nothing is lost with a process."""
+    """The shadows of one pipeline. Waiting queries are derived from records, so no work is lost with a process."""
 
     def __init__(
         self,
@@ -89,7 +89,16 @@ class Replays:
         config: Settings,
         recorder: Recorder,
     ) -> None:
-        """Of the variants of this pipeline those that are compared, and whose answers are not mixed in."""
+        """Replays kept queries for shadows.
+
+        Args:
+            pipeline: The control.
+            checked: The control's checked configuration.
+            variants: The shadows: variants that are compared and not interleaved.
+            extensions: How components of other distributions run.
+            config: The settings of the workspace.
+            recorder: Holds the kept queries.
+        """
         self._pipeline = pipeline
         self._control = checked
         self._extensions = extensions
@@ -100,20 +109,20 @@ class Replays:
         self._ended = False
 
     def end(self) -> None:
-        """Ends what is being replayed, for good: another thread may wait for it."""
+        """Stops replaying for good. Another thread may be waiting for the current replay."""
         self._ended = True
         if (process := self._process) is not None:
             process.end()
 
     def states(self, opened: OpenStore) -> tuple[ShadowState, ...]:
-        """How each shadow fares, by what is kept."""
+        """The state of each shadow according to the records."""
         if not self._shadows:
             return ()
         self._recorder.write()
         try:
             with EvaluationDatabase.open(self._recorder.path, create=False) as database:
                 found = self._found(database, opened)
-        except SpeckitError:  # the report on health tells that of its own
+        except SpeckitError:  # health reports this separately
             found = [_Shadow(one, self._arm(one, ""), 0, 0, 0, ()) for one in self._shadows]
         budget = self._pipeline.budgets_ms["shadow"]
         return tuple(
@@ -142,10 +151,19 @@ class Replays:
         progress: OnReplays = lambda _done, _total: None,
         pause: Pause = lambda: None,
     ) -> bool:
-        """Replays what waits, for so many seconds at most; whether nothing waits any more.
+        """Replays waiting queries.
 
-        `pause` is called between two queries; what it raises ends this. Raises SpeckitError when the evaluation
-        database cannot be used or no process can be started.
+        Args:
+            opened: The store to replay on.
+            seconds: Time limit; None for no limit.
+            progress: Called with the numbers of replayed and of all queries after each batch.
+            pause: Called between two queries; an exception from it ends the run.
+
+        Returns:
+            Whether no query waits any more.
+
+        Raises:
+            SpeckitError: The evaluation database cannot be used, or no process can be started.
         """
         if not self._shadows:
             return True
@@ -170,13 +188,12 @@ class Replays:
                         self._turn(database, shadow, end, pause, tell)
                 found = self._found(database, opened)
                 if sum(one.left for one in found) >= left:
-                    break  # other processes ask more than this one can replay
+                    break  # other processes record queries faster than this one replays them
             return not sum(one.left for one in found)
 
     def _turn(self, database: EvaluationDatabase, shadow: _Shadow, end: float, pause: Pause, tell: OnCount) -> None:
-        """Replays for one variant until it is given up, nothing waits or its turn is over; `tell` gets the size of each
-        batch."""
-        # imported by who replays: searches start without it
+        """Replays for one variant until it is given up, nothing waits or its turn is over; `tell` gets batch sizes."""
+        # imported here: searches start faster without it
         from speckit_memory.engine.shadowing.replay_process import ReplayEnded, ReplayProcess
 
         variant = shadow.one.variant
@@ -249,8 +266,10 @@ class Replays:
 
 
 def epoch_of(opened: OpenStore) -> str:
-    """What answers depend on besides the pipeline: the version of the product, the model of the vectors, and the life
-    of the store, whose ids mean nothing in another one."""
+    """A hash of everything except the pipeline that replayed answers depend on.
+
+    It covers the product version, the embedding model and the store's creation time, since ids are valid for one store.
+    """
     with opened.database.snapshot_read() as connection:
         begun = value(connection, "SELECT min(applied_at) FROM migrations")
         model = get_meta(connection, MODEL)
@@ -258,6 +277,6 @@ def epoch_of(opened: OpenStore) -> str:
 
 
 def _failed(seen: Observation, arm: Arm, flag: str, failure: str) -> Replay:
-    """A query at which the process had to end. The control's answer is the one that was served."""
+    """A query during which the process had to be ended. The control's answer is the one that was served."""
     variant = VariantRecord("shadow", AnswerRecord(arm.variant, failure=failure), flag)
     return Replay(seen.query.id, arm, "present", seen.query.state, seen.control, variant)

@@ -1,4 +1,4 @@
-"""One search on its way, with the pipelines that answer it live: mixed into its answer, beside it, or in the dark."""
+"""One search with the variants that answer it live: mixed into its answer, shown next to it, or as dark runs."""
 
 from __future__ import annotations
 
@@ -25,23 +25,31 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
 
 Shown = Callable[[Outcome, Pipeline], SearchResult]
-"""Makes the answer of an outcome."""
+"""Turns an outcome into the answer for the caller."""
 
 
 class Watcher(Protocol):
-    """Who wants to know of searches."""
+    """Receives finished searches."""
 
     def over(
         self, named: Named, before: Beside, runs: Sequence[RunBeside], dark: Sequence[RunningVariant], opened: OpenStore
     ) -> None:
-        """A search has returned, with what ran for it; the `dark` ones are to run now."""
+        """A search has returned.
+
+        Args:
+            named: Identifies the query.
+            before: The control's run, from which variants continue.
+            runs: Runs of variants that took place during the search.
+            dark: The variants to run now.
+            opened: The store that was searched.
+        """
 
     def report(self) -> None:
-        """Tells at once who did not see a query."""
+        """Reports queries that variants did not see."""
 
 
 class Search:
-    """Made for one call of `Memory.search`."""
+    """The variants' side of one call of `Memory.search`."""
 
     def __init__(
         self,
@@ -51,8 +59,15 @@ class Search:
         inline: Sequence[RunningVariant] = (),
         mixing: RunningVariant | None = None,
     ) -> None:
-        """`dark` variants run after the reply, `inline` ones before it, as parts of the answer; that is mixed with the
-        one of `mixing`."""
+        """Sets the variants that see the query.
+
+        Args:
+            watcher: Receives the search once it is over.
+            query_id: Identifies the query.
+            dark: Variants to run after the reply.
+            inline: Variants to run before the reply; their answers are attached to it.
+            mixing: The variant to mix the answer with, if any.
+        """
         self._watcher = watcher
         self._id = query_id
         self._dark = dark
@@ -64,14 +79,14 @@ class Search:
         self._answered: tuple[Named, OpenStore] | None = None
 
     def through(self, runner: Runner) -> Interleaving | Shadow | Runner:
-        """The control, which is watched if a variant sees the query."""
+        """The control, wrapped to capture its run if a variant sees the query."""
         if self._mixing is not None:
             watched = Shadow(runner, self._keep)
             return Interleaving(runner, watched, self._mixing, self._id, lambda: self._before, self._keep_mixed)
         return Shadow(runner, self._keep) if self._dark or self._inline else runner
 
     def elsewhere(self, why: Why) -> None:
-        """Another pipeline than the control answers, so that no variant sees the query."""
+        """Notes that a pipeline other than the control answers, so that no variant sees the query."""
         self._elsewhere = why
 
     def _keep(self, before: Beside) -> None:
@@ -84,7 +99,7 @@ class Search:
             self._before = replace(self._before, control=control)
 
     def beside(self, result: SearchResult, store: Store, shown: Shown) -> SearchResult:
-        """The answer with those of the variants that it waits for. Called inside of the read that made it."""
+        """Attaches the answers of the inline variants. Call it inside the read that made the answer."""
         if self._before is None:
             return result
         answers: dict[str, ShadowAnswer] = {}
@@ -103,23 +118,22 @@ class Search:
         return replace(result, beside=tuple(answers[one.name] for one in self._inline))
 
     def answered(self, snapshot: Snapshot, opened: OpenStore, asked: Asked) -> None:
-        """The answer is made, or could not be. Called inside of the read that made it, which ends with this. Raises
-        nothing."""
+        """Keeps what records need of the query. Call it at the end of the read, even after a failure. Never raises."""
         if self._before is None or self._inline:
-            return  # who asks by hand what others answer chooses the queries: they are no sample of what is asked
+            return  # a comparison by hand: its queries are chosen and would bias the sample
         with harmless("an answer could not be noted for the variants"):
-            # the question's own time may be a made-up one
+            # the clock, not the query's `now`, which a caller may have set
             kept = asked if opened.recorder.keeps_texts else None
             folder = known_folder(self._before.query, snapshot)
             self._answered = Named(self._id, time.time(), opened.place, snapshot.sequence, kept, folder), opened
 
     def again(self) -> None:
-        """The search is made once more, over another store."""
+        """Resets the object when the search is repeated on another store."""
         self._before = self._answered = self._elsewhere = None
         self._runs = []
 
     def over(self) -> None:
-        """The search has returned, or raised. Nothing takes the place of that."""
+        """Hands the finished search to the watcher, even if the search raised. Never raises."""
         with harmless("an answer could not be handed to the variants"):
             if self._elsewhere and self._before is None:
                 for variant in (*self._dark, *([self._mixing] if self._mixing else ())):

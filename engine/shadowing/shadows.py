@@ -1,4 +1,4 @@
-"""The variants of a pipeline that run where answers are served: mixed into them, or in the dark."""
+"""The variants of a pipeline that run in the serving process: interleaved, or as dark runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAVING_SECONDS = 1.5
 
 
 class Shadows:
-    """Has variants run, and hands what it observes to a recorder."""
+    """Runs variants and passes the observations to a recorder."""
 
     def __init__(
         self,
@@ -40,11 +40,16 @@ class Shadows:
         inline: Iterable[RunningVariant] = (),
         earlier: Callable[[Iterable[str]], Mapping[str, Earlier] | None] | None = None,
     ) -> None:
-        """`inline` are variants whose answers each search waits for.
+        """Sets up the variants; none runs yet.
 
-        `earlier` says what is known of variants from before, by their hashes; None where that cannot be told now. It is
-        asked in a thread, since it reads a file, which no search should wait for, and asked again until it has told:
-        none runs before that is known, as it may have been switched off.
+        Args:
+            control: The pipeline that is served.
+            variants: The dark-run and interleaved variants.
+            recorder: Stores the observations, if any.
+            inline: Variants whose answers each search waits for.
+            earlier: Reads earlier records by the hashes of variants; None if they cannot be read now. It is called in a
+                thread, since searches must not wait for a file, and again until it succeeds: no variant runs before, as
+                it may have been switched off.
         """
         self._control = control
         self._variants = tuple(variants)
@@ -57,7 +62,7 @@ class Shadows:
         self._asking: Thread | None = None
 
     def _placed(self) -> bool:
-        """Whether it is known where the variants run, which a file tells."""
+        """Whether the places of the variants are known; reads them from the file if not."""
         with self._beginning:
             if self._known.is_set():
                 return True
@@ -73,7 +78,7 @@ class Shadows:
         return True
 
     def _placed_soon(self, seconds: float) -> bool:
-        """The same for a variant that the caller waits for: for this, too, but once at most, and no longer."""
+        """The same for a variant that the caller waits for: waits for the file once, at most `seconds`."""
         if not self._known.is_set() and (self._asking is None or not self._asking.is_alive()):
             first, self._asking = self._asking is None, Thread(target=self._ask, name="shadows before", daemon=True)
             self._asking.start()
@@ -91,7 +96,7 @@ class Shadows:
         return any(variant.mode == "interleaved" for variant in self._variants)
 
     def search(self, query_id: str) -> Search:
-        """A search that variants may see."""
+        """Begins a search that variants may see."""
         seeing = self._seeing(query_id)
         mixing = next((variant for variant in seeing if variant.mode == "interleaved"), None)
         return Search(self, query_id, [variant for variant in seeing if variant is not mixing], self._inline, mixing)
@@ -114,14 +119,22 @@ class Shadows:
     def over(
         self, named: Named, before: Beside, runs: Sequence[RunBeside], dark: Sequence[RunningVariant], opened: OpenStore
     ) -> None:
-        """A search has returned: notes what ran for it, and has the dark ones run."""
+        """Records the runs of a search that has returned, and starts its dark runs.
+
+        Args:
+            named: Identifies the query.
+            before: The control's run, from which variants continue.
+            runs: Runs of variants that took place during the search.
+            dark: The variants to run now.
+            opened: The store that was searched.
+        """
         if runs:
             self._note(named, before, runs)
         if dark:
             self._dark.begin(dark, named, before, opened)
 
     def finish(self, seconds: float, *, leaving: bool = False) -> bool:
-        """Waits until dark runs have ended, so many seconds at most; whether they have."""
+        """Waits at most `seconds` for dark runs; returns whether they have ended."""
         finished = self._dark.finish(seconds, leaving=leaving)
         self.report()
         if leaving and self._recorder:
@@ -129,12 +142,12 @@ class Shadows:
         return finished
 
     def states(self) -> tuple[ShadowState, ...]:
-        """How each variant fares."""
+        """The state of each variant."""
         self._ask()
         return tuple(variant.state() for variant in self._variants)
 
     def _note(self, named: Named, before: Beside, runs: Sequence[RunBeside]) -> None:
-        """Counts the runs of a query, and records it."""
+        """Counts the runs of a query and records them."""
         for one in runs:
             self._moved(one.variant, one.variant.ran(one.run.spent_ns / 1e6, one.run.failure))
         self._record(named, before, runs)
@@ -162,16 +175,16 @@ class Shadows:
             self._fenced(lambda recorder: recorder.retreat(retreat))
 
     def report(self) -> None:
-        """Tells at once who did not see a query."""
+        """Records the queries that variants did not see."""
         for variant in (*self._variants, *self._inline):
-            with variant.guard:
+            with variant.guard:  # swapped under the lock, so that no count is lost or reported twice
                 counts, variant.unreported = variant.unreported, Counter()
             for why, count in counts.items():
                 dropped = Dropped(self._control.hash, variant.hash, variant.mode, why, count)
                 self._fenced(partial(_told_of, dropped))
 
     def _fenced(self, work: Callable[[Recorder], None]) -> None:
-        """Calls the recorder, if there is one. What it raises reaches nobody's answer."""
+        """Calls the recorder, if there is one. Its exceptions never reach an answer."""
         if self._recorder is not None:
             with harmless("an observation could not be recorded"):
                 work(self._recorder)

@@ -1,4 +1,4 @@
-"""One variant while it runs beside a pipeline: where, how often, and what became of it."""
+"""One running variant of a pipeline: its place, its counts, and its state."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ Why = Literal["queue", "busy", "gone", "off", "late", "end", "rollout", "resume"
 WHY: dict[str, str] = {
     "queue": "another search was measured",
     "busy": "searches left no time for it",
-    "gone": "its folder is not in the store any more",
-    "off": "it is switched off, or whether it is was not known in time",
-    "late": "the answer itself was incomplete, for its deadline",
+    "gone": "its folder is no longer in the store",
+    "off": "it is switched off, or its place was not known in time",
+    "late": "the answer itself was incomplete because of its deadline",
     "end": "the process ended first",
-    "rollout": "a flag is enabled for the share of sessions that asked",
-    "resume": "a hand-over answered, which comes of a pipeline of its own",
+    "rollout": "a flag is enabled for this share of sessions",
+    "resume": "a hand-over answered, through a separate pipeline",
 }
-"""Why a variant did not see a query, in words."""
+"""Reasons why a variant did not see a query, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowState:
-    """How a variant fares. `dropped` counts the queries it did not see by reason; `retreat` says why it stepped back
-    last, "" when it did not. Times are those of its runs at this place, in milliseconds. `waiting` queries are to be
-    replayed for a shadow."""
+    """The state of a variant.
+
+    `dropped` counts the queries that it did not see, by reason; `retreat` is the reason of the last step back, "" if
+    there was none. Times are those of runs at the present place, in milliseconds. `waiting` counts the queries to be
+    replayed.
+    """
 
     name: str
     mode: Mode
@@ -61,7 +64,7 @@ class ShadowState:
 
 @dataclass(slots=True)
 class RunningVariant:
-    """A variant with its runner and its counts. Safe to be used by several threads."""
+    """A variant with its runner and its counts. Thread-safe."""
 
     name: str
     mode: Mode
@@ -85,7 +88,7 @@ class RunningVariant:
         return cls(variant.name, mode, variant.flag, variant.sample, runner, Placement(budget_ms))
 
     def goes_on(self, known: Earlier) -> None:
-        """It is where it was when it ran last, in whichever process."""
+        """Continues at the place where the variant ran last, in any process."""
         self.placement = Placement(self.placement.budget_ms, known.place, known.spent_ms)
         self.stepped_back = known.since
         if known.place != "beside":
@@ -98,11 +101,11 @@ class RunningVariant:
 
     @property
     def place(self) -> Place:
-        """Where it runs now."""
+        """Where the variant runs now."""
         return self.placement.place
 
     def rested(self) -> str:
-        """Tries again what has been taken back for long enough. Why, "" where nothing changes."""
+        """Moves the variant back to the first place after `REST_SECONDS`. Returns the reason, "" if nothing changes."""
         if self.place == "beside" or time.time() - self.stepped_back <= REST_SECONDS:
             return ""
         self.placement.anew()
@@ -110,13 +113,13 @@ class RunningVariant:
         return "it is tried again"
 
     def drop(self, why: Why, count: int = 1) -> None:
-        """It does not see so many queries."""
+        """Counts queries that the variant did not see."""
         with self.guard:
             self.dropped[why] += count
             self.unreported[why] += count
 
     def ran(self, spent_ms: float, failure: str) -> str:
-        """It has answered a query, or failed to. Why it steps back, "" where it stays."""
+        """Counts an answered or failed query. Returns the reason if the variant steps back, else ""."""
         with self.guard:
             self.seen += 1
             self.failed += bool(failure)
@@ -124,11 +127,11 @@ class RunningVariant:
         return self._told(why)
 
     def look(self) -> str:
-        """Steps back where earlier runs demand it. Why, "" where it stays."""
+        """Steps back if earlier runs demand it. Returns the reason, else ""."""
         return self._told(self.placement.look())
 
     def never_ended(self, step: str, seconds: float) -> str:
-        """It is switched off, as a step of it does not end."""
+        """Switches the variant off because one of its steps does not end. Returns the reason."""
         with self.guard:
             self.seen += 1
             self.failed += 1
@@ -142,7 +145,7 @@ class RunningVariant:
         return why
 
     def state(self) -> ShadowState:
-        """How it fares."""
+        """The present state."""
         with self.guard:
             return ShadowState(
                 self.name,
@@ -161,9 +164,9 @@ class RunningVariant:
 
 
 def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
-    """The states of variants of a control, those that run live with the counts of all processes.
+    """The states of a control's variants, with the counts of live variants summed over all processes.
 
-    These are those of this process where the file cannot be read, which the report on health tells of its own.
+    If the evaluation database cannot be read, which health reports, the counts are those of this process.
     """
     recorder.write()
     if states and recorder.path.exists():
@@ -176,6 +179,6 @@ def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> 
     if state.mode == "shadow":
         return state
     found = database.tally(control, state.hash, state.mode)
-    # a run that never ended leaves no answer to be counted
+    # a run that never ended is in the counters of this process alone
     seen, failed = max(found.seen, state.seen), max(found.failed, state.failed)
     return replace(state, seen=seen, failed=failed, dropped=found.dropped)

@@ -1,4 +1,4 @@
-"""Background work in one place: runs the jobs that are due, one process at a time, in small transactions."""
+"""Runs due background jobs, one process at a time, in small transactions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.jobs import Run
 
 MOST_BATCHES = 20
-"""So many batches one run of a job does; the next run goes on."""
+"""Maximum number of batches per run of a job; the next run continues."""
 AGAIN_SECONDS = 600.0
-"""What failed is tried again after so long."""
+"""A failed job is tried again after this time."""
 BEAT_SECONDS = jobs.LEASE_SECONDS / 3
-"""So often the lease is renewed while a batch is prepared, which may take longer than a lease lasts."""
+"""Interval of renewing the lease while a batch is prepared, which may take longer than a lease lasts."""
 MOST_BEATS = 90
-"""Half an hour: a batch that takes longer hangs, and another process may go on."""
+"""Half an hour: a batch that takes longer counts as hanging, and another process may take over."""
 NOT_THE_JOBS = ("E022", "E026", "E027")
-"""Failures of the store as a whole: it is busy, was replaced, or is closed."""
+"""Failures of the store as a whole: busy, replaced or closed."""
 
 State = Literal["ran", "unfinished", "failed", "not due", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a job: `waiting` when it is due and did not run.
+    """The outcome of a job: `waiting` if it is due and did not run.
 
-    `count` is what it changed, or what waits for it in a dry run; `failure` says why it failed.
+    `count` is the number of changes, or of items waiting in a dry run; `failure` is the error message.
     """
 
     job: str
@@ -45,7 +45,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What a run of all jobs has done. Where `elsewhere`, another process is at it, and nothing was done here."""
+    """The outcome of a run of all jobs. With `elsewhere`, another process was running them, and this one did
+    nothing."""
 
     jobs: tuple[Done, ...]
     elsewhere: bool = False
@@ -57,7 +58,7 @@ class Maintained:
 
 
 class _LostError(Exception):
-    """Another process has the lease."""
+    """Another process has taken the lease."""
 
 
 def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[Job, ...]:
@@ -70,7 +71,7 @@ def _is_due(job: Job, last: Run | None, now: float, connection: Connection) -> b
     if last is None or last.ended_at is None or last.remains:
         return True  # it never ran, was killed, or stopped at its bound
     if last.ended_at > now:
-        return True  # the clock was set back, nobody knows by how much
+        return True  # the clock was set back by an unknown amount
     if now - last.ended_at >= (AGAIN_SECONDS if last.failure else job.seconds):
         return True
     return job.at_once and not last.failure and job.waiting(connection, now) > 0
@@ -99,11 +100,18 @@ def run_due(
     pause: Callable[[], None] = lambda: None,
     every: Sequence[Job] = JOBS,
 ) -> Maintained:
-    """Runs the jobs that are due, each up to `MOST_BATCHES` batches, unless another process does; `pause` is called
-    between batches.
+    """Runs the due jobs, each for up to `MOST_BATCHES` batches, unless another process is running them.
 
-    What fails is noted and keeps no other job from running. Raises SpeckitError when the store cannot be written within
-    `patience_ms`, that of the database by default, and what `pause` raises; what was done until then stays done.
+    A failed job is recorded and does not stop the others.
+
+    Args:
+        database: The store's file.
+        patience_ms: How long to wait for other writers; default: that of the database.
+        pause: Called between batches; an exception from it ends the run, and finished batches stay.
+        every: The jobs.
+
+    Raises:
+        SpeckitError: The store cannot be written.
     """
     running = due(database.reader(), time.time(), every)
     if not running:
@@ -126,10 +134,10 @@ def run_due(
 
 
 def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
-    """How each job ran last, for a reader at `now` (epoch seconds), and what to do where one failed, else ""."""
+    """The last run of each job in words, at `now` (epoch seconds), and a hint if one failed, else ""."""
     runs = jobs.last_runs(connection)
     ran = [(job, runs[job.name]) for job in every if job.name in runs]
-    # what had nothing to do is most of it: named in one line, which leaves room for what an answer must not cut
+    # most jobs had nothing to do: they share a line, so that the important ones are not cut from an answer
     idle: dict[str, list[str]] = {}
     for job, run in ran:
         if _idle(run):
@@ -138,7 +146,7 @@ def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -
     told += [f"nothing to do at {moment}: {', '.join(names)}" for moment, names in idle.items()]
     waiting = [job.name for job in every if job.name not in runs]
     told += [f"not run yet: {', '.join(waiting)}"] if waiting else []
-    told += ["a process is at it"] if jobs.held(connection, now) else []
+    told += ["a process is running them"] if jobs.held(connection, now) else []
     failed = any(run.failure for _, run in ran)
     return "; ".join(told), "`speckit-memory maintain` runs what is due again and says what fails." if failed else ""
 
@@ -171,12 +179,12 @@ class _Runner:
         self._holder = uuid4().hex
 
     def begin(self) -> bool:
-        """Whether the lease is this one's."""
+        """Takes the lease; whether it is held now."""
         with self._database.write(self._patience_ms) as txn:
             return jobs.take(txn, self._holder, time.time())
 
     def end(self) -> None:
-        """Gives the lease back; where that fails it ends by itself."""
+        """Releases the lease; if that fails, it expires."""
         try:
             with self._database.write(self._patience_ms) as txn:
                 jobs.release(txn, self._holder)
@@ -184,7 +192,7 @@ class _Runner:
             pass
 
     def run(self, job: Job) -> Done:
-        """One run of a job."""
+        """Runs one job."""
         began, changed, remains = time.time(), 0, True
         for _ in range(MOST_BATCHES):
             self._pause()
@@ -193,6 +201,7 @@ class _Runner:
                 batch = self._batch(job, now)
                 with self._database.write(self._patience_ms) as txn:
                     ended = time.time()  # preparing may have taken minutes
+                    # renewed in the batch's own transaction: with a lost lease the batch is rolled back
                     if not jobs.renew(txn, self._holder, ended):
                         raise _LostError
                     more = batch(txn, now)
@@ -200,7 +209,7 @@ class _Runner:
                     jobs.note(txn, Run(job.name, began, None if remains else ended, changed, remains, ""))
             except _LostError:
                 raise
-            except Exception as error:  # of this job alone; the others run
+            except Exception as error:  # one job's failure; the others still run
                 if isinstance(error, SpeckitError) and error.code in NOT_THE_JOBS:
                     raise
                 return self._noted(job, Run(job.name, began, time.time(), changed, False, _told(error)))
@@ -217,7 +226,7 @@ class _Runner:
         return lambda txn, now: write(txn, now, found)
 
     def _beat(self) -> bool:
-        """Renews the lease; False when that is not to be tried again, and whoever writes the batch finds out why."""
+        """Renews the lease. False ends the heartbeat; writing the batch then reports the reason."""
         try:
             with self._database.write() as txn:
                 return jobs.renew(txn, self._holder, time.time())
@@ -225,7 +234,7 @@ class _Runner:
             return error.code == "E022"  # there is time for another one before the lease ends
 
     def _noted(self, job: Job, run: Run) -> Done:
-        # nobody is to try again at once what failed, such as a service that is paid for: that is worth waiting for
+        # a failure must be recorded, even if that means waiting: no process may retry at once, say a paid service
         with self._database.write(None if run.failure else self._patience_ms) as txn:
             if not jobs.renew(txn, self._holder, time.time()):
                 raise _LostError

@@ -1,4 +1,4 @@
-"""What is done in the background, and how often."""
+"""The background jobs and their intervals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ WEEK = 7 * 24 * HOUR
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch whose work is done before anybody is kept from writing: `find` computes what `write` then stores. What
-    changed in between is found by the next batch."""
+    """A batch that does its work before it locks the store: `find` computes what `write` then stores.
+
+    Changes made in between are found by the next batch.
+    """
 
     find: Callable[[Database, float], Any]
     write: Callable[[Transaction, float, Any], int]
@@ -39,8 +41,7 @@ class Prepared:
 def _from_one_state(
     read: Callable[[Connection, float], Any], write: Callable[[Transaction, float, Any], int]
 ) -> Prepared:
-    """Work on what one state of the store holds. The log of the store is not cut meanwhile, so that it must not wait
-    for anything."""
+    """Work on one snapshot. It must not wait for anything, as the write-ahead log cannot be cut meanwhile."""
 
     def find(database: Database, now: float) -> Any:
         with database.snapshot_read() as connection:
@@ -51,30 +52,29 @@ def _from_one_state(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to be done in batches until nothing is left, each in a transaction of its own.
+    """Work that is done in batches until nothing is left, each in its own transaction.
 
-    `waiting` counts what is to be done at a time in epoch seconds, `batch` does a part of it and returns how much. What
-    is done does not wait any more, so that a killed run is gone on with by any other.
+    `waiting` counts the items due at a time in epoch seconds; `batch` processes some and returns their number.
+    Processed items wait no more, so that any process can continue a killed run.
     """
 
     name: str
     seconds: float
-    """It is due so long after its last run."""
+    """The interval between runs."""
     what: str
-    """What it counts."""
+    """What the count means, in words."""
     waiting: Callable[[Connection, float], int]
     batch: Callable[[Transaction, float], int] | Prepared
     at_once: bool = False
-    """It is due whenever something waits, however short a time after its last run; a failure is waited for all the
-    same."""
+    """Due whenever an item waits, regardless of the interval; after a failure the usual delay applies."""
 
 
 ABSENT = "absent"
-"""The job that gives up what has been absent for too long."""
+"""The job that deletes memories whose files have been absent for too long."""
 
 
 def _absent(days: Callable[[], float]) -> Job:
-    """Deletes memories whose files have been away for more than so many `days`, as a workspace says it now."""
+    """Deletes memories whose files have been absent for more than `days`, as the workspace configures them now."""
     return Job(
         ABSENT,
         2 * HOUR,
@@ -85,13 +85,13 @@ def _absent(days: Callable[[], float]) -> Job:
 
 
 JOBS = (
-    Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
+    Job("sessions", HOUR, "ended sessions deleted", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
     Job(
         "verdicts",
         HOUR,
-        "saves judged that an interruption left",
+        "interrupted saves judged",
         interrupted.waiting,
         _from_one_state(interrupted.judged, interrupted.write),
     ),
@@ -102,7 +102,7 @@ JOBS = (
         suspicions.waiting,
         _from_one_state(suspicions.compared, suspicions.write),
     ),
-    Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
+    Job("consolidation", WEEK, "links adjusted for use or disuse", consolidation.waiting, consolidation.consolidate),
     Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
     Job(
         "summaries",
@@ -114,7 +114,7 @@ JOBS = (
     _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
 )
-"""In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
+"""In running order. The store's segment is maintained by `upkeep`, which writes no row."""
 
 NAME_JOBS = (
     Job(
@@ -127,21 +127,21 @@ NAME_JOBS = (
     Job(
         "entities",
         HOUR,
-        "links of what names the same changed",
+        "links between memories that share names changed",
         entity_links.waiting,
         _from_one_state(entity_links.differences, entity_links.write),
     ),
 )
-"""What a workspace asks for by `entities: link`."""
+"""The jobs that `entities: link` adds."""
 
 
 VECTORS = "vectors"
-"""The job that embeds what was saved without its vectors. Verdicts and contradictions are told by vectors."""
+"""The job that embeds memories saved without vectors. Runs before verdicts and contradictions, which need them."""
 _BEFORE = "verdicts"
 
 
 def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
-    """The jobs of a store and its workspace. What names the same is linked before the graph is ranked."""
+    """The jobs of a store and its workspace. Memories that share names are linked before the graph is ranked."""
     absent = _absent(lambda: load_workspace_config(opened.root).absent_days)
     own = tuple(absent if job.name == ABSENT else job for job in JOBS)
     every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
@@ -151,13 +151,15 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
 
 
 def _vectors(embedder: Callable[[], Embedder]) -> Job:
-    """Embeds what waits, by the model of the vectors in use. No other one comes in its place, and none that the store
-    alone names is asked over the network: see `ServingModels`. Each group of vectors goes into the cache as it comes:
-    what was paid for is not asked for again, whatever becomes of the batch."""
+    """Embeds waiting passages with the model of the vectors in use, never another one.
+
+    A model named only in the store is never called over the network: see `ServingModels`. Each group of vectors is
+    cached as it arrives, so that paid results survive a failed batch.
+    """
     return Job(
         VECTORS,
         HOUR,
-        "passages embedded that waited",
+        "waiting passages embedded",
         lambda connection, _now: pending.waiting(connection),
         Prepared(partial(_completed, embedder), pending.store),
         at_once=True,
@@ -166,7 +168,7 @@ def _vectors(embedder: Callable[[], Embedder]) -> Job:
 
 def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> Completed | None:
     if not pending.waiting(database.reader()):
-        return None  # no model is read, nor asked what it is
+        return None  # no need to load a model
     model = embedder()
     pending.in_use(database.reader(), model)
 
@@ -178,11 +180,11 @@ def _completed(embedder: Callable[[], Embedder], database: Database, now: float)
 
 
 def _encoder(encoder: Embedder) -> Job:
-    """Makes the vectors of the second look, after all other work: nothing waits for them."""
+    """Makes the vectors of the second-stage encoder, after all other work, as nothing depends on them."""
     return Job(
         "encoder",
         HOUR,
-        "memories and passages encoded for the second look",
+        "memories and passages encoded for the second stage",
         partial(encoder_vectors.waiting, encoder),
         Prepared(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
         at_once=True,

@@ -1,4 +1,4 @@
-"""What background work found that people should look at (feature M11)."""
+"""Lists the findings of background work that people should review (feature M11)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speckit_memory.memory.store.file.connection import Database
 
 @dataclass(frozen=True, slots=True)
 class ToReview:
-    """Pairs that seem to contradict, the surest first, and memories that nobody asked for in 90 days, oldest first."""
+    """Pairs that seem to contradict, the surest first, and memories unused for 90 days, the oldest first."""
 
     contradictions: tuple[Suspicion, ...]
     stale: tuple[Stale, ...]
@@ -26,13 +26,13 @@ class ToReview:
 
 
 def to_review(database: Database, now: float) -> ToReview:
-    """What there is to look at, at `now` (epoch seconds)."""
+    """The present findings, at `now` (epoch seconds)."""
     with database.snapshot_read() as connection:
         return ToReview(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))
 
 
 def dismiss(database: Database, number: int, now: float) -> None:
-    """Notes that a pair does not contradict. Raises E080 when there is none."""
+    """Records that a pair does not contradict. Raises E080 for an unknown pair."""
     with database.write() as txn:
         if not suspicions.dismiss(txn, number, now):
             raise SpeckitError(

@@ -1,7 +1,7 @@
-"""The background work that learns trigger phrases from selections (feature M12).
+"""The background job that learns trigger phrases from selections (feature M12).
 
-It reads the questions whose texts are kept beside the store (`evaluation: {keep_texts: …}`), and learns from nothing
-else: who keeps no texts has nothing learned.
+Reads the recorded texts of questions (`evaluation: {keep_texts: …}`) and no other source: without recorded texts,
+nothing is learned.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BATCH = 50
 
 
 def waiting(connection: Connection, now: float) -> int:
-    """How many selections nothing was learned from yet, and learned phrases that ended before `now` (epoch seconds)."""
+    """The number of selections to learn from, and of learned phrases that ended before `now` (epoch seconds)."""
     return len(_new(connection, now)) + selections.expired(connection, now)
 
 
 def learn(txn: Transaction, now: float) -> int:
-    """Learns from a part of them, by time, and drops what has ended; returns how many that were."""
+    """Learns from one batch, oldest first, and deletes ended phrases; returns the number processed."""
     dropped = selections.drop_expired(txn, now)
     new = _new(txn.connection, now)[:BATCH]
     for selected in new:
@@ -36,16 +36,16 @@ def learn(txn: Transaction, now: float) -> int:
 
 
 def words_of(question: str) -> tuple[str, ...]:
-    """The words of a question, as it was typed, that could be learned; none of one that holds a secret."""
+    """The words of a typed question that could be learned; none if it contains a secret."""
     if "(redacted " in question or redact(question, addresses=True)[1]:
         return ()
     return learned_triggers.terms(read(question).text)
 
 
 def _new(connection: Connection, now: float) -> list[Selected]:
-    """What was selected within the life of a learned phrase and is not on record, each pair once, by time.
+    """Selections within the lifetime of a learned phrase that are not processed yet, each pair once, oldest first.
 
-    A store that is younger than a question was not the one that answered it.
+    Questions older than the store are left out: another store answered them.
     """
     since = now - TTL_SECONDS
     born = value(connection, "SELECT unixepoch(min(applied_at)) FROM migrations")

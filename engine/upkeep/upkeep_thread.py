@@ -1,5 +1,4 @@
-"""Keeps an open store in order: its segment near its state, after an index run and beside the answers of what lives
-long, and the background work of a server done."""
+"""Maintains an open store: its segment in long-lived processes and after index runs, and background jobs."""
 
 from __future__ import annotations
 
@@ -23,22 +22,21 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
 
 LONG_LIVED_SECONDS = 60.0
-"""A program that searches so long after it opened a store is no single question."""
+"""A program that searches this long after it opened a store counts as long-lived."""
 LOOK_SECONDS = 60.0
-"""So often a look is taken at what other processes wrote."""
+"""Interval of checks for changes by other processes."""
 QUIET_SECONDS = 1.0
-"""A segment is begun so long after the last search."""
+"""A segment is begun this long after the last search."""
 MOST_WAITED_SECONDS = 0.25
-"""Between two blocks of a segment, searches that are being served are waited for so long at most: a server that is
-always asked gets its segment too."""
+"""Maximum wait for running searches between two blocks of a segment, so that a busy server gets its segment too."""
 AGAIN_SECONDS = 600.0
-"""What failed is tried again after so long: a full disk stays full for a while."""
+"""Pause after a failure: a full disk stays full for a while."""
 ENDING_SECONDS = 10.0
-"""So long the end waits for the block that is being written."""
+"""Maximum wait for the current block at the end."""
 
 NICENESS = 10
 BUSY_MS = 250
-"""So long background work waits for whoever writes; then it leaves the rest for the next look."""
+"""Maximum wait of background work for other writers; then the rest is left for the next check."""
 
 LOGGER = logging.getLogger(__name__)
 Pause = Callable[[], None]
@@ -47,14 +45,18 @@ Replaying = Callable[["OpenStore", Pause], None]
 
 
 class Upkeep:
-    """Writes a segment whenever one is due, and has the answers come from it.
+    """Writes a segment whenever one is due, and makes searches use it.
 
-    Nobody who searches or saves waits for it, and nothing that fails here fails for them.
+    Searches and saves never wait for it, and its failures do not affect them.
     """
 
     def __init__(self, current: Callable[[], OpenStore], *, measured: bool = False) -> None:
-        """`current` is the store that is open: another one, when its file was replaced. Beside what is `measured` no
-        thread begins by itself."""
+        """Starts no thread yet.
+
+        Args:
+            current: Returns the open store, another one after a replacement.
+            measured: Start no thread automatically, so that measurements are not disturbed.
+        """
         self._current = current
         self._measured = measured
         self._opened_at = perf_counter()
@@ -70,12 +72,14 @@ class Upkeep:
 
     @property
     def running(self) -> bool:
-        """Whether a thread keeps watch."""
+        """Whether the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, *, jobs: bool = False, replay: Replaying | None = None) -> None:
-        """Has a thread of low priority keep watch from now on, until the end; it does the background `jobs` as well
-        where it is told to once, and calls `replay` in idle moments."""
+        """Starts a low-priority thread that maintains the segment until `end`.
+
+        It also runs background `jobs` once any call asks for it, and calls `replay` in idle moments.
+        """
         with self._guard:
             self._jobs = self._jobs or jobs
             self._replay = self._replay or replay
@@ -86,20 +90,20 @@ class Upkeep:
                 self._thread.start()
 
     def asked(self) -> None:
-        """Somebody searches: a program that does so long after it began is one that lives long."""
+        """A search has begun. Starts the thread in a long-lived process."""
         if self._thread is None and not self._measured and perf_counter() - self._opened_at > LONG_LIVED_SECONDS:
             self.begin()
 
     def saved(self) -> None:
-        """Something was written: the thread has a look, if there is one."""
+        """Something was written. Wakes the thread, if there is one."""
         with self._guard:
             self._woken = True
             self._guard.notify_all()
 
     def indexed(self, progress: OnParts = lambda _done, _total: None) -> tuple[Problem, ...]:
-        """An index run has ended: the segment is written now if it is due, or by the thread if there is one.
+        """An index run has ended: writes the segment now if it is due, or leaves it to the thread if there is one.
 
-        Why it could not be is returned for the run's report. `progress` is told how many of its parts are written.
+        Returns failures for the run's report. `progress` gets the numbers of written and of all parts.
         """
         if self.running:
             self.saved()
@@ -111,7 +115,7 @@ class Upkeep:
         return ()
 
     def forgotten(self) -> None:
-        """Memories were forgotten: what a segment says of them goes too, however few they are."""
+        """Memories were deleted: removes their data from the segment too, however few they are."""
         with harmless("the segment of the store could not be written without what was forgotten"):
             opened = self._current()
             writing.forget(opened.database)
@@ -121,7 +125,7 @@ class Upkeep:
                 write(opened)
 
     def end(self) -> None:
-        """Ends the thread, at the next block of what it writes."""
+        """Ends the thread after the block it is writing."""
         with self._guard:
             self._ended = True
             self._guard.notify_all()
@@ -131,7 +135,7 @@ class Upkeep:
             self._thread.join(ENDING_SECONDS)
 
     def _watch(self) -> None:
-        if sys.platform == "linux":  # elsewhere it is the whole process that has a priority
+        if sys.platform == "linux":  # elsewhere priority is a property of the whole process
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         while self._quiet():
             with harmless("the segment of the store could not be looked after"):
@@ -151,7 +155,7 @@ class Upkeep:
         return False
 
     def _look_once(self) -> None:
-        """As `_look`, unless that failed a short while ago; a failure is logged once."""
+        """As `_look`, unless that failed recently; a failure is logged once."""
         if perf_counter() < self._not_before:
             return
         try:
@@ -172,10 +176,10 @@ class Upkeep:
                 LOGGER.warning("the upkeep of the store waits: %s", error)
 
     def _work(self) -> None:
-        """Does the background work that is due, between searches."""
+        """Runs due background jobs, between searches."""
         if not self._jobs or self._current().database.only_read:
             return
-        from speckit_memory.engine.upkeep import maintenance  # a search has no use for it
+        from speckit_memory.engine.upkeep import maintenance  # searches do not need it
         from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
 
         try:
@@ -189,7 +193,7 @@ class Upkeep:
                 raise
 
     def _look(self) -> None:
-        """Writes a segment if one is due, and turns to a new one, whoever wrote it."""
+        """Writes a segment if one is due, and switches to a new one from any process."""
         opened = self._current()
         try:
             if not opened.database.only_read:
@@ -204,12 +208,12 @@ class Upkeep:
             self._in_use = opened, now.segment.digest
 
     def _idle(self) -> None:
-        """Between two replays: waits until nothing is asked. Raises GivenUpError at the end."""
+        """Called between two replays: waits for an idle moment. Raises GivenUpError at the end."""
         if not self._quiet():
             raise GivenUpError
 
     def _pause(self) -> None:
-        """Between two blocks: gives way to searches. Raises GivenUpError at the end."""
+        """Called between two blocks: gives way to searches. Raises GivenUpError at the end."""
         until = perf_counter() + MOST_WAITED_SECONDS
         with SERVING.changed:
             while SERVING.closed and not self._ended and (left := until - perf_counter()) > 0:
@@ -225,10 +229,19 @@ def write(
     progress: OnParts = lambda _done, _total: None,
     only_if_due: bool = True,
 ) -> None:
-    """Writes the segment of a store, by default if it is due; `pause` is called between its rows, `progress` with how
-    many parts of how many are written. Raises E029."""
+    """Writes the segment of a store.
+
+    Args:
+        opened: The store.
+        pause: Called between rows of the segment.
+        progress: Called with the numbers of written and of all parts.
+        only_if_due: Do nothing unless a new segment is due.
+
+    Raises:
+        SpeckitError: E029.
+    """
     from speckit_memory.memory.store.segment_writing import (
-        building,  # a search has no use for them
+        building,  # searches do not need them
         pausing,
     )
 

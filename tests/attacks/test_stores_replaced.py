@@ -222,7 +222,7 @@ def test_every_save_that_is_acknowledged_after_a_replacement_is_in_the_file_at_t
     assert set(acknowledged) <= keys(root / STORE)
     assert health["data"]["ok"], health
     store = next(check for check in health["data"]["checks"] if check["name"] == "store")
-    assert "opened anew" in store["detail"]
+    assert "it was reopened" in store["detail"]
     tally.tried(len(acknowledged))
     tally.survived()
 
@@ -368,7 +368,7 @@ def test_a_store_that_another_process_indexes_many_files_into_is_not_taken_for_a
         (found,) = (await tool("memory_search", query="gnu399", limit=1))["data"]["results"]
         assert found["key"] == "docs/many399.md"
         health = await tool("memory_health")
-        assert "opened anew" not in str(health)
+        assert "it was reopened" not in str(health)
         tally.survived()
 
     served(root, steps)
@@ -391,13 +391,13 @@ def test_a_store_that_another_process_indexed_many_files_into_is_well(root: Path
 def test_a_store_that_another_program_tidies_up_is_not_taken_for_another_one(root: Path, tally: Tally) -> None:
     async def steps(tool: Callable[..., Any]) -> None:
         for _ in range(2):
-            assert "opened anew" not in str(await tool("memory_health"))
+            assert "it was reopened" not in str(await tool("memory_health"))
             with closing(apsw.Connection(str(root / STORE))) as other:
                 other.execute("VACUUM")
                 other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         health = await tool("memory_health")
         assert health["data"]["ok"], health
-        assert "opened anew" not in str(health)
+        assert "it was reopened" not in str(health)
         tally.survived()
 
     served(root, steps)

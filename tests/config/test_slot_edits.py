@@ -101,7 +101,7 @@ def test_an_inherited_weight_leaves_with_its_channel_and_that_is_shown(tmp_path:
     whole = checked(tmp_path, "candidates: {channels: {remove: [phrase]}}\n")
     assert params(whole, "z_score")["weights"] == {key: value for key, value in WEIGHTS.items() if key != "phrase"}
     shown = pipelines.show(str(tmp_path / "p.yaml"), {}, origin=True)
-    dropped = "# dropped: z_score.weights.phrase, whose channel takes no part ((shipped) config/pipeline.yaml:"
+    dropped = "# dropped: z_score.weights.phrase, whose channel is not active ((shipped) config/pipeline.yaml:"
     assert dropped in shown
     own = "candidates: {channels: {remove: [phrase]}}\nfusion: {change: [{id: z_score, weights: {phrase: 1}}]}\n"
     [problem] = problems(tmp_path, own)

@@ -110,7 +110,7 @@ def test_one_holder_at_a_time_and_a_dead_one_keeps_others_out_for_a_minute(datab
     kept_out = run_due(database, every=[tidy])
     assert (kept_out.elsewhere, kept_out.jobs) == (True, (Done("tidy", "waiting", 0, "pieces tidied"),))
     assert foreseen(database, [tidy]).elsewhere
-    assert "a process is at it" in told_runs(database.reader(), NOW, [tidy])[0]
+    assert "a process is running them" in told_runs(database.reader(), NOW, [tidy])[0]
     clock.now += 60
     assert run_due(database, every=[tidy]).jobs[0].state == "ran"
     assert rows(database.reader(), "SELECT * FROM job_lease") == []

@@ -101,7 +101,7 @@ def test_an_explanation_ends_with_the_score(memory: Memory) -> None:
     [
         ("decisions/fusion.md", {}, "is result"),
         ("old/gone.md", {}, "deprecated"),
-        ("decisions/fusion.md", {"folder": "research"}, "lies in the folder 'decisions'"),
+        ("decisions/fusion.md", {"folder": "research"}, "is in the folder 'decisions'"),
         ("decisions/fusion.md", {"tier": "critical"}, "its tier is important"),
         ("research/memo.md", {"limit": 2}, ", below the limit of 2; raise the limit."),
     ],

@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_used_stops_noting_and_nothing_else(
         found = check(memory)
         assert (found.ok, found.detail[:4]) == (False, BROKEN[spoilt])
         assert str(path) in found.detail + found.hint
-        assert "Searches are answered, and nothing is noted." in found.hint
+        assert "Searches are answered, but not recorded." in found.hint
         assert memory.served(memory.search("rank fusion")) == ""
     assert before == (path.read_bytes() if path.is_file() else b"")
 
@@ -454,24 +454,26 @@ def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said,
         with EvaluationDatabase.open(path, create=False) as database:
             assert len(database.pairs()) == 100
             assert database.experiments()[0].pruned == 500
-        assert "500 given up for age or room" in check(memory).detail
+        assert "500 deleted for age or size" in check(memory).detail
         recorder.wanted = memory.settings.recording
         assert recorder.wanted.max_mb == 1
 
 
 def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path) -> None:
     with saying("{keep_texts: never}") as memory:
-        assert check(memory).detail == f"queries that are served are noted without texts; there is no {path} yet"
+        assert check(memory).detail == f"served queries are recorded without texts; there is no {path} yet"
         memory.served(memory.search("rank fusion", query_id=ID))  # which is in no sample
         told = check(memory).detail
-        assert told.startswith(f"queries that are served are noted without texts in {path} (")
+        assert told.startswith(f"served queries are recorded without texts in {path} (")
         assert told.endswith(" MB): 1 queries")
         with EvaluationDatabase.open(path) as database:
             database.keep(StoredEvaluation("a", "eval replay", 1.0, "d", "d", {"lines": "x" * 2_000_000}))
         told = check(memory).detail
-        assert "MB, of which 2.0 MB of comparisons and judgements are kept for good, beyond max_mb): 1 queries" in told
+        assert (
+            "MB, of which 2.0 MB of comparisons and judgements are kept permanently, beyond max_mb): 1 queries" in told
+        )
     with saying('{record: "off"}') as memory:
-        assert check(memory).detail.startswith("nothing is noted (off) in ")
+        assert check(memory).detail.startswith("nothing is recorded (off) in ")
 
 
 @pytest.mark.requirement("E1.served")

@@ -106,7 +106,7 @@ def test_a_broken_file_changes_nothing_and_every_answer_and_the_health_report_na
         assert [row.key for row in answer.results] == [row.key for row in good.results]
         [warning] = answer.notes.warnings
         assert warning.startswith(f"the configuration was changed and cannot be used: {path}:{place}")
-        assert warning.endswith(f"'ours' ({good.pipeline.hash}) answers as it was read before")
+        assert warning.endswith(f"'ours' ({good.pipeline.hash}) answers as before")
     [check] = [check for check in memory.health().checks if check.name == "pipeline"]
     assert not check.ok
     assert f"the files were changed and cannot be used: {path}:{place}" in check.detail

@@ -168,7 +168,7 @@ def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory)
         done.set()
         writer.join()
     assert [row.key for row in result.results] == ["0.md", "1.md"]
-    assert warning.startswith("this answer could not be noted in the session, it may be repeated: ")
+    assert warning.startswith("this answer could not be recorded in the session, so it may be repeated: ")
     assert evidence(memory) == 0
     assert keys(memory, "s") == ["0.md", "1.md"]
 

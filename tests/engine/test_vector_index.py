@@ -126,9 +126,9 @@ def test_what_was_saved_and_forgotten_since_is_answered_as_it_is_now(
 
 def test_health_says_how_vectors_are_compared(root: Path, listed: Memory, exact: Memory) -> None:
     assert told(listed) == ("an approximate index finds the nearest of 600 vectors (from 1 on)", "")
-    assert told(exact) == ("all 600 vectors are compared; an index is not to answer", "")
+    assert told(exact) == ("all 600 vectors are compared; an index may be built but not used", "")
     with opened(root, "off") as memory:
-        assert told(memory) == ("all 600 vectors are compared; no index is wanted", "")
+        assert told(memory) == ("all 600 vectors are compared; the index is switched off", "")
     with opened(root, "601") as memory:
         assert told(memory) == ("all 600 vectors are compared; an approximate index is used from 601 on", "")
         assert APPROXIMATE not in memory.search("ship", now=NOW).notes.facts.items()

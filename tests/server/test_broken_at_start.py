@@ -52,7 +52,7 @@ def test_the_shipped_pipeline_answers_and_says_so_until_the_file_is_mended(works
 
     for [hint] in broken_hints:
         assert hint.startswith("the configuration cannot be used: ") and told in hint
-        assert "until that is mended, the shipped 'default' (" in hint
+        assert "until that is fixed, the shipped 'default' (" in hint
     assert not broken["data"]["ok"]
     assert broken["summary"].startswith("problems with ") and "pipeline" in broken["summary"]
     [pipeline] = [check for check in broken["data"]["checks"] if check["name"] == "pipeline"]

@@ -67,7 +67,7 @@ def test_maintenance_embeds_what_was_saved_without_vectors_as_an_index_run_would
     assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]
     after = checks(workspace)
     assert after["content"]["verdict"] == "ok"
-    assert f"{passages} passages embedded that waited" in after["maintenance"]["detail"]
+    assert f"{passages} waiting passages embedded" in after["maintenance"]["detail"]
     made = stored(workspace, VECTORS)
     (workspace / "memory.db").unlink()
     assert call(workspace, ["index", "docs"]).status == 0

@@ -278,7 +278,7 @@ def test_who_asks_for_a_deleted_memory_is_told_when_it_went_and_what_brings_it_b
     (filled / A).write_text("# A\n\nAnother text.\n")
     assert call(filled, ["index", "docs", "--json"]).json["created"] == [A]
     [old, new] = calls(filled, ("memory_drift_why", {"memoryId": number}), ("memory_drift_why", {"memoryId": A}))
-    assert old["error"]["actions"] == [f"ask for {A}, which has come since and has the id {new['data']['id']}"]
+    assert old["error"]["actions"] == [f"ask for {A}, which was added since with the id {new['data']['id']}"]
 
 
 @pytest.mark.requirement("T11.folder")

@@ -111,7 +111,7 @@ def test_an_encoder_that_cannot_run_leaves_the_store_as_it_is(workspace: Path, e
     assert [problem["code"] for problem in ran.json["problems"]] == ["E001"]
     verdict, detail = model(workspace, encoder)
     assert verdict == "fail"
-    assert "the model that is wanted cannot be used" in detail
+    assert "the configured model cannot be used" in detail
     assert f"SPECKIT_EMBEDDER names {encoder}" in searched(workspace, encoder, "ranks")["notes"]["warnings"][0]
     assert model(workspace, None)[0] == "ok"
     assert searched(workspace, None, "which ranks are fused?")["notes"]["degraded"] == []

@@ -85,7 +85,7 @@ def test_links_follow_the_texts_in_the_background_only_where_that_is_configured(
     assert linked(notes) == EXPECTED
     [health] = calls(notes, ("memory_health", {}))
     [maintenance] = [check for check in health["data"]["checks"] if check["name"] == "maintenance"]
-    assert "4 links of what names the same changed" in maintenance["detail"]
+    assert "4 links between memories that share names changed" in maintenance["detail"]
     write(notes, "billing", "Invoices are kept.")
     write(notes, "lunch", "Soup for the Tenant Gateway.")
     (notes / "docs" / "barrier.md").unlink()

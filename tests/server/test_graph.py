@@ -125,5 +125,5 @@ def test_edges_of_an_automatic_process_are_removed_by_one_command(notes: Path) -
     assert call(notes, ["graph", "remove", "--by", "entities", "--json"]).json["edges"] == 2
     assert call(notes, ["graph", "show", "--json"]).json["made_by"] == {"document": 6}
     refused = call(notes, ["graph", "remove", "--by", "document"]).ended(2)
-    assert "'document' is no automatic process" in refused.err
+    assert "'document' is not an automatic process" in refused.err
     assert "no edge was made by 'entities'" in call(notes, ["graph", "remove", "--by", "entities"]).ended(2).err

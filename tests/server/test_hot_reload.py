@@ -90,7 +90,7 @@ def test_a_server_over_stdio_answers_as_the_files_say_and_goes_on_with_the_last_
         broken = asked.health("pipeline")
         assert not broken["ok"]
         assert f"the files were changed and cannot be used: {file}:1:1: E115 " in broken["detail"]
-        assert broken["hint"].endswith("follows, without a restart.")
+        assert broken["hint"].endswith("uses them without a restart.")
         errors.seek(0)
         events = [json.loads(line) for line in errors.read().splitlines()]
     hashes = {event["pipeline"]: event["hash"] for event in events if event["event"] == "search"}

@@ -156,7 +156,7 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert key in call(workspace, ["unarchive"]).out
     why = call(workspace, ["search", "online backup", "--why-not", key, "--json"]).json
     assert why["why_not"].endswith("it has expired or was archived.")
-    assert "who reads it by its key is told how it comes back" in why["why_not_change"]["sentence"]
+    assert "reading it by its key shows how to restore it" in why["why_not_change"]["sentence"]
     [told] = [check for check in call(workspace, ["doctor", "--json"]).json["checks"] if check["name"] == "maintenance"]
     assert told["verdict"] == "ok"
     assert "1 unused memories archived" in told["detail"]

@@ -11,7 +11,7 @@ from speckit_memory.engine.answers.empty_answers import EMPTY_STORE
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
-SAID = "no memory lies in a folder 'no/such'; folders are named from the workspace root, as in the keys"
+SAID = "no memory is in a folder 'no/such'; folders are named from the workspace root, as in the keys"
 
 
 def all_doors(root: Path, folder: str) -> tuple[list[str], list[list[str]]]:

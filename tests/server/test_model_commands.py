@@ -155,8 +155,8 @@ def test_where_there_is_no_network_a_fetch_says_so_and_leaves_nothing(root: Path
         (["use", "bundld"], "did you mean 'bundled'?"),
         (["use", "mine"], "error E001: 'mine' is neither an ONNX file nor a folder"),
         (["use", NAME], f"run `speckit-memory model pull {NAME}`"),
-        (["use", "ollama:tiny"], "is not what SPECKIT_EMBEDDER names"),
-        (["use", "--rollback"], "were never changed"),
+        (["use", "ollama:tiny"], "is not the model that SPECKIT_EMBEDDER names"),
+        (["use", "--rollback"], "was never changed"),
         (["use"], "give either a NAME or --rollback"),
     ],
 )
@@ -242,7 +242,7 @@ def test_only_model_use_leaves_a_choice_that_runs_without_the_variable_obey(root
     assert model_in_use(root) == NAME
     keys, told = search(root, "backup copy")  # the model is here, so that its vectors answer
     assert keys[0] == "docs/storage/backup.md"
-    assert f"vectors of {NAME} answer; no model is named or chosen" in told
+    assert f"vectors of {NAME} answer; no model is configured" in told
     assert "E003" in run(root, "index", "docs", "--json").out
     assert model_in_use(root) == "bundled"
 

@@ -69,7 +69,7 @@ def test_vectors_of_a_named_encoder_are_made_in_the_background_and_answers_use_t
         without, [f"the encoder has vectors for 0 of these {len(without)} memories so far; {rest}"]
     )  # fmt: skip
     told = health(workspace, encoder)
-    assert f"looks a second time, with 0 of {TEXTS} vectors made" in told["detail"]
+    assert f"reranks, with 0 of {TEXTS} vectors made" in told["detail"]
     assert rest.lower() in told["hint"].lower()
     assert maintained(workspace, encoder, "--dry-run") == [("waiting", TEXTS)]
 

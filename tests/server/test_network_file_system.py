@@ -33,6 +33,6 @@ def test_commands_and_the_server_work_there_and_doctor_says_what_is_different(
     ran = call(root, ["doctor", "--json"])
     (check,) = (check for check in ran.json["checks"] if check["name"] == "store")
     assert (ran.status, check["verdict"]) == (0, "ok")
-    assert f"it lies on nfs4 at {tmp_path}: processes share no memory there" in check["detail"]
+    assert f"it is on nfs4 at {tmp_path}: processes share no memory there" in check["detail"]
     assert "SPECKIT_DB" in check["detail"]
     assert not list(tmp_path.rglob("*-shm")) + list(tmp_path.rglob("*-wal"))

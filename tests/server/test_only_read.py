@@ -80,7 +80,7 @@ def test_a_protected_store_is_searched(workspace: Path, file: bool, around: bool
 
     told = {check["name"]: check for check in json.loads(_run(workspace, "doctor", "--json").stdout)["checks"]}
     assert told["store"]["verdict"] == "ok"
-    assert "it may only be read" in told["store"]["detail"]
+    assert "it is read-only" in told["store"]["detail"]
     assert told["segment"]["verdict"] == "ok"
     assert "may only be read" in told["evaluation"]["detail"]
 

@@ -223,7 +223,7 @@ def test_live_files_that_hold_the_same_are_named_and_fail_nothing(workspace: Pat
         assert ran.status == 0, ran.out
         return check["verdict"], check["detail"], check["hint"]
 
-    assert told() == ("ok", "no two files hold the same", "")
+    assert told() == ("ok", "no two files have the same content", "")
     tone = (workspace / "docs/tone.md").read_text()
     for number in range(7):
         (workspace / f"docs/copy-{number}.md").write_text(tone)
@@ -233,7 +233,7 @@ def test_live_files_that_hold_the_same_are_named_and_fail_nothing(workspace: Pat
     verdict, detail, hint = told()
     assert (verdict, detail) == (
         "warn",
-        "2 groups of files hold the same: docs/copy-0.md = docs/copy-1.md = docs/copy-2.md = docs/copy-3.md = "
+        "2 groups of files have the same content: docs/copy-0.md = docs/copy-1.md = docs/copy-2.md = docs/copy-3.md = "
         "docs/copy-4.md and 3 more; docs/storage/wal.md = docs/wal-too.md",
     )
     assert "speckit-memory delete KEY" in hint

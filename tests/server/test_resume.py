@@ -187,7 +187,7 @@ def test_without_handovers_and_words_a_sentence_says_so_and_what_was_changed_las
         assert (each["summary"], each["data"]["results"], each["hints"]) == (sentence, [], [])
         assert each["meta"]["token_count"] <= 60
     assert empty["data"]["results"] == []
-    assert empty["summary"].startswith("no memory lies in a folder 'nowhere'")
+    assert empty["summary"].startswith("no memory is in a folder 'nowhere'")
     shown = call(workspace, ["search", "where were we?", "--mode", "resume"])
     assert " ".join(shown.out.split()).startswith(sentence)
 
@@ -266,7 +266,7 @@ def test_other_words_are_searched_beside_the_handover(tmp_path: Path, text: str)
     assert call(tmp_path, ["index", "."]).status == 0
     [silent] = calls(tmp_path, ("memory_context", {"input": text}))
     assert keys(silent["data"])[0] == "limits.md"
-    assert silent["hints"][0] == "no hand-over tells of this; the latest is hand-over.md (now)"
+    assert silent["hints"][0] == "no hand-over is about this; the latest is hand-over.md (now)"
     (tmp_path / "old-hand-over.md").write_text(HANDOVER.format(title="Limits", subject="table of rate limits"))
     os.utime(tmp_path / "old-hand-over.md", (NOW, NOW))
     assert call(tmp_path, ["index", "."]).status == 0

@@ -106,7 +106,7 @@ def test_the_folder_limits_the_results_to_it_and_below(run: Run) -> None:
 
 def test_an_unknown_folder_is_named(run: Run) -> None:
     ran = run("search", "fusion", "--folder", "nope").ok()
-    assert ran.out.startswith("warning: no memory lies in a folder 'nope'; ")
+    assert ran.out.startswith("warning: no memory is in a folder 'nope'; ")
 
 
 def test_an_empty_store_says_that_it_is_empty_and_no_more(tmp_path: Path) -> None:

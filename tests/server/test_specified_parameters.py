@@ -294,7 +294,7 @@ def test_documents_in_several_folders_are_reported_and_counted(workspace: Path) 
     assert (first["data"]["total"], first["data"]["aliases"]) == (2, [content])
     assert inside["data"]["total"] == 2
     assert (none["data"]["total"], none["data"]["aliases"]) == (0, [])
-    assert [hint.partition(";")[0] for hint in none["hints"]] == ["no memory lies in a folder 'docs/nowhere'"]
+    assert [hint.partition(";")[0] for hint in none["hints"]] == ["no memory is in a folder 'docs/nowhere'"]
     assert refused["error"]["code"] == "E031"
     assert too_many["error"]["code"] == "E032"
 

@@ -24,7 +24,7 @@ def test_a_variant_that_cannot_run_stops_no_search(tmp_path: Path, variant: str,
     (folder / "pipeline.yaml").write_text(f"extends: default\nshadows: [{variant}, bm25]\n", encoding="utf-8")
     found = call(tmp_path, ["search", "rank fusion", "--json"]).ok()
     assert [(row["id"], row["score"]) for row in found.json["results"]] == [(row["id"], row["score"]) for row in plain]
-    (warning,) = [one for one in found.json["notes"]["warnings"] if "does not run beside this one: " in one]
+    (warning,) = [one for one in found.json["notes"]["warnings"] if "a shadow pipeline cannot run: " in one]
     assert told in warning
     assert told in " ".join(call(tmp_path, ["search", "rank fusion"]).out.split())
     doctor = call(tmp_path, ["doctor", "--json"]).ended(1)

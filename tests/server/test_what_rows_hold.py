@@ -136,7 +136,7 @@ def test_a_folder_without_memories_is_named_although_rules_are_shown(ruled: Path
     found = asked(ruled, "memory_search", query="backup", specFolder="no/such", limit=4)
 
     assert all(key.startswith("rules/") for key in keys(found))
-    assert "no memory lies in a folder 'no/such'" in found["hints"][0]
+    assert "no memory is in a folder 'no/such'" in found["hints"][0]
 
 
 @pytest.mark.requirement("C14")

@@ -152,9 +152,9 @@ def test_a_step_without_a_value_that_helps_is_left_out_by_a_file(herd: Path) -> 
     ("key", "question", "words"),
     [
         ("notes/gone.md", ("quokka",), "it is deprecated, and no search finds such memories"),
-        ("notes/past.md", ("quokka",), "it has expired or was archived, and no search finds such memories; who reads"),
-        ("notes/04.md", ('"quokka lives"',), 'it does not hold "quokka lives"; that is for the words of the query'),
-        ("notes/04.md", ("quokka -herd",), 'it holds "herd", which the query leaves out; that is for the words'),
+        ("notes/past.md", ("quokka",), "it has expired or was archived, and no search finds such memories; reading"),
+        ("notes/04.md", ('"quokka lives"',), 'it does not hold "quokka lives"; only other words'),
+        ("notes/04.md", ("quokka -herd",), 'it holds "herd", which the query leaves out; only other words'),
     ],
 )
 def test_what_no_value_decides_is_said_without_a_search(

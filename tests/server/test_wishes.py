@@ -107,7 +107,7 @@ def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
             ("memory_search", {**unnamed, "enableSessionBoost": False}),
         ],
     )
-    said = "no session is named: what one attended to raises nothing"
+    said = "no session is named: session_boost has nothing to raise"
     assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
     assert said in memory.search("quokka", adjust=Adjustment(session_boost=True)).notes.warnings
 
@@ -151,9 +151,9 @@ def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
     wanted = Adjustment(rerank=False, state_limits=True)
     handed, found = (memory.search("quokka cache", mode=mode, adjust=wanted) for mode in ("resume", "auto"))
     assert handed.pipeline.name == "resume"
-    [warning] = [one for one in handed.notes.warnings if "pipeline of their own" in one]
+    [warning] = [one for one in handed.notes.warnings if "through a separate pipeline" in one]
     assert "rerank, state_limits" in warning
-    assert not [one for one in found.notes.warnings if "pipeline of their own" in one]
+    assert not [one for one in found.notes.warnings if "through a separate pipeline" in one]
 
 
 def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:

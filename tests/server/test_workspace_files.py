@@ -65,7 +65,7 @@ def test_what_is_shown_names_the_file_of_each_value(workspace: Path) -> None:
     doctor = call(workspace, ["doctor", "--json"]).ok()
     assert told(doctor, "pipeline").endswith(f": {file}")
     decided = f"SPECKIT_SPELLING enabled ({flags}:3), SPECKIT_OURS off ({flags}:2)"
-    waits = "SPECKIT_SPELLING: ours does not wait for it, catalogue does"
+    waits = "SPECKIT_SPELLING: ours does not use it, catalogue does"
     assert told(doctor, "flags").endswith(f" flags; {decided}; {waits}")
     assert told(doctor, "configuration").startswith(
         f"deadline_ms: {workspace}/.speckit/config.yaml:1:1; shipped: sources, extensions, "

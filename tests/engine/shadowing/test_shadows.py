@@ -244,7 +244,7 @@ def test_a_variant_whose_process_has_to_end_again_and_again_is_given_up(
     assert memory.finish_shadows()  # asks those nothing any more
 
     assert [(one.place, one.seen, one.failed, one.waiting) for one in states] == [("off", 3, 3, 0)] * 2
-    assert states[0].retreat == "3 of its processes had to end"
+    assert states[0].retreat == "3 of its processes crashed or hung"
     assert memory.shadows[:2] == states
     assert {pair.variant.answer.failure for pair in pairs(root)} == {"ReplayTimeout in odd"}
 
