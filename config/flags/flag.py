@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from speckit_memory.config.flags.criterion import Condition
 from speckit_memory.config.flags.flag_states import ON
-from speckit_memory.config.pipelines.beside import MODES, BesideMode
+from speckit_memory.config.pipelines.shadow_entries import MODES, BesideMode
 from speckit_memory.errors import Where
 
 BY_ENVIRONMENT = "environment"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.pipelines.beside import MODES, Beside, beside
+from speckit_memory.config.pipelines.shadow_entries import MODES, Beside, beside
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
 from speckit_memory.errors import Problem, Where, nearest

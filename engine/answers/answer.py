@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.engine.answers import repeats
+from speckit_memory.engine.answers import repeated_rows
 from speckit_memory.engine.answers.empty_answers import missing_sections, nothing_to_find, only_unconditional
 from speckit_memory.engine.answers.excerpts import excerpt, readable
 from speckit_memory.engine.answers.result_parts import (
@@ -78,7 +78,7 @@ def answer(
     policy = facts.get("deduplicated", {})
     rows = tuple(_rows(outcome, store, snippet_characters, content, annotate, policy.get("action", "")))
     if policy:
-        facts["deduplicated"] = repeats.counted(rows, policy)
+        facts["deduplicated"] = repeated_rows.counted(rows, policy)
     return SearchResult(
         query=query.text,
         plan=_plan(outcome, declared),
@@ -192,7 +192,7 @@ def _rows(
         state = notes.pop("state") if "state" in notes else names[row]
         if row in summaries:
             notes["shown"] = "summary"
-        sent = notes.pop(repeats.SENT_BEFORE, ())
+        sent = notes.pop(repeated_rows.SENT_BEFORE, ())
         text = readable(passage.text, outcome.query.terms) if snippet_characters > 0 else ""
         rows.append(
             ResultRow(
@@ -213,11 +213,11 @@ def _rows(
                 last_line=passage.last_line,
                 chunk_hits=chunk_hits[row],
                 notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
-                content=repeats.whole(numbers[row], store) if content else "",
+                content=repeated_rows.whole(numbers[row], store) if content else "",
             )
         )
         if sent:
-            rows[-1] = repeats.in_line(rows[-1], sent, store, of_repeats)
+            rows[-1] = repeated_rows.in_line(rows[-1], sent, store, of_repeats)
     return rows
 
 

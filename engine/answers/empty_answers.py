@@ -22,7 +22,7 @@ MAX_SECTIONS = 12
 
 def no_memory_in(folder: str, known: Iterable[str]) -> str:
     """The message for a folder without memories, the same in every interface; `known` are the folders with memories."""
-    from speckit_memory.engine.answers.near_folders import near_folder  # most searches do not need it
+    from speckit_memory.engine.answers.folder_suggestions import near_folder  # most searches do not need it
 
     meant = near_folder(folder, known)
     perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"

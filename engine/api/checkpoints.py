@@ -21,8 +21,8 @@ from speckit_memory.pipeline.process.cancellation import require_wanted
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.restored_files import Disagreements
+    from speckit_memory.memory.store.checkpoints.creation import Made
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
-    from speckit_memory.memory.store.checkpoints.making import Made
     from speckit_memory.memory.store.checkpoints.restoring import Restored
     from speckit_memory.memory.store.file.connection import Transaction
 
@@ -167,11 +167,11 @@ class Checkpointing(ABC):
         """
         from speckit_memory.engine.runtime.store_check import checked
         from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-        from speckit_memory.memory.store.writing import mending
+        from speckit_memory.memory.store.writing import repairs
 
         def mend(opened: OpenStore) -> list[str]:
             with opened.database.write() as txn:
-                done = mending.mend(txn, found.stale)
+                done = repairs.mend(txn, found.stale)
                 if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
                     raise SpeckitError("E024", f"the repair would break the store: {new[0]}; nothing was changed")
                 return done
@@ -204,7 +204,7 @@ class Checkpointing(ABC):
         spared: tuple[str, ...],
         progress: Callable[[int, int], None] | None = None,
     ) -> Made:
-        from speckit_memory.memory.store.checkpoints import making
+        from speckit_memory.memory.store.checkpoints import creation
 
         limits = load_workspace_config(self.settings.root).checkpoints
 
@@ -216,11 +216,11 @@ class Checkpointing(ABC):
         def make(opened: OpenStore) -> Made:
             if not opened.database.only_read:
                 opened.usage.write()
-            return making.make(
+            return creation.make(
                 opened.database,
                 name,
                 now=time.time(),
-                limits=making.Limits(limits.keep, limits.days),
+                limits=creation.Limits(limits.keep, limits.days),
                 folder=folder,
                 metadata=metadata,
                 spared=spared,

@@ -15,7 +15,7 @@ from speckit_memory.engine.api.checkpoints import Checkpointing, timed
 from speckit_memory.engine.runtime.open_store import OpenStore
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.exchange.deciding import Decided
+    from speckit_memory.memory.exchange.decisions import Decided
     from speckit_memory.memory.exchange.exporting import Exported
     from speckit_memory.memory.exchange.importing import Done
     from speckit_memory.memory.indexing import IndexReport, Progress, Source
@@ -103,17 +103,17 @@ class Exchanging(Checkpointing):
         Raises:
             SpeckitError: E010, E025, E062, E065 and E066; nothing is changed then.
         """
-        from speckit_memory.memory.exchange import deciding, offers
+        from speckit_memory.memory.exchange import decisions, offers
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         found = offers.opened(resolved(named_path(source)), None if into is None else normalised_folder(into))
         rules = load_workspace_config(self.settings.root).saving
 
-        def decide(opened: OpenStore) -> list[deciding.Decided]:
+        def decide(opened: OpenStore) -> list[decisions.Decided]:
             if not opened.database.only_read:
                 opened.usage.write()
             with opened.database.snapshot_read() as connection:
-                return deciding.decided(connection, self.settings.root, rules, found.offers, replace=replace)
+                return decisions.decided(connection, self.settings.root, rules, found.offers, replace=replace)
 
         plan = self._followed.run(decide)
         if dry_run:

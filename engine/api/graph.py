@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage
     from speckit_memory.engine.graph.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
     from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.engine.upkeep.reviewing import ToReview
+    from speckit_memory.engine.upkeep.review_queue import ToReview
     from speckit_memory.memory.editing.document_links import DocumentLinks
     from speckit_memory.memory.indexing import Saved
 
@@ -153,13 +153,13 @@ class Connecting(ABC):
 
     def to_review(self) -> ToReview:
         """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
-        from speckit_memory.engine.upkeep.reviewing import to_review
+        from speckit_memory.engine.upkeep.review_queue import to_review
 
         return self._followed.run(lambda opened: to_review(opened.database, time.time()))
 
     def dismiss(self, number: int) -> None:
         """Records that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
-        from speckit_memory.engine.upkeep.reviewing import dismiss
+        from speckit_memory.engine.upkeep.review_queue import dismiss
 
         self._followed.run(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
 

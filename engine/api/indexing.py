@@ -72,7 +72,7 @@ class Remembering(ABC):
         Raises:
             SpeckitError: E014 for a path that does not exist, E030 for a value that is no path.
         """
-        from speckit_memory.memory.scanning.left_alone import kinds_left_alone
+        from speckit_memory.memory.scanning.exclusions import kinds_left_alone
 
         leave = kinds_left_alone(constitutional=include_constitutional, spec_docs=include_spec_docs)
         named = named_paths(paths)

@@ -15,8 +15,8 @@ from speckit_memory.engine.diagnostics import configuration_health
 from speckit_memory.engine.recording.latency import told_latency
 from speckit_memory.engine.recording.recording_health import notes
 from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.engine.runtime.vector_index import told_vectors
-from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
 from speckit_memory.engine.serving.reloading import FilesFollowed
 from speckit_memory.engine.serving.serving import Serving
 from speckit_memory.engine.session.reopening import Replacement

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from speckit_memory.config.pipelines.beside import MODES
 from speckit_memory.config.pipelines.document import place_in
 from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.pipelines.shadow_entries import MODES
 from speckit_memory.config.pipelines.sources import NOTHING
 from speckit_memory.config.yaml.reader import Entry, plain
 from speckit_memory.config.yaml.reader import Mapping as YamlMapping
@@ -17,7 +17,7 @@ from speckit_memory.errors import Where
 from speckit_memory.pipeline.configuration.binding import Bound
 from speckit_memory.pipeline.configuration.builder import Checked
 from speckit_memory.pipeline.configuration.effective import Effective
-from speckit_memory.pipeline.configuration.overriding import BY_CALL
+from speckit_memory.pipeline.configuration.overrides import BY_CALL
 
 
 def as_yaml(

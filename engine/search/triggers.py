@@ -71,9 +71,7 @@ class TriggerMatches:
     related: tuple[RelatedMemory, ...] = ()
 
 
-def match(
-    opened: OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float
-) -> TriggerMatches:
+def match(opened: OpenStore, prompt: str, limit: int, session: str, turn: int | None, now: float) -> TriggerMatches:
     """The memories whose trigger phrases match best; ties are broken by id.
 
     The strength of a memory is that of the channel `trigger`, s / (1 + s), where s is the sum of the weights of its

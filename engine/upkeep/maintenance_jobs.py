@@ -11,15 +11,15 @@ from speckit_memory.config.workspace.absence import ABSENT_DAYS
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.upkeep import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
-from speckit_memory.memory.indexing import encoder_vectors, pending, summaries
-from speckit_memory.memory.intake import interrupted, suspicions
+from speckit_memory.memory.indexing import encoder_vectors, pending_vectors, summaries
+from speckit_memory.memory.intake import suspicions, unfinished_saves
 from speckit_memory.memory.lifecycle import absence, archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables.vectors import embedding_cache
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.memory.indexing.pending import Completed
+    from speckit_memory.memory.indexing.pending_vectors import Completed
     from speckit_memory.memory.models.embedders import Embedder
     from speckit_memory.pipeline.ports import Vectors
 
@@ -92,8 +92,8 @@ JOBS = (
         "verdicts",
         HOUR,
         "interrupted saves judged",
-        interrupted.waiting,
-        _from_one_state(interrupted.judged, interrupted.write),
+        unfinished_saves.waiting,
+        _from_one_state(unfinished_saves.judged, unfinished_saves.write),
     ),
     Job(
         "contradictions",
@@ -160,23 +160,23 @@ def _vectors(embedder: Callable[[], Embedder]) -> Job:
         VECTORS,
         HOUR,
         "waiting passages embedded",
-        lambda connection, _now: pending.waiting(connection),
-        Prepared(partial(_completed, embedder), pending.store),
+        lambda connection, _now: pending_vectors.waiting(connection),
+        Prepared(partial(_completed, embedder), pending_vectors.store),
         at_once=True,
     )
 
 
 def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> Completed | None:
-    if not pending.waiting(database.reader()):
+    if not pending_vectors.waiting(database.reader()):
         return None  # no need to load a model
     model = embedder()
-    pending.in_use(database.reader(), model)
+    pending_vectors.in_use(database.reader(), model)
 
     def keep(vectors: Mapping[str, Vectors]) -> None:
         with database.write() as txn:
             embedding_cache.store(txn, model.model_id, vectors, now)
 
-    return pending.completed(database, model, keep)
+    return pending_vectors.completed(database, model, keep)
 
 
 def _encoder(encoder: Embedder) -> Job:

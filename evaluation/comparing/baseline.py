@@ -13,7 +13,7 @@ import numpy as np
 
 from speckit_memory.evaluation.comparing.compare import reported
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparing.keeping import kept
+from speckit_memory.evaluation.comparing.storage import kept
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
 from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, loaded

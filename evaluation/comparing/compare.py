@@ -14,7 +14,7 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.contrast import Asked, Side, contrast
-from speckit_memory.evaluation.comparing.keeping import kept
+from speckit_memory.evaluation.comparing.storage import kept
 from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
 from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
 from speckit_memory.evaluation.ground_truth.ground import Ground, GroundSource

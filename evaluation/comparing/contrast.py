@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.evaluation.comparing.parting import parted_at
+from speckit_memory.evaluation.comparing.divergence import parted_at
 from speckit_memory.evaluation.datasets.trec import Ranking
 from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.statistics.agreement import Agreement, agree

@@ -15,10 +15,10 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import reported
 from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, Gated, Hidden
-from speckit_memory.evaluation.comparing.keeping import find, kept
 from speckit_memory.evaluation.comparing.paired import paired
 from speckit_memory.evaluation.comparing.replay import KIND as REPLAY
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
+from speckit_memory.evaluation.comparing.storage import find, kept
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
 from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded

@@ -20,13 +20,13 @@ from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import with_and_without
-from speckit_memory.evaluation.comparing.keeping import NOT_WANTED, not_kept
+from speckit_memory.evaluation.comparing.storage import NOT_WANTED, not_kept
+from speckit_memory.evaluation.experiments.archived_evidence import written
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import Judged, known_judgements
 from speckit_memory.evaluation.experiments.flag_evidence import OfExperiment
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
-from speckit_memory.evaluation.experiments.kept_evidence import written
 from speckit_memory.evaluation.running.run import loaded
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase

@@ -16,7 +16,7 @@ from speckit_memory.evaluation.experiments.experiment_sentence import sentence
 from speckit_memory.evaluation.experiments.implicit_feedback import NO_FEEDBACK, ImplicitFeedback, feedback_counts
 from speckit_memory.evaluation.experiments.interleaving import Teams, judge_duels
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict
-from speckit_memory.evaluation.statistics.distinct import distinct
+from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.evaluation.statistics.label_free import LabelFree, label_free
 from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from speckit_memory.evaluation.experiments.experiment_report import Evidence
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.memory.store.evaluation.records import Pair
 from speckit_memory.pipeline.ports import Column

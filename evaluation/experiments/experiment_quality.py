@@ -9,7 +9,7 @@ import numpy as np
 from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
 from speckit_memory.evaluation.experiments.experiment_report import Contrast, Quality
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict, verdict_of
-from speckit_memory.evaluation.statistics.distinct import distinct
+from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
     anytime_p,

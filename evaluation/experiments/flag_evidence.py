@@ -10,11 +10,11 @@ import numpy as np
 
 from speckit_memory.config.flags.criterion import QUALITY
 from speckit_memory.config.flags.flag import Flag
+from speckit_memory.evaluation.experiments.archived_evidence import OfKept, as_evaluation
 from speckit_memory.evaluation.experiments.criteria import Figure, Figures, promotion_lacks
 from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
 from speckit_memory.evaluation.experiments.experiments import Judged, judged
-from speckit_memory.evaluation.experiments.kept_evidence import OfKept, as_evaluation
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,

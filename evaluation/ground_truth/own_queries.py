@@ -19,8 +19,8 @@ from speckit_memory.evaluation.made_queries.collection import Collection, is_con
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.making import Maker
 from speckit_memory.evaluation.made_queries.prose import plain_runs
+from speckit_memory.evaluation.made_queries.query_maker import Maker
 
 Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""

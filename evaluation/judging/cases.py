@@ -20,10 +20,10 @@ from speckit_memory.evaluation.ground_truth.own_documents import own_documents
 from speckit_memory.evaluation.ground_truth.used_queries import TEXTS_HINT
 from speckit_memory.evaluation.judging.disputes import Case
 from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
-from speckit_memory.evaluation.judging.sitting import SEED, Label
+from speckit_memory.evaluation.judging.session import SEED, Label
 from speckit_memory.evaluation.measuring.measure import Report, measure
 from speckit_memory.evaluation.running.run import loaded
-from speckit_memory.evaluation.statistics.distinct import distinct
+from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import Judgement
 from speckit_memory.pipeline.configuration.loading import PipelineSource

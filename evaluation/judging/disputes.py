@@ -9,7 +9,7 @@ from math import log2
 
 import numpy as np
 
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 
 DEPTH = 10
 """Number of ranks of each answer that count, as in nDCG@10."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from speckit_memory.evaluation.judging.disputes import Case
 from speckit_memory.evaluation.statistics.comparison import ALPHA, Verdict
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.sequential import anytime_interval, anytime_p
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.ports import Column

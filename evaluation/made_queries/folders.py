@@ -12,7 +12,7 @@ from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES
 from speckit_memory.evaluation.datasets.documents import CORPUS, copy_documents
-from speckit_memory.evaluation.made_queries.making import JudgedQuery
+from speckit_memory.evaluation.made_queries.query_maker import JudgedQuery
 
 
 def targets(out: Path, kinds: Sequence[str]) -> dict[str, Path]:

@@ -11,7 +11,7 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.datasets.dataset import Dataset, read
 from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.making import SEED, Maker
+from speckit_memory.evaluation.made_queries.query_maker import SEED, Maker
 
 Scope = Literal["auto", "corpus", "folder"]
 

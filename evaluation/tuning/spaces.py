@@ -23,7 +23,7 @@ from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import read
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.making import Maker
+from speckit_memory.evaluation.made_queries.query_maker import Maker
 from speckit_memory.evaluation.measuring.measure import Progress
 from speckit_memory.evaluation.running.run import evaluate_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
-from speckit_memory.memory.exchange.deciding import Decided, known
+from speckit_memory.memory.exchange.decisions import Decided, known
+from speckit_memory.memory.exchange.file_transaction import Placing
 from speckit_memory.memory.exchange.offers import Source as ImportSource
-from speckit_memory.memory.exchange.placing import Placing
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
@@ -24,9 +24,9 @@ from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning.scanner import below
 from speckit_memory.memory.store.checkpoints import arrival, transfer
 from speckit_memory.memory.store.checkpoints.folder import Folder
-from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
 from speckit_memory.memory.store.checkpoints.numbering import numbered
 from speckit_memory.memory.store.checkpoints.opened import complete, reading
+from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value

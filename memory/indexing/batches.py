@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.indexing import pending, spaces
-from speckit_memory.memory.indexing.making import Made
+from speckit_memory.memory.indexing import pending_vectors, spaces
+from speckit_memory.memory.indexing.source_processing import Made
 from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress
 from speckit_memory.memory.models.embedders.protocol import Embedder, TokenModel
 from speckit_memory.memory.models.embedders.static import StaticEmbedder
@@ -161,10 +161,10 @@ class BatchWriter:
         return embedding_text(title, heading, text, repeats)
 
     def _complete_pending(self, progress: OnProgress | None) -> None:
-        done, total = 0, pending.waiting(self._database.reader()) if self._embedder and progress else 0
+        done, total = 0, pending_vectors.waiting(self._database.reader()) if self._embedder and progress else 0
         while self._embedder:
             try:
-                found = pending.completed(self._database, self._embedder)
+                found = pending_vectors.completed(self._database, self._embedder)
             except SpeckitError as error:
                 self._give_up(error)
                 return
@@ -172,7 +172,7 @@ class BatchWriter:
                 return
             self._counted(found.embedded)
             with self._database.write() as txn:
-                done += pending.store(txn, self._now, found)
+                done += pending_vectors.store(txn, self._now, found)
             if progress:
                 progress(Progress(done, max(done, total), found.last))
 

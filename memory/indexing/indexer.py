@@ -11,14 +11,14 @@ from speckit_memory.config.workspace.workspace_file import SourcePatterns, load_
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import versions
 from speckit_memory.memory.indexing.batches import BatchWriter
-from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
-from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
-from speckit_memory.memory.indexing.helpers import beside
-from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.moved_files import follow, followed, found_moves, saved_move
+from speckit_memory.memory.indexing.reader_processes import beside
 from speckit_memory.memory.indexing.restored_files import REMOVED
+from speckit_memory.memory.indexing.source_processing import Made, Maker, Task
+from speckit_memory.memory.indexing.source_removal import forget, still_stored
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
-from speckit_memory.memory.intake import aliases, interrupted, judging, preflight, secrets
+from speckit_memory.memory.intake import aliases, judging, preflight, secrets, unfinished_saves
 from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress, Saved
 from speckit_memory.memory.intake.intake import REMARKS, Intake
 from speckit_memory.memory.intake.source import Source
@@ -31,10 +31,10 @@ from speckit_memory.memory.parsing.keys import with_folders
 from speckit_memory.memory.parsing.limits import few
 from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES, ChunkSizes
 from speckit_memory.memory.scanning.commit_times import CommitTimes, commit_times
-from speckit_memory.memory.scanning.left_alone import leave_alone
+from speckit_memory.memory.scanning.exclusions import leave_alone
 from speckit_memory.memory.scanning.metadata_file import metadata_file
 from speckit_memory.memory.scanning.missing_paths import missing_path
-from speckit_memory.memory.scanning.returned import Returned
+from speckit_memory.memory.scanning.reappeared_files import Returned
 from speckit_memory.memory.scanning.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 from speckit_memory.memory.store.file.connection import Database, Transaction
@@ -280,7 +280,7 @@ class Indexer:
             raise SpeckitError.of(problems)
         report = IndexReport()
         acting = of_path is None and rules.prediction_error == "act" and not force
-        noted = (lambda txn, memory: interrupted.note(txn, memory, now)) if acting else None
+        noted = (lambda txn, memory: unfinished_saves.note(txn, memory, now)) if acting else None
         batches = BatchWriter(self._database, self._embedder, now, report, noted)
         batches.begin(takeover=False)
         batches.add(document)  # in one transaction with the note, so that a crash cannot lose the verdict

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.intake import quality, recalled, secrets
+from speckit_memory.memory.intake import quality, secrets, self_quotes
 from speckit_memory.memory.intake.quality import Quality
-from speckit_memory.memory.intake.recalled import Recalled
 from speckit_memory.memory.intake.secrets import Secret
+from speckit_memory.memory.intake.self_quotes import Recalled
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing import generated
 from speckit_memory.memory.parsing.classify import UNKNOWN_TYPE, Inferred
@@ -42,7 +42,7 @@ class Intake:
         """Return the text to store, with the same number of lines."""
         own = generated.leave_out(text)
         self.only_generated = own != text and not own.strip()
-        kept, self.recalled = recalled.leave_out(own)
+        kept, self.recalled = self_quotes.leave_out(own)
         self.only_recalled = bool(self.recalled) and not kept.strip()
         if rules.secrets == "keep":
             return kept

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.intake import interrupted
+from speckit_memory.memory.intake import unfinished_saves
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.prediction_error import MOST_PASSAGES, Verdict, act, judge
-from speckit_memory.memory.intake.reconsidering import reconsider
+from speckit_memory.memory.intake.stale_verdicts import reconsider
 from speckit_memory.memory.models.embedders.protocol import Embedder
 from speckit_memory.memory.models.passage_vectors import document_texts, embed
 from speckit_memory.memory.store.file.connection import Connection, Database
@@ -88,7 +88,7 @@ def judged(database: Database, text: str, own_id: int, now: float, *, acting: bo
     try:
         with database.write() as txn:
             done = act(txn, verdict, own_id, now)
-            interrupted.settle(txn, own_id)
+            unfinished_saves.settle(txn, own_id)
     except SpeckitError as error:
         return replace(verdict, done=f"nothing yet, background work will: {error.problems[0].message}")
     return replace(verdict, done=done)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from speckit_memory.memory.intake.contradictions import Contradiction, contradiction
 from speckit_memory.memory.intake.prediction_error import HIGH, MOST_PASSAGES, alike
-from speckit_memory.memory.intake.reconsidering import withdraw
+from speckit_memory.memory.intake.stale_verdicts import withdraw
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.reading import comparing, reader

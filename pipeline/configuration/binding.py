@@ -13,7 +13,7 @@ from speckit_memory.config.pipelines.renamed_parameters import renamed
 from speckit_memory.config.yaml.reader import Mapping, Node, Sequence, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
-from speckit_memory.pipeline.configuration.accepted import describe, keys, schema_at
+from speckit_memory.pipeline.configuration.accepted_values import describe, keys, schema_at
 from speckit_memory.pipeline.configuration.param_checks import check_params
 from speckit_memory.pipeline.model import describing
 from speckit_memory.pipeline.process.interrupts import guarded

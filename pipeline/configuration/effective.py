@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flags import Offered, flags_for
-from speckit_memory.config.pipelines.beside import MODES, Beside
 from speckit_memory.config.pipelines.document import Document, with_extended
 from speckit_memory.config.pipelines.layering import slots_of
 from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, SLOTS, Step
+from speckit_memory.config.pipelines.shadow_entries import MODES, Beside
 from speckit_memory.errors import Problem, Where
-from speckit_memory.pipeline.configuration.flagging import flags_resolved
-from speckit_memory.pipeline.configuration.overriding import Change
+from speckit_memory.pipeline.configuration.flag_application import flags_resolved
+from speckit_memory.pipeline.configuration.overrides import Change
 
 
 @dataclass(frozen=True, slots=True)

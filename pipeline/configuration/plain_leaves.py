@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from speckit_memory.pipeline.configuration.accepted import branches, inside
+from speckit_memory.pipeline.configuration.accepted_values import branches, inside
 from speckit_memory.pipeline.roles.contracts import Params
 
 Plain = float | int | str | bool | None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from speckit_memory.config.pipelines.beside import KEYS, LONGEST_NAME, MODES, MOST_BESIDE, BesideMode
 from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.pipelines.shadow_entries import KEYS, LONGEST_NAME, MODES, MOST_BESIDE, BesideMode
 from speckit_memory.config.pipelines.sources import NOTHING
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Role
 from speckit_memory.pipeline.roles.registry import Registered, Registry

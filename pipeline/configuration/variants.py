@@ -14,12 +14,12 @@ from speckit_memory.config.flags.flag import BY_ENVIRONMENT
 from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, surplus, told, ways_back
 from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
 from speckit_memory.config.flags.flags import Offered, nothing_offered
-from speckit_memory.config.pipelines.beside import MOST_BESIDE, SHARES, Beside, BesideMode
 from speckit_memory.config.pipelines.document import named_in
+from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE, SHARES, Beside, BesideMode
 from speckit_memory.config.workspace.settings import BY_CALL
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.pipeline.configuration.effective import Effective, filled
-from speckit_memory.pipeline.configuration.overriding import LeftOut, Setting
+from speckit_memory.pipeline.configuration.overrides import LeftOut, Setting
 
 VariantMode = BesideMode
 

@@ -20,6 +20,7 @@ from speckit_memory.config.flags.flags import refused
 from speckit_memory.errors import SpeckitError, Where, nearest
 from speckit_memory.pipeline.model.describing import describe, shape_of
 from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.roles.component_facts import examined
 from speckit_memory.pipeline.roles.contracts import (
     About,
     Annotator,
@@ -32,8 +33,7 @@ from speckit_memory.pipeline.roles.contracts import (
     Signal,
     Understander,
 )
-from speckit_memory.pipeline.roles.fitting import examined
-from speckit_memory.pipeline.roles.offering import may_be_offered
+from speckit_memory.pipeline.roles.entry_points import may_be_offered
 
 ENTRY_POINTS = "speckit_memory.components"
 """The entry-point group under which extensions offer a function that takes the registry."""

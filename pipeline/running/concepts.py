@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from speckit_memory.pipeline.guards.checks import check_memories
-from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.guards.defensive_copies import Showing
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import CandidateStage

@@ -8,7 +8,7 @@ from functools import partial
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.guards.checks import check_asked, check_hits, check_plan, check_source
-from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.guards.defensive_copies import Showing
 from speckit_memory.pipeline.model.columns import Candidates, Hits, Plan, Query
 from speckit_memory.pipeline.ports import Scope, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage

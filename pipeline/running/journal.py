@@ -10,7 +10,7 @@ from typing import Literal, Self, TypeVar
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.guards.showing import Showing
+from speckit_memory.pipeline.guards.defensive_copies import Showing
 from speckit_memory.pipeline.model.columns import Complexity, Grouped, Hits, Notes, Plan, Selected
 from speckit_memory.pipeline.model.describing import describe, kind_of
 from speckit_memory.pipeline.model.errors import ContractError

@@ -16,9 +16,9 @@ from speckit_memory.pipeline.guards.checks import (
     check_reranking,
     check_score,
 )
+from speckit_memory.pipeline.guards.defensive_copies import Showing
 from speckit_memory.pipeline.guards.note_checks import check_sections
 from speckit_memory.pipeline.guards.sealing import Seal, narrow
-from speckit_memory.pipeline.guards.showing import Showing
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Notes, Pool, Query, Reranking
 from speckit_memory.pipeline.model.errors import StageInvariantError
 from speckit_memory.pipeline.model.scales import Scale

@@ -13,7 +13,7 @@ from speckit_memory.engine.explain.changes import yaml_text
 from speckit_memory.server.console.arguments.memory_names import memory_name
 from speckit_memory.server.console.markdown import one_line
 from speckit_memory.server.replies.envelope import Aside
-from speckit_memory.server.views.absent import reason_of_absence
+from speckit_memory.server.views.absence_text import reason_of_absence
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory

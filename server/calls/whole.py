@@ -7,7 +7,7 @@ from speckit_memory.engine.search.reading import Reading
 from speckit_memory.server.console.markdown import about, one_line, quoted
 from speckit_memory.server.console.output import counted
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply
-from speckit_memory.server.views.put_away import away_data, away_text
+from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 from speckit_memory.server.workspace.workspace import Workspace
 

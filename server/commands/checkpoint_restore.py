@@ -10,7 +10,7 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import print_json, wrapped
 from speckit_memory.server.views.checkpoint_text import as_json, parted_counts, told_files, told_restore
-from speckit_memory.server.views.kept_checkpoint import require_kept
+from speckit_memory.server.views.find_checkpoint import require_kept
 
 
 @click.command("restore")

@@ -19,8 +19,8 @@ from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
+    from speckit_memory.evaluation.comparing.acceptance import GoodEnough
     from speckit_memory.evaluation.comparing.gate_report import Gated
-    from speckit_memory.evaluation.comparing.good_enough import GoodEnough
     from speckit_memory.evaluation.experiments.flag_verdicts import FlagVerdict
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
     from speckit_memory.evaluation.measuring.measure import Progress
@@ -70,8 +70,8 @@ def command(
     reported as go or no-go; this does not change the status. --set changes the gated pipeline alone. The summary is
     also added to $GITHUB_STEP_SUMMARY if that is set.
     """
+    from speckit_memory.evaluation.comparing.acceptance import good_enough as judged
     from speckit_memory.evaluation.comparing.gate import gate
-    from speckit_memory.evaluation.comparing.good_enough import good_enough as judged
 
     if good_enough == (against is not None) or (good_enough and max_loss):
         message = "give either --against, or --good-enough, which excludes --against and --max-loss"

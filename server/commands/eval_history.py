@@ -10,7 +10,7 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.reports import show_report
-from speckit_memory.server.shadows.since import since as moment_of
+from speckit_memory.server.shadows.time_spec import since as moment_of
 
 
 @click.command("history")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.disputes import Case
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.judgement_list import JudgementList
-    from speckit_memory.evaluation.judging.sitting import Sitting
+    from speckit_memory.evaluation.judging.session import Sitting
 
 
 @click.command("judge")
@@ -115,7 +115,7 @@ def command(
     from speckit_memory.evaluation.judging import cases
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.judgement_list import JudgementList
-    from speckit_memory.evaluation.judging.sitting import Sitting
+    from speckit_memory.evaluation.judging.session import Sitting
 
     if (experiment is not None) + (dataset is not None) + own != 1:
         message = "give --experiment, or --dataset or --own with --pipeline twice"
@@ -252,7 +252,7 @@ def _by_command(
 
     from speckit_memory.evaluation.judging.disputes import Dispute
     from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, Pair
-    from speckit_memory.evaluation.judging.sitting import Label
+    from speckit_memory.evaluation.judging.session import Label
 
     def grade(dispute: Dispute) -> int | JudgeFailedError | None:
         try:

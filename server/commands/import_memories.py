@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
 from speckit_memory.server.console.output import counted, print_json, wrapped
 from speckit_memory.server.console.progress import ProgressReporter

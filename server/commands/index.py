@@ -144,7 +144,7 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
     Returns:
         The exit status.
     """
-    from speckit_memory.memory.indexing.helpers import helpful_processes
+    from speckit_memory.memory.indexing.reader_processes import helpful_processes
 
     started, written = monotonic(), 0
 
@@ -243,7 +243,7 @@ def show(report: IndexReport, seconds: float) -> None:
 
 def show_saving(report: IndexReport) -> None:
     """Prints redactions and repairs of stored texts, and the relation of new documents to existing ones."""
-    from speckit_memory.server.views.saving_text import told
+    from speckit_memory.server.views.save_verdict import told
 
     if report.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.redacted.items()))

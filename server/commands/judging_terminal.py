@@ -14,7 +14,7 @@ from speckit_memory.server.console.output import counted, printable, wrapped
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import Docket
     from speckit_memory.evaluation.judging.preferences import AnswerPair, PreferenceSession
-    from speckit_memory.evaluation.judging.sitting import Sitting
+    from speckit_memory.evaluation.judging.session import Sitting
     from speckit_memory.evaluation.statistics.comparison import Verdict
 
 LINES = 12
@@ -149,7 +149,7 @@ def passage(text: str, query: str) -> list[str]:
 
 
 def _folded(paragraph: str) -> list[str]:
-    from speckit_memory.server.console.folding import fold
+    from speckit_memory.server.console.wrapping import fold
 
     shown = _line(paragraph).split("\n")
     return [f"  {piece}".rstrip() for line in shown for piece in fold(line, UNWRAPPED - 2)]

@@ -8,7 +8,7 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import counted, print_json, wrapped
 from speckit_memory.server.views.folder_text import in_folder, missing_folder
-from speckit_memory.server.views.listed import PartOfPage, is_passage, passage_text, rows_of, with_passages
+from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
 
 SORTS = ("created_at", "updated_at", "importance_weight")
 DATE = len("2026-11-22")

@@ -75,7 +75,7 @@ def command(
     if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
         raise SpeckitError("E010", f"{file}: there is no such file")
     from speckit_memory.server.console.arguments.memory_names import known_key, known_keys
-    from speckit_memory.server.views.unweighed import unweighed_tier
+    from speckit_memory.server.views.unweighed_inputs import unweighed_tier
 
     with common.open(create=not dry_run) as memory:
         every = known_keys(memory, (*supersedes, *relates_to))
@@ -141,8 +141,8 @@ def _require_fitting(file: str, content: str | None, how: str, both: bool, secti
 
 
 def _show(saved: Saved, as_json: bool) -> None:
-    from speckit_memory.server.views.saved_text import saved_data
-    from speckit_memory.server.views.saving_text import link_lines, question, told
+    from speckit_memory.server.views.save_result import saved_data
+    from speckit_memory.server.views.save_verdict import link_lines, question, told
 
     if as_json:
         print_json(saved_data(saved))

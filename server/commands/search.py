@@ -17,7 +17,7 @@ from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, query_argument, shared
 from speckit_memory.server.console.missing_store import no_store
 from speckit_memory.server.console.output import beginning, block, counted, print_json, table, wrapped
-from speckit_memory.server.views.absent import reason_of_absence
+from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import recombined
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def show_briefly(rank: int, row: ResultRow) -> None:
     show_title(rank, row)
     successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
     copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
-    # a pasted answer is recognised by the id, see `memory.intake.recalled`
+    # a pasted answer is recognised by the id, see `memory.intake.self_quotes`
     about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
     style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
     click.echo(wrapped(" · ".join(about), "    ", **style))

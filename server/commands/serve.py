@@ -83,7 +83,7 @@ def command(
     name an unusable pipeline, the shipped one answers with a warning until it is corrected. The server starts without a
     store too: memory_index_scan and memory_save create one once the workspace is clear.
     """
-    from speckit_memory.server.transport.served import Served
+    from speckit_memory.server.transport.workspace_registry import Served
     from speckit_memory.server.views.file_changes import require_watching
 
     try:

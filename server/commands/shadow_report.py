@@ -17,7 +17,7 @@ from speckit_memory.server.console.arguments.options import Common, NamedPath, s
 from speckit_memory.server.console.missing_store import no_store
 from speckit_memory.server.console.output import print_json, wrapped
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.shadows.since import since as moment_of
+from speckit_memory.server.shadows.time_spec import since as moment_of
 
 if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
@@ -46,7 +46,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
         check_target(page, lambda beginning: PAGE_MARK in beginning, "the page")
     if not store_is_there(config.db):
         raise no_store(config, ("run `speckit-memory index PATH` first, in the project's folder",))
-    from speckit_memory.server.shadows.nothing import why_nothing
+    from speckit_memory.server.shadows.empty_report import why_nothing
     from speckit_memory.server.shadows.report import read
     from speckit_memory.server.shadows.text import show
 

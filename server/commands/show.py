@@ -8,7 +8,7 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import print_json, wrapped
-from speckit_memory.server.views.put_away import away_data, away_text
+from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 
 

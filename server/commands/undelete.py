@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import counted, print_json, table, wrapped

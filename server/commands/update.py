@@ -39,7 +39,7 @@ def command(
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())
     from speckit_memory.server.views.rows.rows import update_facts
-    from speckit_memory.server.views.unweighed import unweighed
+    from speckit_memory.server.views.unweighed_inputs import unweighed
 
     with existing_store(common) as memory:
         updated = memory.update(

@@ -8,7 +8,7 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import of_known
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import counted, print_json, wrapped
-from speckit_memory.server.views.validated import TAKEN_BACK, validated_data
+from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
 
 
 @click.command("validate")
@@ -21,7 +21,7 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
     """Record whether a memory that you read was useful, which changes its confidence."""
     if useful is None:
         raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
-    from speckit_memory.server.views.unweighed import unweighed_judgement
+    from speckit_memory.server.views.unweighed_inputs import unweighed_judgement
 
     with existing_store(common) as memory:
         judged = of_known(

@@ -7,8 +7,8 @@ from pathlib import Path
 from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.errors import Problem
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.console.folding import cells
 from speckit_memory.server.console.output import MAX_WIDTH, printable
+from speckit_memory.server.console.wrapping import cells
 
 LEAST_ROOM = 60
 """Minimum width of the terminal in columns; a shorter part of the line would not help."""

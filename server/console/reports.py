@@ -34,7 +34,7 @@ def show_report(report: Report) -> None:
 
 
 def _fitted(block: Block, room: int) -> str:
-    from speckit_memory.server.console.folding import cells
+    from speckit_memory.server.console.wrapping import cells
 
     lines = str(block).split("\n")
     if isinstance(block, str):

@@ -29,7 +29,7 @@ from speckit_memory.server.calls.tool_names import meant_tool
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.jsonrpc.wire import Wire
-from speckit_memory.server.listening.attached import Listening
+from speckit_memory.server.listening.change_notifier import Listening
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.offering import Offering

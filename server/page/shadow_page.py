@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.errors.names import sendable
-from speckit_memory.evaluation.experiments.course import course
 from speckit_memory.evaluation.experiments.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.experiments.sequential_estimates import course
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.tables import in_line
 from speckit_memory.server.console.wording import counted, figure, in_common, milliseconds, moment, percent, period

@@ -11,10 +11,10 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.names import shown
 from speckit_memory.server.calls.tool import SpeckitTool
+from speckit_memory.server.prompts.decision_history import WHY
 from speckit_memory.server.prompts.handover import HANDOVER
 from speckit_memory.server.prompts.prompt import Prompt
 from speckit_memory.server.prompts.remember import REMEMBER
-from speckit_memory.server.prompts.why import WHY
 from speckit_memory.server.replies.answering import as_protocol_error, refuse
 
 PROMPTS = {prompt.name: prompt for prompt in (HANDOVER, WHY, REMEMBER)}

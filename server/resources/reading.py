@@ -84,7 +84,7 @@ def _pipeline(workspace: Workspace) -> str:
 
 
 def _shadow_report(workspace: Workspace) -> str:
-    from speckit_memory.server.shadows.nothing import why_nothing
+    from speckit_memory.server.shadows.empty_report import why_nothing
     from speckit_memory.server.shadows.report import read as read_report
 
     config = workspace.config

@@ -21,10 +21,10 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 from speckit_memory.memory.store.evaluation.records import Pair, Retreat
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
-from speckit_memory.server.shadows.beside import CurrentPipelines, current_pipelines
 from speckit_memory.server.shadows.headline import headline
 from speckit_memory.server.shadows.next_steps import NextStep, next_steps
-from speckit_memory.server.shadows.since import iso
+from speckit_memory.server.shadows.running_shadows import CurrentPipelines, current_pipelines
+from speckit_memory.server.shadows.time_spec import iso
 
 _WORST_FIRST = ("worse", "undecided", "same", "better")
 SHOWN_ROWS = 10

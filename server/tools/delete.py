@@ -30,7 +30,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             raise SpeckitError("E030", "an 'undo' takes no other parameter", actions=("call again with 'undo' alone",))
         memory = workspace.memory()
         if undo:
-            from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+            from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
             from speckit_memory.server.console.output import counted
 
             back = memory.undelete(undo)

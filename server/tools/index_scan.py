@@ -45,7 +45,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Index new and changed documents; hide memories whose files are gone."""
         from speckit_memory.server.views.absent_files_text import absence_lines
         from speckit_memory.server.views.rows.rows import problem_text
-        from speckit_memory.server.views.saving_text import told
+        from speckit_memory.server.views.save_verdict import told
 
         folder = workspace.folder(specFolder)
         index = partial(

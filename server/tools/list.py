@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """List memories, newest or heaviest first, a page at a time."""
         from speckit_memory.server.console.output import counted
         from speckit_memory.server.views.folder_text import in_folder, missing_folder
-        from speckit_memory.server.views.listed import PartOfPage, rows_of, with_passages
+        from speckit_memory.server.views.memory_list import PartOfPage, rows_of, with_passages
 
         memory = workspace.memory()
         memories, total = memory.list(specFolder, sortBy, limit, offset)
@@ -68,7 +68,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _memory_text(_number: int, memory: dict[str, Any]) -> str:
-    from speckit_memory.server.views.listed import is_passage, passage_text
+    from speckit_memory.server.views.memory_list import is_passage, passage_text
 
     if is_passage(memory):
         return f"  - {one_line(passage_text(memory))}"

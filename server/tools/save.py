@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
         """Remember a file, or content as a new file, or edit one."""
-        from speckit_memory.server.views.unweighed import unweighed_tier
+        from speckit_memory.server.views.unweighed_inputs import unweighed_tier
 
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
@@ -127,8 +127,8 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
 
 def _reply(saved: "Saved", hints: tuple[str, ...]) -> Reply:
     from speckit_memory.server.views.rows.rows import problem_text
-    from speckit_memory.server.views.saved_text import saved_data
-    from speckit_memory.server.views.saving_text import link_lines, question, told
+    from speckit_memory.server.views.save_result import saved_data
+    from speckit_memory.server.views.save_verdict import link_lines, question, told
 
     data: dict[str, Any] = saved_data(saved)
     verdict, quality = saved.verdict, saved.intake.quality

@@ -110,7 +110,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             # a key reads one memory: no search runs
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
         from speckit_memory.engine.answers.search_options import Adjustment
-        from speckit_memory.server.views.unweighed import unweighed_intent
+        from speckit_memory.server.views.unweighed_inputs import unweighed_intent
 
         memory = workspace.memory()
         result = memory.search(

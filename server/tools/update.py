@@ -25,10 +25,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         allowPartialUpdate: Flag = False,  # noqa: N803
     ) -> Reply:
         """Change title, triggers, weight or tier of a memory, in its file."""
-        from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+        from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
         from speckit_memory.server.console.arguments.memory_names import known_key
         from speckit_memory.server.views.rows.rows import update_facts
-        from speckit_memory.server.views.unweighed import unweighed
+        from speckit_memory.server.views.unweighed_inputs import unweighed
 
         memory = workspace.memory()
         updated = memory.update(

@@ -23,8 +23,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.console.arguments.memory_names import of_known
         from speckit_memory.server.console.output import counted
         from speckit_memory.server.views.rows.rows import judgement
-        from speckit_memory.server.views.unweighed import unweighed_judgement
-        from speckit_memory.server.views.validated import TAKEN_BACK, validated_data
+        from speckit_memory.server.views.unweighed_inputs import unweighed_judgement
+        from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
 
         memory = workspace.memory()
         judged = of_known(

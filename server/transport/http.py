@@ -36,7 +36,7 @@ from speckit_memory.server.transport.http_protocol import (
     MOST_CONNECTIONS,
     BoundedProtocol,
 )
-from speckit_memory.server.transport.served import Served
+from speckit_memory.server.transport.workspace_registry import Served
 from speckit_memory.server.workspace.idle_workspaces import InUse, close_idle
 
 if TYPE_CHECKING:

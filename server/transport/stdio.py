@@ -14,7 +14,7 @@ from speckit_memory.server.console.failures import CLOSED_PIPE
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
 from speckit_memory.server.transport import parent
-from speckit_memory.server.transport.served import Served
+from speckit_memory.server.transport.workspace_registry import Served
 
 if TYPE_CHECKING:
     from speckit_memory.server.mcp_server.app import MemoryServer

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.errors.echo import listed
 from speckit_memory.server.console.output import counted
 from speckit_memory.server.views.rows.rows import when

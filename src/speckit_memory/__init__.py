@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
     from speckit_memory.engine.upkeep.maintenance import Done as Done
     from speckit_memory.engine.upkeep.maintenance import Maintained as Maintained
-    from speckit_memory.engine.upkeep.reviewing import ToReview as ToReview
+    from speckit_memory.engine.upkeep.review_queue import ToReview as ToReview
     from speckit_memory.errors import ConfigurationError as ConfigurationError
     from speckit_memory.errors import DocumentError as DocumentError
     from speckit_memory.errors import InternalError as InternalError
@@ -93,8 +93,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.intake.intake import Intake as Intake
     from speckit_memory.memory.intake.prediction_error import Verdict as Verdict
     from speckit_memory.memory.intake.quality import Quality as Quality
-    from speckit_memory.memory.intake.recalled import Recalled as Recalled
     from speckit_memory.memory.intake.secrets import Secret as Secret
+    from speckit_memory.memory.intake.self_quotes import Recalled as Recalled
     from speckit_memory.memory.intake.suspicions import Suspicion as Suspicion
     from speckit_memory.memory.lifecycle.epistemic import LearningSummary as LearningSummary
     from speckit_memory.memory.lifecycle.epistemic import TaskLearning as TaskLearning
@@ -107,9 +107,9 @@ if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
     from speckit_memory.memory.parsing.classify import Inferred as Inferred
     from speckit_memory.memory.scanning.moves import Move as Move
+    from speckit_memory.memory.store.checkpoints.creation import Made as Made
     from speckit_memory.memory.store.checkpoints.deletions import Deletion as Deletion
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint as Checkpoint
-    from speckit_memory.memory.store.checkpoints.making import Made as Made
     from speckit_memory.memory.store.checkpoints.restoring import Restored as Restored
     from speckit_memory.memory.store.reading.density import Density as Density
     from speckit_memory.memory.store.reading.lineage import Step as Step
@@ -157,7 +157,7 @@ _MODULES = {
         "Timings",
     ),
     "engine.answers.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult", "ShadowAnswer"),
-    "engine.upkeep.reviewing": ("ToReview",),
+    "engine.upkeep.review_queue": ("ToReview",),
     "engine.shadowing.variant": ("ShadowState",),
     "engine.explain.smallest_change": ("SmallestChange",),
     "engine.serving.cache_key": ("Standing",),
@@ -186,7 +186,7 @@ _MODULES = {
     "memory.scanning.moves": ("Move",),
     "memory.intake.prediction_error": ("Verdict",),
     "memory.intake.quality": ("Quality",),
-    "memory.intake.recalled": ("Recalled",),
+    "memory.intake.self_quotes": ("Recalled",),
     "memory.indexing.restored_files": ("Disagreements",),
     "memory.intake.secrets": ("Secret",),
     "memory.indexing.spaces": ("Built", "Changed"),
@@ -198,7 +198,7 @@ _MODULES = {
     "memory.lifecycle.validations": ("UndoneJudgements", "Validated"),
     "memory.store.checkpoints.deletions": ("Deletion",),
     "memory.store.checkpoints.folder": ("Checkpoint",),
-    "memory.store.checkpoints.making": ("Made",),
+    "memory.store.checkpoints.creation": ("Made",),
     "memory.store.checkpoints.restoring": ("Restored",),
     "memory.store.reading.density": ("Density",),
     "memory.store.reading.lineage": ("Step",),

@@ -16,7 +16,7 @@ from files import write_file
 from tally import Tally
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser, Indexer, helpers, indexer
+from speckit_memory.memory.indexing import Analyser, Indexer, indexer, reader_processes
 from speckit_memory.memory.scanning import scanner
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
@@ -66,9 +66,9 @@ def as_it_reads(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) ->
     """Lets something happen once, when the next run has decided what is gone."""
 
     def beside(*values: Any, **named: Any) -> Any:
-        monkeypatch.setattr(indexer, "beside", helpers.beside)
+        monkeypatch.setattr(indexer, "beside", reader_processes.beside)
         happens()
-        return helpers.beside(*values, **named)
+        return reader_processes.beside(*values, **named)
 
     monkeypatch.setattr(indexer, "beside", beside)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.evaluation.bringing import WITHIN_SECONDS
+from speckit_memory.memory.store.evaluation.attribution import WITHIN_SECONDS
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord, Sign, UseRecord
 

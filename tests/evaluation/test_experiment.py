@@ -7,7 +7,7 @@ import pytest
 
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.interleaving import Team
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Experiment,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from files import write_file
 
-from speckit_memory.config.pipelines.beside import MOST_BESIDE
 from speckit_memory.config.pipelines.document import read_text
+from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError

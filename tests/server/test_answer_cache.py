@@ -25,7 +25,7 @@ from speckit_memory.server.mcp_server.app import build
 from speckit_memory.server.replies.answer_cache import AnswerCache
 from speckit_memory.server.replies.envelope import Fitted, nothing
 from speckit_memory.server.replies.worker_calls import ThreadLimits
-from speckit_memory.server.views.absent import reason_of_absence
+from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.doors import environment
 

@@ -11,7 +11,7 @@ import pytest
 from raw_server import raw_server
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.runtime.vectors_to_come import WHO_EMBEDS
+from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.server.console.fitting_actions import advice_for_client
 from tests.server.doors import call

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.indexing import helpers
+from speckit_memory.memory.indexing import reader_processes
 from speckit_memory.server.commands.cli import run
 from tests.server.doors import COMMAND, DOCUMENTS, call, environment
 
@@ -39,7 +39,7 @@ def test_a_run_with_helpers_that_a_signal_ends_is_finished_by_the_next(
 ) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
-    files = 2 * helpers.LEAST_FILES
+    files = 2 * reader_processes.LEAST_FILES
     for number in range(files):
         (docs / f"{number}.md").write_text(f"# Note {number}\n\n" + f"word{number} and more text. " * 40)
     log = tmp_path / "memory.db-wal"
@@ -204,14 +204,14 @@ def test_of_many_files_processes_read_as_many_as_the_machine_has_use_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[int] = []
-    beside = helpers.beside
+    beside = reader_processes.beside
 
     def noted(tasks: Any, maker: Any, embedder: Any, processes: int, report: Any) -> Any:
         asked.append(processes)
         return beside(tasks, maker, embedder, processes, report)
 
     monkeypatch.setattr("speckit_memory.memory.indexing.indexer.beside", noted)
-    monkeypatch.setattr(helpers, "helpful_processes", lambda: 3)
+    monkeypatch.setattr(reader_processes, "helpful_processes", lambda: 3)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").write_text("Words.\n", encoding="utf-8")
 

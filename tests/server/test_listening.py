@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from raw_server import INITIALIZE, RawServer, raw_server
 
-from speckit_memory.memory.store.checkpoints import making
+from speckit_memory.memory.store.checkpoints import creation
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.listening import follower
 from speckit_memory.server.mcp_server.app import build, workspace_of
@@ -217,7 +217,7 @@ def test_long_calls_tell_how_far_they_are_and_a_copy_that_was_taken_back_leaves_
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPECKIT_ROOT", str(workspace))
-    monkeypatch.setattr(making, "PAGES", 5)
+    monkeypatch.setattr(creation, "PAGES", 5)
     told: list[tuple[float, float | None, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

@@ -10,10 +10,10 @@ from side_by_side import CONTROL, EXPERIMENT, START, VARIANT, observed, record, 
 
 from speckit_memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import Dropped, Mode, experiment_id
-from speckit_memory.server.shadows.since import since
+from speckit_memory.server.shadows.time_spec import since
 from tests.server.doors import call
 from tests.server.terminals import on_terminal
 

@@ -16,7 +16,7 @@ from speckit_memory.engine.documents import path_patterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
 from speckit_memory.server.console.output import counted
-from speckit_memory.server.views import listed
+from speckit_memory.server.views import memory_list
 from tests.server.doors import call
 from tests.server.test_answer_cache import asking, served
 from tests.server.test_mcp_stdio import calls
@@ -193,8 +193,10 @@ def test_passages_are_listed_below_their_memory_and_no_page_loses_any(workspace:
     shown, of = len(rows) - 1 - last, rows[last]["chunks"]
     assert hint.startswith(f"{shown} of {of} passages of {told[-1]} are shown, {rest}; ")
     listed = call(workspace, ["list", "--chunks", "--folder", "docs/storage"]).out
-    assert re.search(r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", listed)
-    assert "2 of 2 memories" in listed
+    assert re.search(
+        r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", memory_list
+    )
+    assert "2 of 2 memories" in memory_list
 
 
 @pytest.mark.requirement("T5")
@@ -205,7 +207,7 @@ def test_pages_with_passages_hold_each_whole_or_say_how_to_read_it(
         text = f"# {name}\n" + "".join(f"\n## Part {n}\n\n{'word ' * 150}\n" for n in range(parts))
         write_file(workspace / "pages" / f"{name}.md", text)
     assert call(workspace, ["index", "pages"]).status == 0
-    monkeypatch.setattr(listed, "MOST_PASSAGES", 10)
+    monkeypatch.setattr(memory_list, "MOST_PASSAGES", 10)
     with asking(served(workspace)) as [ask]:
         seen: dict[str, int] = {}
         cut, offset = [], 0

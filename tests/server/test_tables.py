@@ -3,8 +3,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from speckit_memory.server.console.folding import cells
 from speckit_memory.server.console.tables import fitted, widths
+from speckit_memory.server.console.wrapping import cells
 
 ROWS = [
     ["flag", "state", "days", "evidence"],

@@ -19,7 +19,7 @@ from unittest import mock
 from mcp import Client
 
 if TYPE_CHECKING:
-    from speckit_memory.server.transport.served import Served
+    from speckit_memory.server.transport.workspace_registry import Served
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.models.embedders.beside_tokens import BesideTokens
+from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
 from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.protocol import Provenance, SentenceEncoder, TokenModel
 from speckit_memory.pipeline.ports import Vectors

@@ -14,9 +14,9 @@ from pathlib import Path
 from secrets import token_hex
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.checkpoints import making, restoring
+from speckit_memory.memory.store.checkpoints import creation, restoring
+from speckit_memory.memory.store.checkpoints.creation import Limits
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.making import Limits
 from speckit_memory.memory.store.checkpoints.restoring import Restored
 from speckit_memory.memory.store.file.connection import Connection, Database
 
@@ -59,7 +59,7 @@ def keep(database: Database, memories: Mapping[int, str], why: str, *, now: floa
         SpeckitError: E062 when it cannot be written; nothing is left behind then.
     """
     where = shelf(database.path)
-    made = making.make(
+    made = creation.make(
         database,
         # sortable by time, and unique even for two deletions within a second
         f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{token_hex(3)}",

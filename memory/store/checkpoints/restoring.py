@@ -16,9 +16,9 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.checkpoints import arrival, identity, outer_edges, transfer
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
 from speckit_memory.memory.store.checkpoints.numbering import numbered
 from speckit_memory.memory.store.checkpoints.opened import opened
+from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value

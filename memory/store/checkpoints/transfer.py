@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, Form, forms
+from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, table_exists
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.evaluation import bringing, kept, lost, observations, rephrasing
+from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts, rephrasing
 from speckit_memory.memory.store.evaluation import selections as selected
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -119,13 +119,13 @@ class EvaluationDatabase:
                 for observation in recorded:
                     rephrasing.mark_rephrased(connection, observation, are_similar)
             for count in dropped:
-                lost.put_dropped(connection, count)
-            for use in (*uses, *bringing.uses_of(connection, tuple(signs))):
-                kept.put_use(connection, use)
+                losses.put_dropped(connection, count)
+            for use in (*uses, *attribution.uses_of(connection, tuple(signs))):
+                query_facts.put_use(connection, use)
             for scoring in scorings:
-                kept.put_scoring(connection, scoring)
+                query_facts.put_scoring(connection, scoring)
             for retreat in retreats:
-                kept.put_retreat(connection, retreat)
+                query_facts.put_retreat(connection, retreat)
 
     def pairs(self, *, since: float | None = None, experiment: str = "") -> list[Pair]:
         """Pairs of answers to the queries that variants saw, by time; of the experiment with this id, or all ("")."""
@@ -204,18 +204,18 @@ class EvaluationDatabase:
     def brought(self, at: float) -> frozenset[int]:
         """Ids of the memories in recent answers, whose use at the time `at` would be recorded."""
         with self._file.reading() as connection:
-            return bringing.brought(connection, at)
+            return attribution.brought(connection, at)
 
     def uses(self, since: float | None = None) -> list[UseRecord]:
         """Uses of memories, by time."""
         with self._file.reading() as connection:
-            return kept.uses(connection, since or 0.0)
+            return query_facts.uses(connection, since or 0.0)
 
     def ignored(self, since: float | None = None) -> dict[str, tuple[int, ...]]:
         """For each query whose answer was used, the memories of the answer that were not, best first."""
         with self._file.reading() as connection:
             used: dict[str, set[int]] = {}
-            for use in kept.uses(connection, since or 0.0):
+            for use in query_facts.uses(connection, since or 0.0):
                 used.setdefault(use.query, set()).add(use.memory)
             return {
                 seen.query.id: tuple(memory for memory in seen.control.memories if memory not in used[seen.query.id])
@@ -226,18 +226,18 @@ class EvaluationDatabase:
     def scorings(self, since: float | None = None) -> list[Scoring]:
         """How sampled answers got their scores, by time (feature E7)."""
         with self._file.reading() as connection:
-            return kept.scorings(connection, since or 0.0)
+            return query_facts.scorings(connection, since or 0.0)
 
     def judge(self, judgements: Iterable[Judgement]) -> None:
         """Stores judgements, each replacing an earlier one of the same query, memory, source and judge."""
         with self._file.writing() as connection:
             for judgement in judgements:
-                kept.put_judgement(connection, judgement)
+                query_facts.put_judgement(connection, judgement)
 
     def take_back(self, query: str, memory: int, by: str) -> None:
         """Deletes a judge's judgement of a memory for a query."""
         with self._file.writing() as connection:
-            kept.remove_judgement(connection, query, memory, by)
+            query_facts.remove_judgement(connection, query, memory, by)
 
     def label(self, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
         """Stores labels in a judgement list, replacing earlier labels of the same pairs by this judge.
@@ -250,47 +250,47 @@ class EvaluationDatabase:
         """
         with self._file.writing() as connection:
             for pair, grade in grades.items():
-                kept.put_label(connection, name, pair, by, grade, at)
+                query_facts.put_label(connection, name, pair, by, grade, at)
 
     def unlabel(self, name: str, pair: str, by: str) -> None:
         """Deletes a judge's label of a pair from a judgement list."""
         with self._file.writing() as connection:
-            kept.remove_label(connection, name, pair, by)
+            query_facts.remove_label(connection, name, pair, by)
 
     def labels(self, name: str) -> dict[str, float]:
         """The grades of a judgement list, by pair."""
         with self._file.reading() as connection:
-            return kept.labels(connection, name)
+            return query_facts.labels(connection, name)
 
     def judgements(self, source: str = "") -> list[Judgement]:
         """Judgements of memories for queries, by time; of one source, or of all ("")."""
         with self._file.reading() as connection:
-            return kept.judgements(connection, source)
+            return query_facts.judgements(connection, source)
 
     def keep(self, stored: StoredEvaluation, figures: Iterable[Snapshot] = ()) -> None:
         """Stores a comparison with its figures."""
         with self._file.writing() as connection:
-            kept.put_evaluation(connection, stored, tuple(figures))
+            query_facts.put_evaluation(connection, stored, tuple(figures))
 
     def evaluation(self, name: str) -> StoredEvaluation | None:
         """The latest comparison with this id."""
         with self._file.reading() as connection:
-            return next(reversed(kept.evaluations(connection, name)), None) if name else None
+            return next(reversed(query_facts.evaluations(connection, name)), None) if name else None
 
     def evaluations(self) -> list[StoredEvaluation]:
         """All comparisons, by time."""
         with self._file.reading() as connection:
-            return kept.evaluations(connection, "")
+            return query_facts.evaluations(connection, "")
 
     def measured(self, metric: str, since: float | None = None) -> list[Measured]:
         """Values of a metric over time, for all measured pipelines."""
         with self._file.reading() as connection:
-            return kept.measured(connection, metric, since or 0.0)
+            return query_facts.measured(connection, metric, since or 0.0)
 
     def metrics(self) -> list[str]:
         """Names of the measured metrics, in order."""
         with self._file.reading() as connection:
-            return kept.metrics(connection)
+            return query_facts.metrics(connection)
 
     def flag_changed(self, name: str, before: str, after: str, at: float, evidence: str) -> None:
         """Records a change of a flag.
@@ -303,12 +303,12 @@ class EvaluationDatabase:
             evidence: Id of the experiment or evaluation that was the reason; "" for none.
         """
         with self._file.writing() as connection:
-            kept.put_flag_change(connection, FlagChange(name, before, after, at, evidence))
+            query_facts.put_flag_change(connection, FlagChange(name, before, after, at, evidence))
 
     def flag_changes(self, name: str = "") -> list[FlagChange]:
         """Changes of flags, by time: of one, or of all ("")."""
         with self._file.reading() as connection:
-            return kept.flag_changes(connection, name)
+            return query_facts.flag_changes(connection, name)
 
     def retreat(self, control: str, variant: str, placement: str, reason: str, at: float) -> None:
         """Records that a variant was moved off the request path, or switched off.
@@ -325,7 +325,7 @@ class EvaluationDatabase:
     def retreats(self) -> list[Retreat]:
         """Retreats, by time."""
         with self._file.reading() as connection:
-            return kept.retreats(connection)
+            return query_facts.retreats(connection)
 
     def latest_costs(self, control: str, variant: str, *, since: float, most: int) -> list[float]:
         """Times of the latest runs of a variant next to a control.
@@ -369,18 +369,18 @@ class EvaluationDatabase:
         given_up = 0
         for _ in range(steps):
             with self._file.writing() as connection:
-                count = lost.prune_before(connection, before)
+                count = losses.prune_before(connection, before)
                 # Age first; only if nothing is too old does the size decide.
-                if not count and lost.bytes_to_give_up(connection) > max_bytes:
-                    moment = lost.moment_of(connection)
-                    count = lost.prune_before(connection, moment) if moment is not None else 0
-                count += lost.forget_texts(connection, texts_before)
+                if not count and losses.bytes_to_give_up(connection) > max_bytes:
+                    moment = losses.moment_of(connection)
+                    count = losses.prune_before(connection, moment) if moment is not None else 0
+                count += losses.forget_texts(connection, texts_before)
             given_up += count
             if not count:
                 break
         if given_up:
             with self._file.writing() as connection:
-                lost.give_back(connection)
+                losses.give_back(connection)
         if given_up or self._in_log:
             # Deleted pages survive in the log until it is truncated; retried by the next call if a reader prevents it.
             self._in_log = not self._file.empty_log()
@@ -389,12 +389,12 @@ class EvaluationDatabase:
     def kept_bytes(self) -> int:
         """Approximate size in bytes of the records that are never deleted."""
         with self._file.reading() as connection:
-            return lost.kept_bytes(connection)
+            return losses.kept_bytes(connection)
 
     def counts(self) -> dict[str, int]:
         """Number of records of each kind."""
         with self._file.reading() as connection:
-            return lost.counts(connection)
+            return losses.counts(connection)
 
 
 def read_if_there(store: Path, read: Callable[[EvaluationDatabase], T]) -> T | None:

@@ -9,8 +9,8 @@ from typing import Any
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
 from speckit_memory.memory.store.checkpoints.numbering import draw
+from speckit_memory.memory.store.checkpoints.table_map import MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.portable.records import GONE, Record, Row

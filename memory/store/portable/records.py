@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
+from speckit_memory.memory.store.checkpoints.table_map import MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.portable.tables import EDGE, EDGES, LIVED, PORTABLE, SAID, Portable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from speckit_memory.evaluation.experiments.course import METRIC, Look
+from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, Look
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.svg import INK, MUTED, VARIANT, drawn
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from speckit_memory.server.calls.parameters import CheckpointName
 from speckit_memory.server.console.markdown import fields
 from speckit_memory.server.replies.envelope import Reply
-from speckit_memory.server.views.kept_checkpoint import require_kept
+from speckit_memory.server.views.find_checkpoint import require_kept
 from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 600

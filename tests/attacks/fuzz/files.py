@@ -20,7 +20,7 @@ from hostile_files import Hostile, Outside, make
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.names import shown
-from speckit_memory.memory.indexing.making import Maker, Task
+from speckit_memory.memory.indexing.source_processing import Maker, Task
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES
 from speckit_memory.memory.scanning.scanner import FoundFile

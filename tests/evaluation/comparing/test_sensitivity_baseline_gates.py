@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.comparing.acceptance import good_enough
 from speckit_memory.evaluation.comparing.baseline import PAUSE, PROCEED, RESAMPLES, Baseline, baseline, ratio_of
-from speckit_memory.evaluation.comparing.good_enough import good_enough
 from speckit_memory.evaluation.comparing.sensitivity import VALUES, sensitivity
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 

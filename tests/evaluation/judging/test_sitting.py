@@ -10,8 +10,8 @@ from tiers import examples
 
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, Answered, evidenced
 from speckit_memory.evaluation.judging.disputes import Case, disputes
-from speckit_memory.evaluation.judging.sitting import Sitting, verdict_of
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.judging.session import Sitting, verdict_of
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 
 
 def case(number: int, control: str, variant: str, **judged: float) -> Case:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from answered import refused
 
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.made_queries.making import Maker
+from speckit_memory.evaluation.made_queries.query_maker import Maker
 
 DOCUMENTS = [
     DatasetDocument("a1", "", "The lighthouse stands.", "a"),

@@ -13,8 +13,16 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Source, helpers, making
-from speckit_memory.memory.indexing.helpers import _Helper
+from speckit_memory.memory.indexing import (
+    Analyser,
+    Indexer,
+    IndexReport,
+    Progress,
+    Source,
+    reader_processes,
+    source_processing,
+)
+from speckit_memory.memory.indexing.reader_processes import _Helper
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 
@@ -35,8 +43,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[_Helper]:
         found.append(helper)
         begin(helper, *rules)
 
-    monkeypatch.setattr(helpers, "LEAST_FILES", 1)
-    monkeypatch.setattr(helpers, "TASKS_AT_ONCE", 4)
+    monkeypatch.setattr(reader_processes, "LEAST_FILES", 1)
+    monkeypatch.setattr(reader_processes, "TASKS_AT_ONCE", 4)
     monkeypatch.setattr(_Helper, "begin", noted)
     return found
 
@@ -101,15 +109,15 @@ def test_what_is_too_large_to_be_sent_is_made_here(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_here: list[str] = []
-    make = making.Maker.__call__
+    make = source_processing.Maker.__call__
 
-    def noted(maker: making.Maker, task: making.Task) -> making.Made:
+    def noted(maker: source_processing.Maker, task: source_processing.Task) -> source_processing.Made:
         read_here.append(task.file.key)
         return make(maker, task)
 
     alone = run(tmp_path / "alone", None, files, 0)
     (files / "a/05.md").write_text("word " * 300_000, encoding="utf-8")
-    monkeypatch.setattr(making.Maker, "__call__", noted)
+    monkeypatch.setattr(source_processing.Maker, "__call__", noted)
     report, _ = run(tmp_path / "helped", None, files, 2)
 
     assert started
@@ -133,7 +141,7 @@ def test_helpers_give_way_to_searches(
     monkeypatch.setattr(_Helper, "answer", looked_at)
     run(tmp_path / "helped", None, files, 2)
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert set(niceness) == {min(own + helpers.NICENESS, 19)}
+    assert set(niceness) == {min(own + reader_processes.NICENESS, 19)}
 
 
 @pytest.mark.usefixtures("processes")
@@ -162,7 +170,7 @@ def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone, rows = run(tmp_path / "alone", StaticEmbedder(), files, 0)
-    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(reader_processes, "PATIENCE_SECONDS", 1)
     answer = _Helper.answer
 
     def stopped(helper: _Helper) -> Any:
@@ -188,9 +196,9 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
         "from speckit_memory.memory.indexing import helpers; import time; made = helpers._made; "
         "helpers._made = lambda *given: (time.sleep(6), made(*given))[1]; helpers.main()"
     )
-    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 3)
-    monkeypatch.setattr(helpers, "TASKS_AT_ONCE", 100)
-    monkeypatch.setattr(helpers, "_BOOT", f"import sys; sys.path[:] = sys.argv[2:]; {slow}")
+    monkeypatch.setattr(reader_processes, "PATIENCE_SECONDS", 3)
+    monkeypatch.setattr(reader_processes, "TASKS_AT_ONCE", 100)
+    monkeypatch.setattr(reader_processes, "_BOOT", f"import sys; sys.path[:] = sys.argv[2:]; {slow}")
 
     assert run(tmp_path / "helped", None, files, 1) == alone
     assert len(started) == 1
@@ -265,7 +273,7 @@ def test_lists_may_be_longer_than_what_a_connection_holds(
     for number in range(40):
         write(f"{folder}/{number:02}.md", "Some words of a note.\n\n" * 400)
     alone = run(tmp_path / "alone", None, root, 0)
-    monkeypatch.setattr(helpers, "socketpair", small)
+    monkeypatch.setattr(reader_processes, "socketpair", small)
     ended: list[bool] = []
 
     def helped() -> None:
@@ -282,7 +290,7 @@ def test_lists_may_be_longer_than_what_a_connection_holds(
 def test_few_files_are_read_without_helpers(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helpers, "LEAST_FILES", 1000)
+    monkeypatch.setattr(reader_processes, "LEAST_FILES", 1000)
     run(tmp_path / "few", None, files, 2)
 
     assert not started
@@ -294,7 +302,7 @@ def test_there_is_a_helper_per_processor_and_none_for_a_single_one(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
 
-    assert helpers.helpful_processes() == of_use
+    assert reader_processes.helpful_processes() == of_use
 
 
 @pytest.mark.requirement("I8")

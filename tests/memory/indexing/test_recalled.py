@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.intake.recalled import ALLOW, Recalled, leave_out
+from speckit_memory.memory.intake.self_quotes import ALLOW, Recalled, leave_out
 from speckit_memory.server.replies.answer_form import Why
 from speckit_memory.server.views.rows.row_text import search_row_text
 

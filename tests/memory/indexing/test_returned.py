@@ -11,7 +11,7 @@ import pytest
 
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.memory.scanning.ignore_files import IgnoreFiles
-from speckit_memory.memory.scanning.returned import Returned
+from speckit_memory.memory.scanning.reappeared_files import Returned
 from speckit_memory.memory.scanning.scanner import Scan, decide
 from speckit_memory.memory.scanning.selection import Selection
 from speckit_memory.memory.store.reading.reader import KnownFile

@@ -10,7 +10,7 @@ from storing.contents import contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.checkpoints.kinds import KEPT
+from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.writing.writer import delete_memories
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.store.checkpoints.kinds import KEPT, MADE, forms, tables, unclassified
+from speckit_memory.memory.store.checkpoints.table_map import KEPT, MADE, forms, tables, unclassified
 from speckit_memory.memory.store.file.connection import Database
 
 

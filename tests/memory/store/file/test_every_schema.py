@@ -14,7 +14,7 @@ from answered import refused
 from storing.contents import contents
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.checkpoints.kinds import KEPT
+from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.opening import vector_extension
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied, migrate

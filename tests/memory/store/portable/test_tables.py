@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.store.checkpoints.kinds import KEPT, MADE, MEMORIES, forms
+from speckit_memory.memory.store.checkpoints.table_map import KEPT, MADE, MEMORIES, forms
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.portable import tables
 from speckit_memory.memory.store.portable.tables import EDGES, LIVED, OF_THE_TEXT, PORTABLE, SAID

@@ -9,7 +9,7 @@ from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, An
 from speckit_memory.evaluation.experiments.experiment_quality import live_verdict
 from speckit_memory.evaluation.judging.disputes import MOST, Case, Dispute, disputes
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Verdict, compare
-from speckit_memory.evaluation.statistics.distinct import lot
+from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 
 CHECKED_EVERY = 5

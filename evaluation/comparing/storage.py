@@ -10,7 +10,7 @@ from typing import Any
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.experiments.kept_evidence import KIND as PROMOTION
+from speckit_memory.evaluation.experiments.archived_evidence import KIND as PROMOTION
 from speckit_memory.evaluation.judging.preferences import KIND as PREFERENCES
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation

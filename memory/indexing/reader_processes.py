@@ -23,7 +23,7 @@ from threading import Lock, Thread
 from time import sleep
 
 from speckit_memory.errors import Problem
-from speckit_memory.memory.indexing.making import LARGE, Made, Maker, Task, with_passages
+from speckit_memory.memory.indexing.source_processing import LARGE, Made, Maker, Task, with_passages
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.models.embedders.protocol import Embedder
@@ -45,7 +45,9 @@ NICENESS = 10
 """Nice value of helpers, so that concurrent searches take precedence."""
 _LAST_SECONDS = 2.0
 """Time to wait for a terminated helper before it is killed."""
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.helpers import main; main()"
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.reader_processes import main; main()"
+)
 
 Work = list[Task | Source]
 

@@ -16,8 +16,8 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints import outer_edges, transfer
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
 from speckit_memory.memory.store.checkpoints.identity import store_id
-from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, forms
 from speckit_memory.memory.store.checkpoints.opened import complete, reading
+from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES, forms
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import failure
