@@ -9,7 +9,7 @@ import numpy as np
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.pipeline.ports import Filter
@@ -22,7 +22,7 @@ def differences(memory: Memory, draw: random.Random) -> tuple[str, list[str]]:
     """Where the latest state came from ("segment", "segment and changes" or "tables"), and what of it is not as its
     tables have it; both are read in one transaction."""
     opened = memory._open
-    models, beside = opened.read_model._models, Beside(opened.database)
+    models, beside = opened.read_model._models, BackgroundBuilder(opened.database)
     with committed_read(opened.database) as connection:
         held = shelf.held(connection, opened.database.path, patient=True)
         now = Snapshot.load(opened.database, connection, models, beside)

@@ -21,7 +21,7 @@ from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.records import Relation, Tier
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.intake.index_report import OnProgress, Progress
+    from speckit_memory.memory.intake.index_report import IndexProgress, OnProgress
 
 MEMORIES = 10_000
 SEED = 20_261_121
@@ -123,7 +123,7 @@ def _telling() -> OnProgress:
     """Prints a line for each further `TOLD_EVERY` memories."""
     begun, told = time.monotonic(), 0
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: IndexProgress) -> None:
         nonlocal told
         if progress.done // TOLD_EVERY > told:
             told = progress.done // TOLD_EVERY

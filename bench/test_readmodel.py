@@ -20,7 +20,7 @@ from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.words import stored_tokens
 from speckit_memory.memory.store.read_model.words.late_entries import LateTexts
-from speckit_memory.memory.store.read_model.words.term_index import TermIndex
+from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.records import Chunk, Document
 from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.memory.store.writing import writer
@@ -94,14 +94,14 @@ def warm(model: ReadModel) -> Snapshot:
     return snapshot
 
 
-def built(corpus: Corpus) -> TermIndex:
+def built(corpus: Corpus) -> PostingsIndex:
     """The index of the bodies, in memory."""
     columns = corpus.model.current().attributes
     with corpus.database.snapshot_read() as connection:
-        return TermIndex(stored_tokens.entries(connection, ("body", "memory"), None, columns))
+        return PostingsIndex(stored_tokens.entries(connection, ("body", "memory"), None, columns))
 
 
-def bm25(index: TermIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int64]:
+def bm25(index: PostingsIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int64]:
     """Ids of the best entries: the accumulation that a scorer does over postings."""
     scores = np.zeros(len(index.ids), np.float32)
     norms = K1 * (1 - B + B * index.lengths / (index.lengths.sum() / index.count))

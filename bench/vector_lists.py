@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
-from speckit_memory.memory.store.read_model.vectors.ivf_lists import LikeRows
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import InvertedLists
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Vectors
@@ -109,7 +109,7 @@ def measure(rows: Vectors, questions: Vectors) -> dict[str, float]:
     with TemporaryFile() as file:
         built, _ = milliseconds(lambda: ivf_lists.write(rows, file))
         stored = np.memmap(file, np.uint8, "r")
-        listed = ListedMatrix(exact, LikeRows(stored, len(rows)))
+        listed = ListedMatrix(exact, InvertedLists(stored, len(rows)))
         if listed.failure:
             raise SystemExit(listed.failure)
         shares, compared, looked_up = [], [], []

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced
+from speckit_memory.evaluation.experiments.experiment_evidence import MetricEvidence
 from speckit_memory.evaluation.experiments.experiment_quality import qualities
-from speckit_memory.evaluation.experiments.experiment_report import Quality
+from speckit_memory.evaluation.experiments.experiment_report import QualityDifference
 from speckit_memory.evaluation.statistics import comparison, sequential
 from speckit_memory.evaluation.statistics.comparison import ALPHA
 from speckit_memory.pipeline.ports import Column
@@ -23,7 +23,7 @@ from speckit_memory.pipeline.ports import Column
 Draw = Callable[[np.random.Generator, int, float], Column]
 """So many differences of a given mean."""
 
-Judged = comparison.Comparison | Quality
+Judged = comparison.Comparison | QualityDifference
 
 METRICS = comparison.COMPARED_METRICS
 VARIANTS = 8
@@ -77,7 +77,7 @@ def family(draw: Draw, rng: np.random.Generator, n: int) -> tuple[comparison.Com
 def live(draw: Draw, rng: np.random.Generator, n: int) -> bool:
     """Whether a shadow report on several variants, all equal to the control, calls any different."""
     entries = [
-        [Evidenced("judgements", metric, draw(rng, n, 0.0), 0, 0) for metric in METRICS] for _ in range(VARIANTS)
+        [MetricEvidence("judgements", metric, draw(rng, n, 0.0), 0, 0) for metric in METRICS] for _ in range(VARIANTS)
     ]
     return wrong([one for found in entries for one in qualities(found, variants=VARIANTS)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.lookup import MOST_SEEDING
 
@@ -17,6 +17,6 @@ def found_by_words(query: Query, limit: int, store: Store) -> Hits:
     return Bm25(_SEEDING).search(query, limit, store)
 
 
-def cost_of_seeds(query: Query, store: Store) -> Cost:
+def cost_of_seeds(query: Query, store: Store) -> StepCostEstimate:
     """The cost of `found_by_words`."""
     return Bm25(_SEEDING).cost(query, 0, store)

@@ -13,7 +13,7 @@ from pydantic import Field
 from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, positions
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params, PipelineContext
@@ -180,7 +180,7 @@ class Bm25:
             weights = with_feedback(feedback, weights, first, store) or weights
         return self._found(weights, limit, scope, layout, power)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The postings of the query's words in all indexes that count; for a long query, of the kept words only."""
         p = self._params
         weighed = [name for fields in (p.fields, p.single) for name, weight in fields.model_dump().items() if weight]
@@ -191,7 +191,7 @@ class Bm25:
         terms = informative_terms(p, query, store)
         again = p.feedback.model != "none" and query.plan.complexity != "simple"
         read = sum(index.holders(term) for index in indexes for term in terms)
-        return Cost(postings=read, feedback_words=p.feedback.terms if again else 0)
+        return StepCostEstimate(postings=read, feedback_words=p.feedback.terms if again else 0)
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
         """The best rows for these weighted words.

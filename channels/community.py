@@ -7,7 +7,7 @@ from pydantic import Field
 
 from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
@@ -64,6 +64,10 @@ class Community:
         order = np.lexsort((-ranks, -scores))[: p.found]
         return Hits.ordered(ids[order], scores[order], Scale.BM25, limit=limit)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The cost of finding the seeds, and one look-up per community."""
-        return cost_of_seeds(query, store) + Cost(edges=self._params.seeds) if store.graph.edge_count else Cost()
+        return (
+            cost_of_seeds(query, store) + StepCostEstimate(edges=self._params.seeds)
+            if store.graph.edge_count
+            else StepCostEstimate()
+        )

@@ -8,7 +8,7 @@ from pydantic import Field
 from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
@@ -60,6 +60,6 @@ class Degree:
         ids, scores = found[own > 0.0], scores[own > 0.0]
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The cost of finding the memories, and all edges."""
-        return cost_of_seeds(query, store) + Cost(edges=store.graph.edge_count)
+        return cost_of_seeds(query, store) + StepCostEstimate(edges=store.graph.edge_count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params
@@ -46,6 +46,6 @@ class Fts5:
         ids, scores = store.fulltext.match(query.terms, self._weights, limit, scope)
         return Hits(ids, scores, Scale.BM25)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The memories that hold each word, counted as one index."""
-        return Cost(postings=sum(len(memories_with(term, store.lexicon)) for term in set(query.terms)))
+        return StepCostEstimate(postings=sum(len(memories_with(term, store.lexicon)) for term in set(query.terms)))

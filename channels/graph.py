@@ -8,7 +8,7 @@ from pydantic import Field
 from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
@@ -58,9 +58,9 @@ class Graph:
         kept = scope.admits(ids) & (scores > 0.0)
         return Hits.ordered(ids[kept], scores[kept], Scale.BM25, limit=limit)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The cost of finding the seeds, and all edges once per hop."""
         edges = store.graph.edge_count
         if not edges:
-            return Cost()
-        return cost_of_seeds(query, store) + Cost(edges=edges * self._params.hops)
+            return StepCostEstimate()
+        return cost_of_seeds(query, store) + StepCostEstimate(edges=edges * self._params.hops)

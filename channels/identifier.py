@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import FIELDS, Ids, Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
@@ -102,14 +102,14 @@ class Identifier:
         admitted = store.attributes.scope(query.wanted, query.now).admits(ids)
         return Hits.ordered(ids[admitted], (strength / (1.0 + strength))[admitted], Scale.UNIT, limit=limit)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The postings of the identifiers in every field, and those of numbered documents in the paths."""
         indexes = [store.lexicon.index(field) for field in FIELDS]
         terms = identifiers(query.text, store)
         paths = store.lexicon.index("path")
         called = {term for word, numbers in _numbers(query, store) for term in (word, *numbers)}
         named = sum(index.holders(term) for index in indexes for term in terms)
-        return Cost(postings=named + sum(map(paths.holders, called)))
+        return StepCostEstimate(postings=named + sum(map(paths.holders, called)))
 
 
 def identifiers(text: str, store: Store) -> dict[str, bool]:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Ids, Store, TermIndex
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
@@ -63,9 +63,9 @@ class Surface:
         ids = np.empty(0, np.int64) if query.concepts else self._holders(query, store)
         return Hits.ordered(ids, np.ones(len(ids)), Scale.UNIT, limit=limit)
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The passages with the rarest word; the other words are looked for among them."""
-        return Cost(postings=_passages(query, store) if self._wordings(query, store) else 0)
+        return StepCostEstimate(postings=_passages(query, store) if self._wordings(query, store) else 0)
 
     def _holders(self, query: Query, store: Store) -> Ids:
         most = self._params.max_memories

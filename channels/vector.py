@@ -11,7 +11,7 @@ from pydantic import Field
 from speckit_memory.memory.store.read_model.vectors.matrix import GATHERED_SHARE
 from speckit_memory.pipeline.arithmetic import distinct, positions
 from speckit_memory.pipeline.model.columns import Hits, Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams, PipelineContext
@@ -117,16 +117,16 @@ class Vector:
         near: Ids = ids[similarities >= (STATIC_CONCEPT if floor is None else floor)]
         return near
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The number of compared vectors: all, unless the filter admits only a small share of the store."""
         if not store.vectors.dimensions:
-            return Cost()
+            return StepCostEstimate()
         passages = store.lexicon.index("body", "chunk").ids
         passages = passages[passages >= 0]
         scope = store.attributes.scope(query.wanted, query.now)
         if scope.size > GATHERED_SHARE * store.attributes.count:
-            return Cost(vectors=len(passages))
-        return Cost(vectors=int(np.count_nonzero(scope.admits(passages))))
+            return StepCostEstimate(vectors=len(passages))
+        return StepCostEstimate(vectors=int(np.count_nonzero(scope.admits(passages))))
 
     def _floor(self, query: Query) -> float:
         own, relaxed = self._params.min_similarity, query.plan.min_similarity

@@ -15,7 +15,7 @@ import speckit_memory.server.commands.cli
 from speckit_memory.engine import components as assembly
 from speckit_memory.errors.codes import CODES
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 
 DOCS = Path(__file__).parent.parent / "docs"
 SLOT_TITLES = {
@@ -42,7 +42,7 @@ def components() -> Iterator[str]:
                 yield from component(entry)
 
 
-def component(entry: Registered) -> Iterator[str]:
+def component(entry: RegisteredComponent) -> Iterator[str]:
     yield f"\n### `{entry.name}`\n\n*{entry.role}*\n"
     yield without_ids(cleandoc(entry.component.__doc__ or ""))
     schema = entry.params.model_json_schema(by_alias=True)

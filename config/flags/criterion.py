@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from speckit_memory.config.yaml.reader import Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml.reader import Node, Scalar, Sequence, YamlMapping, plain, read
 from speckit_memory.errors import Problem, Where, nearest
 
 Direction = Literal["better", "not_worse", "at_least", "at_most"]
@@ -80,7 +80,7 @@ def criterion_of(node: Node) -> tuple[tuple[Condition, ...], list[Problem]]:
 
 
 def _condition(node: Node, problems: list[Problem]) -> Iterator[Condition]:
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         example = "{metric: nDCG@10, direction: not_worse, margin: 0.005, queries: 200}"
         message = f"a criterion must be a mapping such as {example}; found {plain(node)!r}"
         problems.append(Problem("E114", message, where=node.where))
@@ -110,7 +110,10 @@ def _condition(node: Node, problems: list[Problem]) -> Iterator[Condition]:
 
 
 def _word(
-    node: Mapping, key: str, accepted: dict[str, tuple[Direction, ...]] | tuple[Direction, ...], problems: list[Problem]
+    node: YamlMapping,
+    key: str,
+    accepted: dict[str, tuple[Direction, ...]] | tuple[Direction, ...],
+    problems: list[Problem],
 ) -> str:
     entry = node.get(key)
     found = plain(entry.value) if entry else None
@@ -126,6 +129,6 @@ def _word(
     return ""
 
 
-def _place(node: Mapping, key: str) -> Where:
+def _place(node: YamlMapping, key: str) -> Where:
     entry = node.get(key)
     return entry.value.where if entry else node.where

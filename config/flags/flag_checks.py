@@ -10,8 +10,8 @@ from speckit_memory.config.flags.criterion import criterion_of
 from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
 from speckit_memory.config.flags.flag_states import ON, STATES
 from speckit_memory.config.workspace.settings import VARIABLES
-from speckit_memory.config.yaml.reader import Entry, locate, plain
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, locate, plain
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.errors import Problem, nearest
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ UNDECLARED = "E120"
 """The code of a name that no flag has."""
 
 
-def said(item: Entry) -> Mapping[str, object]:
+def said(item: MappingEntry) -> Mapping[str, object]:
     """The contents of an entry; empty if it is not a mapping."""
     value = plain(item.value)
     return value if isinstance(value, dict) else {}
 
 
-def well_named(item: Entry) -> bool:
+def well_named(item: MappingEntry) -> bool:
     """Whether a flag may have this name."""
     return item.key.startswith(PREFIX) and item.key not in VARIABLES
 
 
-def misnamed(item: Entry) -> Iterator[Problem]:
+def misnamed(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the name of an entry."""
     if not item.key.startswith(PREFIX):
         yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
@@ -50,7 +50,7 @@ def misnamed(item: Entry) -> Iterator[Problem]:
         yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
 
 
-def misstated(item: Entry) -> Iterator[Problem]:
+def misstated(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the state of an entry."""
     if not isinstance(item.value, YamlMapping):
         message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
@@ -67,7 +67,7 @@ def misstated(item: Entry) -> Iterator[Problem]:
         yield Problem("E114", message, actions=SEE, where=locate(item.value, (STATE,)))
 
 
-def misvalued(item: Entry) -> Iterator[Problem]:
+def misvalued(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the other values of an entry."""
     if not isinstance(item.value, YamlMapping):
         return
@@ -86,21 +86,21 @@ def misvalued(item: Entry) -> Iterator[Problem]:
         yield from (replace(problem, actions=SEE) for problem in criterion_of(criterion.value)[1])
 
 
-def _unknown(item: Entry, accepted: Collection[str] = KEYS) -> Iterator[Problem]:
+def _unknown(item: MappingEntry, accepted: Collection[str] = KEYS) -> Iterator[Problem]:
     for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
         if entry.key not in accepted:
             message = f"a flag has no key '{entry.key}'; {nearest(entry.key, accepted)}"
             yield Problem("E115", message, where=entry.where)
 
 
-def taken(item: Entry, below: Flag) -> Problem:
+def taken(item: MappingEntry, below: Flag) -> Problem:
     """The problem of an extension that declares a flag already declared elsewhere."""
     message = f"two flags are called '{item.key}': {below.where} declares one, and {item.where} another"
     hint = "Extensions put their own name into their flags: SPECKIT_, the extension's name, the feature."
     return Problem("E124", message, hint, ("rename the flag of the extension",), item.where)
 
 
-def beyond(item: Entry, below: Flag) -> Iterator[Problem]:
+def beyond(item: MappingEntry, below: Flag) -> Iterator[Problem]:
     """Problems of a workspace entry for a flag declared elsewhere: it may only decide on the state."""
     for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
         if entry.key not in (STATE, *OF_STATE):
@@ -112,7 +112,7 @@ def beyond(item: Entry, below: Flag) -> Iterator[Problem]:
         yield Problem("E124", message, hint, ("remove the entry",), locate(item.value, (STATE,)))
 
 
-def undeclared(item: Entry, flags: Collection[str]) -> Iterator[Problem]:
+def undeclared(item: MappingEntry, flags: Collection[str]) -> Iterator[Problem]:
     """Problems with a flag that a workspace adds. Without any facts it is taken for a misspelt one."""
     if not said(item).keys() & (set(FACTS) - set(OF_STATE)):
         message = f"no flag is called '{item.key}'; {nearest_flag(item.key, flags)}"

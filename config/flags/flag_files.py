@@ -13,7 +13,7 @@ from pathlib import Path
 from speckit_memory.config.flags.flag_names import PREFIX
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, read
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, YamlMapping, read
 from speckit_memory.errors import Problem, Where, nearest
 
 SHIPPED_FILE = "config/flags.yaml"
@@ -28,15 +28,15 @@ class FlagFile:
     """
 
     file: str
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
     of_workspace: bool = False
     extension: str = ""
 
 
-def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> Entry:
+def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> MappingEntry:
     """The entry for a flag that an extension declares in code."""
-    said = tuple(Entry(key, where, Scalar(value, where)) for key, value in facts.items())
-    return Entry(name, where, Mapping(said, where))
+    said = tuple(MappingEntry(key, where, Scalar(value, where)) for key, value in facts.items())
+    return MappingEntry(name, where, YamlMapping(said, where))
 
 
 def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:
@@ -44,8 +44,8 @@ def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[Fl
     if text is None:
         text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
     node, problems = _read(text, file)
-    entry = node.get("flags") if isinstance(node, Mapping) else None
-    if entry is None or not isinstance(entry.value, Mapping):
+    entry = node.get("flags") if isinstance(node, YamlMapping) else None
+    if entry is None or not isinstance(entry.value, YamlMapping):
         missing = Problem("E114", "the file must hold a mapping under 'flags'", where=Where(file, 1, 1))
         return FlagFile(file, ()), [*problems, missing]
     return FlagFile(file, entry.value.entries), problems
@@ -61,17 +61,17 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
     node, problems = _read(text, str(file))
     if node is None or _empty(node):
         return nothing, problems
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         return nothing, [*problems, _form(node.where, "the file must be a mapping with the key 'flags'")]
     for other in (entry for entry in node.entries if entry.key != "flags"):
         message = f"the file has no key '{other.key}'; {nearest(other.key, ('flags',))}"
-        if isinstance(other.value, Mapping) and other.key.startswith(PREFIX):
+        if isinstance(other.value, YamlMapping) and other.key.startswith(PREFIX):
             message = f"'{other.key}' is a flag; write it, indented, below a line 'flags:'"
         problems.append(Problem("E115", message, where=other.where))
     entry = node.get("flags")
     if entry is None or _empty(entry.value):
         return nothing, problems
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         return nothing, [*problems, _form(entry.value.where, "'flags' must be a mapping of names to flags")]
     return FlagFile(str(file), entry.value.entries, of_workspace=True), problems
 
@@ -79,12 +79,12 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
 def _read(text: str, file: str) -> tuple[Node | None, list[Problem]]:
     """Parse a text. The state `off` needs no quotes, since it is unambiguous here."""
     node, problems = read(text, file)
-    entry = node.get("flags") if isinstance(node, Mapping) else None
-    flags = [one.value for one in entry.value.entries] if entry and isinstance(entry.value, Mapping) else []
+    entry = node.get("flags") if isinstance(node, YamlMapping) else None
+    flags = [one.value for one in entry.value.entries] if entry and isinstance(entry.value, YamlMapping) else []
     states = {
         said.value.where
         for flag in flags
-        if isinstance(flag, Mapping)
+        if isinstance(flag, YamlMapping)
         for said in flag.entries
         if said.key in ("state", "was") and isinstance(said.value, Scalar) and said.value.value == "off"
     }

@@ -31,8 +31,8 @@ from speckit_memory.config.flags.flag_files import SHIPPED_FILE, FlagFile, shipp
 from speckit_memory.config.flags.flag_names import PREFIX, meant
 from speckit_memory.config.flags.flag_states import ON, STATES, WORDS
 from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
-from speckit_memory.config.yaml.reader import Entry
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest
 
 Offered = Callable[[], Sequence[FlagFile]]
@@ -166,7 +166,7 @@ def layered(
     return flags
 
 
-def _flag(item: Entry, file: FlagFile, below: Flag | None) -> Flag:
+def _flag(item: MappingEntry, file: FlagFile, below: Flag | None) -> Flag:
     """The flag from a valid entry."""
     says = said(item)
     state, decision = str(says[STATE]), {key: says[key] for key in OF_STATE if key in says}

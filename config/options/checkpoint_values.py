@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from speckit_memory.config.options.checkpoint_limits import ACCEPTED_DAYS, ACCEPTED_KEEP, MOST, CheckpointLimits
 from speckit_memory.config.options.workspace_values import empty, form, report_unknown
-from speckit_memory.config.yaml.reader import Entry, Mapping, Scalar
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, YamlMapping
 from speckit_memory.errors import Problem
 
 _KEYS = ("keep", "days")
 
 
-def checkpoints_of(entry: Entry | None, problems: list[Problem]) -> CheckpointLimits:
+def checkpoints_of(entry: MappingEntry | None, problems: list[Problem]) -> CheckpointLimits:
     """The value of `checkpoints`. Invalid values are added to `problems` and count as absent."""
     shipped = CheckpointLimits()
     if entry is None or empty(entry.value):
         return shipped
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         problems.append(form(entry.value, "'checkpoints'", f"a mapping with {', '.join(_KEYS)}"))
         return shipped
     report_unknown(entry.value, _KEYS, "'checkpoints'", problems)

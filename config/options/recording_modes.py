@@ -11,7 +11,7 @@ RECORDED: tuple[Recorded, ...] = ("all", "shadows", "off")
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordingOptions:
     """Which data of served queries are recorded, and for how long.
 
     `keep_texts`: days for which the words of a query are kept for replay, 0 for never; `observe`: share of queries with

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from speckit_memory.config.options.recording_modes import RECORDED, Recording
+from speckit_memory.config.options.recording_modes import RECORDED, RecordingOptions
 from speckit_memory.config.options.workspace_values import empty, form, report_unknown
-from speckit_memory.config.yaml.reader import Entry, Mapping, Scalar
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, YamlMapping
 from speckit_memory.errors import Problem
 
 MOST_DAYS = 3_650
@@ -17,7 +17,7 @@ LEAST_MB, MOST_MB = 1, 10_000
 NEVER = "never"
 """The value of `keep_texts` instead of a number of days."""
 
-_KEYS = tuple(field.name for field in fields(Recording))
+_KEYS = tuple(field.name for field in fields(RecordingOptions))
 _EARLIER = "texts"
 """The key of earlier versions: `false` for never, `true` for as long as the query is kept."""
 
@@ -44,13 +44,13 @@ _ACCEPTED: dict[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
+def recording_of(entry: MappingEntry | None, problems: list[Problem]) -> RecordingOptions:
     """The values of the entry, with defaults. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
-        return Recording()
-    if not isinstance(entry.value, Mapping):
+        return RecordingOptions()
+    if not isinstance(entry.value, YamlMapping):
         problems.append(form(entry.value, "'evaluation'", f"a mapping with {', '.join(_KEYS)}"))
-        return Recording()
+        return RecordingOptions()
     report_unknown(entry.value, (*_KEYS, _EARLIER), "'evaluation'", problems)
     said: dict[str, Any] = {}
     for key, (is_meant, expected) in _ACCEPTED.items():
@@ -64,8 +64,8 @@ def recording_of(entry: Entry | None, problems: list[Problem]) -> Recording:
             problems.append(form(written.value, f"'{key}'", expected))
     # The present key wins if both are given.
     if _EARLIER in said:
-        said.setdefault("keep_texts", said.get("keep_days", Recording().keep_days) if said[_EARLIER] else NEVER)
+        said.setdefault("keep_texts", said.get("keep_days", RecordingOptions().keep_days) if said[_EARLIER] else NEVER)
         del said[_EARLIER]
     if said.get("keep_texts") == NEVER:
         said["keep_texts"] = 0
-    return Recording(**said)
+    return RecordingOptions(**said)

@@ -13,17 +13,17 @@ from speckit_memory.config.options.saving import (
     SavingRules,
 )
 from speckit_memory.config.options.workspace_values import empty, form, report_unknown
-from speckit_memory.config.yaml.reader import Entry, Mapping, Scalar
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, YamlMapping
 from speckit_memory.errors import Problem
 
 _ACCEPTED = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICTION_ERROR, "passages": PASSAGES}
 
 
-def saving_of(entry: Entry | None, problems: list[Problem]) -> SavingRules:
+def saving_of(entry: MappingEntry | None, problems: list[Problem]) -> SavingRules:
     """The value of `saving`. Invalid values are added to `problems` and count as absent."""
     if entry is None or empty(entry.value):
         return SHIPPED_RULES
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         problems.append(form(entry.value, "'saving'", f"a mapping with {', '.join(_ACCEPTED)}"))
         return SHIPPED_RULES
     report_unknown(entry.value, tuple(_ACCEPTED), "'saving'", problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.yaml.reader import Mapping, Node, Scalar, Sequence
+from speckit_memory.config.yaml.reader import Node, Scalar, Sequence, YamlMapping
 from speckit_memory.errors import Problem, nearest
 
 ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
@@ -15,13 +15,13 @@ def empty(node: Node) -> bool:
 
 def form(node: Node, what: str, expected: str) -> Problem:
     """E114: a value does not have the expected form."""
-    kinds = {Sequence: "a list", Mapping: "a mapping"}
+    kinds = {Sequence: "a list", YamlMapping: "a mapping"}
     found = repr(node.value) if isinstance(node, Scalar) else kinds[type(node)]
     hint = "The value does not have the expected form."
     return Problem("E114", f"{what} must be {expected}; found {found}", hint, ACTIONS, node.where)
 
 
-def report_unknown(node: Mapping, accepted: tuple[str, ...], owner: str, problems: list[Problem]) -> None:
+def report_unknown(node: YamlMapping, accepted: tuple[str, ...], owner: str, problems: list[Problem]) -> None:
     """Add E115 with the nearest accepted key for each unknown key.
 
     Args:

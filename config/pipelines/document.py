@@ -21,7 +21,7 @@ TEXT = "(text)"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """The contents of one source, with the place of every value, and the problems of this source alone.
 
     `source` is the name by which it was requested, `file` its name in positions. `text` is None for a mapping.
@@ -40,17 +40,17 @@ class Document:
         return Where(self.file, 1, 1) if self.text is not None else Where(self.file, 1, 0, "")
 
 
-Source = str | Path | abc.Mapping[str, Any] | Document
+Source = str | Path | abc.Mapping[str, Any] | ConfigDocument
 """A pipeline: the name of a preset, a path, a mapping in the form of a file, or a document read before."""
 
 
-def read(source: Source) -> Document:
+def read(source: Source) -> ConfigDocument:
     """Read a source. A text is the name of a preset, or else a path; a `Path` is always a path.
 
     Raises SpeckitError (E110, E121) only if there is nothing to read; other problems are part of the document.
     """
     match source:
-        case Document():
+        case ConfigDocument():
             return source
         case abc.Mapping():
             node, problems = from_plain(source, GIVEN)
@@ -65,13 +65,13 @@ def name_of_path(path: Path) -> str:
     return f"./{path}" if str(path) in presets() else str(path)
 
 
-def read_text(text: str, file: str = TEXT) -> Document:
+def read_text(text: str, file: str = TEXT) -> ConfigDocument:
     """Read a text. `file` is its name in positions and the start of relative paths in it."""
     node, problems = read_yaml(text, file)
     return _document(file, file, text, node, problems)
 
 
-def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Problem]]:
+def with_extended(document: ConfigDocument) -> tuple[tuple[ConfigDocument, ...], list[Problem]]:
     """The document and those that it extends, nearest first, and problems with `extends`.
 
     The shipped default replaces a parent that cannot be used.
@@ -92,7 +92,7 @@ def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Proble
     return tuple(documents), problems
 
 
-def named_in(file: str, source: str) -> Document:
+def named_in(file: str, source: str) -> ConfigDocument:
     """Read a preset or file named in a document; paths are relative to the document's `file`, if it has one.
 
     Raises SpeckitError (E110, E121) if there is nothing to read.
@@ -109,17 +109,17 @@ def _base(file: str) -> str:
     return "" if file in (GIVEN, TEXT) else file
 
 
-def _named(source: str, named_in: str = "") -> Document:
+def _named(source: str, named_in: str = "") -> ConfigDocument:
     text, file = pipeline_text(source, named_in)
     return replace(read_text(text, file), source=source)
 
 
-def _document(source: str, file: str, text: str | None, node: Node | None, unread: list[Problem]) -> Document:
+def _document(source: str, file: str, text: str | None, node: Node | None, unread: list[Problem]) -> ConfigDocument:
     said, misshapen = shape(node, file)
     # a part that could not be read is empty here: its shape is not reported as well
     places = {problem.where for problem in unread}
     problems = (*unread, *(problem for problem in misshapen if problem.where not in places))
-    return Document(source, file, text, node, said, problems)
+    return ConfigDocument(source, file, text, node, said, problems)
 
 
 def _no_parent(problem: Problem, said: PipelineFile) -> Problem:

@@ -10,19 +10,19 @@ from collections import abc
 from dataclasses import replace
 
 from speckit_memory.config.pipelines.merging import merged
-from speckit_memory.config.pipelines.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
+from speckit_memory.config.pipelines.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, StepEntry
 from speckit_memory.config.pipelines.slot_edits import edited
-from speckit_memory.config.yaml.reader import Mapping, Node, Sequence
+from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping
 from speckit_memory.errors import Problem, Where
 
 
-def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict[str, tuple[Step, ...]]:
+def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict[str, tuple[StepEntry, ...]]:
     """The steps of a file and of those it extends, nearest first. Invalid edits are added to `problems`.
 
     The nearest file that lists a slot decides on its steps, their order and their flags; nearer files may edit them. A
     step with the same id and component as in the file below only gives the differences.
     """
-    slots: dict[str, tuple[Step, ...]] = dict.fromkeys(SLOTS, ())
+    slots: dict[str, tuple[StepEntry, ...]] = dict.fromkeys(SLOTS, ())
     # From the farthest parent to the file itself: each layer refines the one before.
     for file in reversed(files):
         for slot, steps in file.slots.items():
@@ -33,7 +33,7 @@ def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict
     return slots
 
 
-def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
+def _heir(step: StepEntry, inherited: abc.Sequence[StepEntry]) -> StepEntry:
     """The step, with unset values taken from the inherited step that it restates."""
     below = next((other for other in inherited if (other.id, other.use) == (step.id, step.use)), None)
     if below is None:
@@ -47,27 +47,27 @@ def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
     )
 
 
-def holds(node: Node | Step, where: Where) -> bool:
+def holds(node: Node | StepEntry, where: Where) -> bool:
     """Whether a value written at this place is part of a value, or of the parameters of a step."""
     match node:
-        case Step(params=params):
+        case StepEntry(params=params):
             return holds(params, where)
-        case Mapping(entries=entries):
+        case YamlMapping(entries=entries):
             return any(where in (entry.where, entry.value.where) or holds(entry.value, where) for entry in entries)
         case Sequence(items=items):
             return any(item.where == where or holds(item, where) for item in items)
     return False
 
 
-def without(mapping: Mapping, path: tuple[str | int, ...]) -> Mapping:
+def without(mapping: YamlMapping, path: tuple[str | int, ...]) -> YamlMapping:
     """The mapping without the entry or list item at `path`."""
     found = _without(mapping, path)
-    return found if isinstance(found, Mapping) else mapping
+    return found if isinstance(found, YamlMapping) else mapping
 
 
 def _without(node: Node, path: tuple[str | int, ...]) -> Node:
     first, rest = path[0], path[1:]
-    if isinstance(node, Mapping):
+    if isinstance(node, YamlMapping):
         kept = (
             replace(entry, value=_without(entry.value, rest)) if entry.key == first else entry
             for entry in node.entries

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from speckit_memory.config.yaml.reader import Entry, Mapping
+from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 
 
-def merged(below: Mapping, above: Mapping) -> Mapping:
+def merged(below: YamlMapping, above: YamlMapping) -> YamlMapping:
     """Both mappings merged, at the place of `above`; `above` wins for keys in both.
 
     Keys keep the order of `below`, new ones follow. Every value keeps the place where it was written.
@@ -15,10 +15,10 @@ def merged(below: Mapping, above: Mapping) -> Mapping:
     own = {entry.key: entry for entry in above.entries}
     # Popped keys are used; the remaining ones in `own` are new and follow at the end.
     kept = tuple(_upon(entry, own.pop(entry.key, entry)) for entry in below.entries)
-    return Mapping((*kept, *own.values()), above.where)
+    return YamlMapping((*kept, *own.values()), above.where)
 
 
-def _upon(below: Entry, above: Entry) -> Entry:
-    if isinstance(below.value, Mapping) and isinstance(above.value, Mapping) and below is not above:
+def _upon(below: MappingEntry, above: MappingEntry) -> MappingEntry:
+    if isinstance(below.value, YamlMapping) and isinstance(above.value, YamlMapping) and below is not above:
         return replace(above, value=merged(below.value, above.value))
     return above

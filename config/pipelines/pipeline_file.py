@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.pipelines.shadow_entries import MODES, Beside, beside
+from speckit_memory.config.pipelines.shadow_entries import MODES, ShadowEntry, beside
 from speckit_memory.config.pipelines.sources import DEFAULT
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.errors.echo import LISTED, abridged, listed
 
@@ -52,7 +52,7 @@ LEAVE_OUT = "leave out the key to inherit the steps"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepEntry:
     """One step as written. `params` are the component's keys.
 
     With `flags`, the step takes part only while one of them is on.
@@ -62,7 +62,7 @@ class Step:
     use: str
     id: str
     where: Where
-    params: Mapping
+    params: YamlMapping
     flags: tuple[str, ...] = ()
     optional: bool = False
     replaces: str = ""
@@ -86,8 +86,8 @@ class Step:
 class Edits:
     """The edits of a file to the inherited steps of one slot. An entry of `change` needs only the id."""
 
-    add: tuple[Step, ...] = ()
-    change: tuple[Step, ...] = ()
+    add: tuple[StepEntry, ...] = ()
+    change: tuple[StepEntry, ...] = ()
     remove: tuple[tuple[str, Where], ...] = ()
 
 
@@ -102,26 +102,26 @@ class PipelineFile:
     extends_where: Where
     budgets_ms: dict[str, float]
     """The budgets in the file."""
-    slots: dict[str, tuple[Step, ...] | None]
+    slots: dict[str, tuple[StepEntry, ...] | None]
     places: dict[str, Where]
     """The place of each slot, or of the file for absent ones, and of each budget in the file."""
     edits: dict[str, Edits] = field(default_factory=dict)
     """Edits to the slots that it does not list."""
-    beside: dict[str, tuple[Beside, ...] | None] = field(default_factory=dict)
+    beside: dict[str, tuple[ShadowEntry, ...] | None] = field(default_factory=dict)
     """Shadows and dark runs by key; None for an absent key."""
 
     def mentions(self, slot: str) -> bool:
         """Whether the file lists or edits a slot."""
         return self.slots[slot] is not None or slot in self.edits
 
-    def written(self) -> Iterator[Step]:
+    def written(self) -> Iterator[StepEntry]:
         """Every step that the file lists, adds or changes."""
         for slot in SLOTS:
             yield from self.steps(slot)
             if slot in self.edits:
                 yield from self.edits[slot].change
 
-    def steps(self, slot: str) -> tuple[Step, ...]:
+    def steps(self, slot: str) -> tuple[StepEntry, ...]:
         """The steps that the file lists in a slot or adds to it."""
         return self.edits[slot].add if slot in self.edits else self.slots[slot] or ()
 
@@ -131,10 +131,10 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
     problems: list[Problem] = []
     start = Where(file, 1, 1)
     if node is None:
-        node = Mapping((), start)
-    if not isinstance(node, Mapping):
+        node = YamlMapping((), start)
+    if not isinstance(node, YamlMapping):
         problems.append(_form(node.where, "a pipeline file", "a mapping of stages", node))
-        node = Mapping((), start)
+        node = YamlMapping((), start)
     _report_unknown(node.entries, _TOP_KEYS, "a pipeline file", problems)
     candidates = _candidates(node.get("candidates"), problems)
     # The first three slots are nested below `candidates`, the others are at the top level.
@@ -146,7 +146,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
     edits = {
         slot: _edits(slot, entry.value, problems)
         for slot, entry in sources.items()
-        if entry is not None and isinstance(entry.value, Mapping) and not entry.value.get("use")
+        if entry is not None and isinstance(entry.value, YamlMapping) and not entry.value.get("use")
     }
     slots = {slot: None if slot in edits else _steps(slot, entry, problems) for slot, entry in sources.items()}
     budgets = _budgets(node.get("budgets_ms"), problems)
@@ -182,7 +182,7 @@ def _how(key: str) -> str:
     return next((how for how, words in _HOW.items() if key in words), "")
 
 
-def instead_of_switch(key: str, step: Step) -> str:
+def instead_of_switch(key: str, step: StepEntry) -> str:
     """How to switch a step on or off, for an invalid key that tries to; "" for any other key."""
     if key.lower() not in _SWITCHES:
         return ""
@@ -192,7 +192,7 @@ def instead_of_switch(key: str, step: Step) -> str:
 
 
 def _report_unknown(
-    entries: Iterable[Entry],
+    entries: Iterable[MappingEntry],
     accepted: Iterable[str],
     owner: str,
     problems: list[Problem],
@@ -208,7 +208,7 @@ def _report_unknown(
         problems.append(Problem("E115", message, where=further[0].where))
 
 
-def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
+def _text(entry: MappingEntry | None, default: str, problems: list[Problem]) -> str:
     if entry is None:
         return default
     if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
@@ -217,11 +217,11 @@ def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
     return default
 
 
-def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, tuple[float, Where]]:
+def _budgets(entry: MappingEntry | None, problems: list[Problem]) -> dict[str, tuple[float, Where]]:
     budgets: dict[str, tuple[float, Where]] = {}
     if entry is None:
         return budgets
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         problems.append(
             _form(entry.value.where, "'budgets_ms'", "a mapping of complexity to milliseconds", entry.value)
         )
@@ -238,10 +238,10 @@ def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, tuple[fl
     return budgets
 
 
-def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
+def _candidates(entry: MappingEntry | None, problems: list[Problem]) -> YamlMapping | None:
     if entry is None:
         return None
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         expected = "a mapping with 'understand', 'channels' and 'recover'"
         problems.append(_form(entry.value.where, "'candidates'", expected, entry.value))
         return None
@@ -249,7 +249,7 @@ def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
     return entry.value
 
 
-def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Step, ...] | None:
+def _steps(slot: str, entry: MappingEntry | None, problems: list[Problem]) -> tuple[StepEntry, ...] | None:
     if entry is None:
         return None
     if not isinstance(entry.value, Sequence):
@@ -265,7 +265,7 @@ def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Ste
     return tuple(_each_step(slot, entry.value, problems))
 
 
-def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
+def _edits(slot: str, node: YamlMapping, problems: list[Problem]) -> Edits:
     _report_unknown(node.entries, INSTRUCTIONS, f"'{slot}'", problems, _how)
     said: dict[str, tuple[Node, ...]] = {}
     for name in INSTRUCTIONS:
@@ -291,14 +291,14 @@ def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
     )
 
 
-def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instruction: str = "") -> Iterator[Step]:
+def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instruction: str = "") -> Iterator[StepEntry]:
     """The steps of a whole slot or of one instruction."""
     keys = (*STEP_KEYS, *PLACEMENT_KEYS) if instruction else STEP_KEYS
     naming = ("id", "use") if instruction == "change" else ("use",)
     for item in sequence.items:
         if isinstance(item, Scalar) and isinstance(item.value, str) and instruction != "change":
-            item = Mapping((Entry("use", item.where, item),), item.where)  # noqa: PLW2901 - shorthand: `- mmr`
-        if not isinstance(item, Mapping):
+            item = YamlMapping((MappingEntry("use", item.where, item),), item.where)  # noqa: PLW2901 - shorthand: `- mmr`
+        if not isinstance(item, YamlMapping):
             problems.append(_form(item.where, f"a step of '{slot}'", f"a mapping with the key '{naming[0]}'", item))
             continue
         if not any(item.get(key) for key in naming):
@@ -308,12 +308,12 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
             continue
         read = _StepKeys(item, problems)
         name = read.text("use", "")
-        yield Step(
+        yield StepEntry(
             slot=slot,
             use=name,
             id=read.text("id", name),
             where=item.where,
-            params=Mapping(tuple(e for e in item.entries if e.key not in keys), item.where),
+            params=YamlMapping(tuple(e for e in item.entries if e.key not in keys), item.where),
             flags=read.names("flag"),
             optional=read.switch("optional"),
             replaces=read.name("replaces"),
@@ -326,7 +326,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
 class _StepKeys:
     """Reads the common keys of a step, reporting values of a wrong type."""
 
-    def __init__(self, step: Mapping, problems: list[Problem]) -> None:
+    def __init__(self, step: YamlMapping, problems: list[Problem]) -> None:
         self.step = step
         self.problems = problems
 

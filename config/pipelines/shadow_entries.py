@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.errors.echo import abridged
 
@@ -30,7 +30,7 @@ KEYS = {"shadow": ("use", "sample", "interleave", "name"), "dark_run": ("use", "
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ShadowEntry:
     """One entry: the preset or file `use`, and the share of queries that it sees, (0, 1].
 
     With `interleave`, its answers are mixed with those of the control; `name` is "" for the name in its file.
@@ -44,7 +44,7 @@ class Beside:
     interleave: bool = False
 
 
-def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] | None:
+def beside(entry: MappingEntry | None, problems: list[Problem]) -> tuple[ShadowEntry, ...] | None:
     """The entries of a key, None if the key is absent. Invalid entries are left out and added to `problems`."""
     if entry is None:
         return None
@@ -62,11 +62,11 @@ def beside(entry: Entry | None, problems: list[Problem]) -> tuple[Beside, ...] |
     return tuple(_entries(entry.value.items[:MOST_BESIDE], mode, entry.key, problems))
 
 
-def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list[Problem]) -> Iterator[Beside]:
+def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list[Problem]) -> Iterator[ShadowEntry]:
     for item in items:
         if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
-            yield Beside(mode, item.value, item.where, sample=SHARES[mode])
-        elif isinstance(item, Mapping):
+            yield ShadowEntry(mode, item.value, item.where, sample=SHARES[mode])
+        elif isinstance(item, YamlMapping):
             found = _entry(item, mode, key, problems)
             if found is not None:
                 yield found
@@ -75,7 +75,7 @@ def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list
             problems.append(Problem("E114", message, where=item.where))
 
 
-def _entry(node: Mapping, mode: BesideMode, key: str, problems: list[Problem]) -> Beside | None:
+def _entry(node: YamlMapping, mode: BesideMode, key: str, problems: list[Problem]) -> ShadowEntry | None:
     before = len(problems)
     for entry in node.entries:
         if entry.key not in KEYS[mode]:
@@ -98,9 +98,9 @@ def _entry(node: Mapping, mode: BesideMode, key: str, problems: list[Problem]) -
     # Report all problems of an entry before giving it up.
     if len(problems) > before:
         return None
-    return Beside(mode, str(use), node.where, str(name), float(str(sample)), bool(value.get("interleave")))
+    return ShadowEntry(mode, str(use), node.where, str(name), float(str(sample)), bool(value.get("interleave")))
 
 
-def _place(node: Mapping, key: str) -> Where:
+def _place(node: YamlMapping, key: str) -> Where:
     entry = node.get(key)
     return entry.value.where if entry else node.where

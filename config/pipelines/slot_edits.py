@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from speckit_memory.config.pipelines.merging import merged
-from speckit_memory.config.pipelines.pipeline_file import Edits, Step
+from speckit_memory.config.pipelines.pipeline_file import Edits, StepEntry
 from speckit_memory.errors import Problem, nearest
 
 
-def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Problem]) -> tuple[Step, ...]:
+def edited(below: Sequence[StepEntry], edits: Edits, slot: str, problems: list[Problem]) -> tuple[StepEntry, ...]:
     """The steps of a slot after the edits.
 
     Args:
@@ -26,11 +26,11 @@ def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Proble
     """
     ids = [step.id for step in below]
     problems += _contradictions(ids, edits, slot)
-    changes: dict[str, Step] = {}
+    changes: dict[str, StepEntry] = {}
     for step in edits.change:
         problems += _useless_change(step, below)
         changes.setdefault(step.id, step)
-    added: dict[str, Step] = {}
+    added: dict[str, StepEntry] = {}
     for step in edits.add:
         if step.id not in ids:
             added.setdefault(step.id, step)
@@ -50,11 +50,11 @@ def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Proble
     return (*(present[name] for name in order if name not in removed), *repeated)
 
 
-def _beside(step: Step) -> str:
+def _beside(step: StepEntry) -> str:
     return step.before or step.after
 
 
-def _order(ids: Sequence[str], placed: Sequence[Step], problems: list[Problem]) -> list[str]:
+def _order(ids: Sequence[str], placed: Sequence[StepEntry], problems: list[Problem]) -> list[str]:
     """The ids with every placed step next to the step that it names; several after the same one keep their order."""
     known = {*ids, *(step.id for step in placed)}
     order = [name for name in dict.fromkeys(ids) if name not in {step.id for step in placed}]
@@ -81,7 +81,7 @@ def _order(ids: Sequence[str], placed: Sequence[Step], problems: list[Problem]) 
     return order
 
 
-def _changed(below: Step, step: Step) -> Step:
+def _changed(below: StepEntry, step: StepEntry) -> StepEntry:
     """An inherited step with a change applied; its component and all other values are kept."""
     return replace(
         below,
@@ -123,7 +123,7 @@ def _contradictions(ids: Collection[str], edits: Edits, slot: str) -> Iterator[P
         changed.add(step.id)
 
 
-def _useless_change(step: Step, below: Sequence[Step]) -> Iterator[Problem]:
+def _useless_change(step: StepEntry, below: Sequence[StepEntry]) -> Iterator[Problem]:
     uses = {other.use for other in below if other.id == step.id}
     if step.use and uses and step.use not in uses:
         message = f"'{step.id}' is a step '{min(uses)}', and a change cannot make it '{step.use}'"
@@ -131,7 +131,7 @@ def _useless_change(step: Step, below: Sequence[Step]) -> Iterator[Problem]:
         yield Problem("E119", message, hint=hint, where=step.place("use"))
 
 
-def _misplaced(step: Step, ids: Collection[str], slot: str) -> Iterator[Problem]:
+def _misplaced(step: StepEntry, ids: Collection[str], slot: str) -> Iterator[Problem]:
     if step.before and step.after:
         message = f"'{step.id}' goes before '{step.before}' and after '{step.after}'; name one of the two"
         yield Problem("E119", message, where=step.place("after"))

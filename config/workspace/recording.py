@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from speckit_memory.config.options.recording_modes import RECORDED, Recording
+from speckit_memory.config.options.recording_modes import RECORDED, RecordingOptions
 from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE, Settings
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError, nearest
 
 
-def recording_in_force(config: Settings) -> Recording:
+def recording_in_force(config: Settings) -> RecordingOptions:
     """The setting in force. Raises SpeckitError for an invalid value in the environment or the file."""
     in_file = load_workspace_config(config.root).evaluation
     written = config.environ.get(EVALUATION_VARIABLE, "").strip().lower()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
 from speckit_memory.config.options.entity_linking import EntityLinking
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.vector_indexing import VectorIndexing
 from speckit_memory.errors import SpeckitError
 
@@ -120,7 +120,7 @@ class Settings:
     deadline_ms: float | None = DEADLINE_MS
     pipeline_by: str = SHIPPED
     overrides: Mapping[str, str] = field(default_factory=dict)
-    recording: Recording = field(default_factory=Recording)
+    recording: RecordingOptions = field(default_factory=RecordingOptions)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     entities: EntityLinking = "off"
 

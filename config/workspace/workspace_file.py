@@ -14,7 +14,7 @@ from speckit_memory.config.options.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.options.checkpoint_values import checkpoints_of
 from speckit_memory.config.options.entity_linking import EntityLinking
 from speckit_memory.config.options.entity_linking_value import entity_linking_of
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.recording_values import recording_of
 from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.config.options.saving_values import saving_of
@@ -27,7 +27,7 @@ from speckit_memory.config.workspace.extension_modes import ACCEPTED_MEMORY, MOD
 from speckit_memory.config.workspace.formats import FORMATS
 from speckit_memory.config.workspace.settings import CONFIG_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
-from speckit_memory.config.yaml.reader import Mapping, Scalar, Sequence, read
+from speckit_memory.config.yaml.reader import Scalar, Sequence, YamlMapping, read
 from speckit_memory.errors import Problem, SpeckitError, Where
 
 _KEYS = (
@@ -76,7 +76,7 @@ class WorkspaceConfig:
     deadline_ms: float | None = None
     extensions: Mode | None = None
     extensions_memory_mb: int | None = None
-    evaluation: Recording = field(default_factory=Recording)
+    evaluation: RecordingOptions = field(default_factory=RecordingOptions)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     saving: SavingRules = SHIPPED_RULES
     checkpoints: CheckpointLimits = field(default_factory=CheckpointLimits)
@@ -104,7 +104,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     node, problems = read(text, str(file))
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return WorkspaceConfig(), problems
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         return WorkspaceConfig(), [*problems, form(node, "the file", f"a mapping with {', '.join(_KEYS)}")]
     report_unknown(node, _KEYS, "the file", problems)
     return (
@@ -126,11 +126,11 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     )
 
 
-def _sources(node: Mapping, problems: list[Problem]) -> SourcePatterns:
+def _sources(node: YamlMapping, problems: list[Problem]) -> SourcePatterns:
     entry = node.get("sources")
     if entry is None or empty(entry.value):
         return SourcePatterns()
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         problems.append(form(entry.value, "'sources'", f"a mapping with {', '.join(_SOURCE_KEYS)}"))
         return SourcePatterns()
     report_unknown(entry.value, _SOURCE_KEYS, "'sources'", problems)
@@ -138,7 +138,7 @@ def _sources(node: Mapping, problems: list[Problem]) -> SourcePatterns:
     return SourcePatterns(include, exclude, _formats(entry.value, "formats", problems))
 
 
-def _formats(node: Mapping, key: str, problems: list[Problem]) -> tuple[str, ...]:
+def _formats(node: YamlMapping, key: str, problems: list[Problem]) -> tuple[str, ...]:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return ()
@@ -153,7 +153,7 @@ def _formats(node: Mapping, key: str, problems: list[Problem]) -> tuple[str, ...
     return tuple(dict.fromkeys(named))
 
 
-def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourcePattern, ...]:
+def _patterns(node: YamlMapping, key: str, problems: list[Problem]) -> tuple[SourcePattern, ...]:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return ()
@@ -187,7 +187,7 @@ def _useless(pattern: str, key: str) -> str:
     return "" if meant else "it matches nothing"
 
 
-def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | None:
+def _milliseconds(node: YamlMapping, key: str, problems: list[Problem]) -> float | None:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return None
@@ -198,7 +198,7 @@ def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | N
     return float(value)
 
 
-def _days(node: Mapping, key: str, problems: list[Problem]) -> float:
+def _days(node: YamlMapping, key: str, problems: list[Problem]) -> float:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return ABSENT_DAYS
@@ -209,7 +209,7 @@ def _days(node: Mapping, key: str, problems: list[Problem]) -> float:
     return float(value)
 
 
-def _mode(node: Mapping, key: str, problems: list[Problem]) -> Mode | None:
+def _mode(node: YamlMapping, key: str, problems: list[Problem]) -> Mode | None:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return None
@@ -220,7 +220,7 @@ def _mode(node: Mapping, key: str, problems: list[Problem]) -> Mode | None:
     return found
 
 
-def _megabytes(node: Mapping, key: str, problems: list[Problem]) -> int | None:
+def _megabytes(node: YamlMapping, key: str, problems: list[Problem]) -> int | None:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return None
@@ -231,7 +231,7 @@ def _megabytes(node: Mapping, key: str, problems: list[Problem]) -> int | None:
     return value
 
 
-def _vector_indexing(node: Mapping, key: str, problems: list[Problem]) -> VectorIndexing:
+def _vector_indexing(node: YamlMapping, key: str, problems: list[Problem]) -> VectorIndexing:
     entry = node.get(key)
     if entry is None or empty(entry.value):
         return VectorIndexing()

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import abc
 from math import isfinite
 
-from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, Entry, Mapping, Node, Plain, Scalar, Sequence
+from speckit_memory.config.yaml.reader import (
+    MAX_DEPTH,
+    MOST_VALUES,
+    MappingEntry,
+    Node,
+    Plain,
+    Scalar,
+    Sequence,
+    YamlMapping,
+)
 from speckit_memory.errors import Problem, Where
 from speckit_memory.errors.echo import abridged
 
@@ -42,18 +51,18 @@ class _Reader:
                 self.problems.append(Problem("E114", f"nested deeper than {MAX_DEPTH} levels", where=where))
                 return Scalar(None, where)
             if isinstance(value, abc.Mapping):
-                return Mapping(tuple(self._entries(value, where, depth)), where)
+                return YamlMapping(tuple(self._entries(value, where, depth)), where)
             items = (self.convert(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(value))
             return Sequence(tuple(items), where)
         return Scalar(self._single(value, where), where)
 
-    def _entries(self, value: abc.Mapping[object, object], where: Where, depth: int) -> abc.Iterator[Entry]:
+    def _entries(self, value: abc.Mapping[object, object], where: Where, depth: int) -> abc.Iterator[MappingEntry]:
         for key, item in value.items():
             if not isinstance(key, str):
                 self.problems.append(Problem("E114", f"a key must be a text; found {_shown(key)}", where=where))
                 continue
             inside = self.convert(item, f"{where.path}.{key}" if where.path else key, depth + 1)
-            yield Entry(str(key), inside.where, inside)
+            yield MappingEntry(str(key), inside.where, inside)
 
     def _single(self, value: object, where: Where) -> Plain:
         """The value as the plain type that it has or derives from, as members of enumerations do."""

@@ -56,7 +56,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MappingEntry:
     """One `key: value` of a mapping."""
 
     key: str
@@ -65,18 +65,18 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class YamlMapping:
     """A mapping with unique text keys, in file order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
     where: Where
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> MappingEntry | None:
         """The entry of a key, None when it is absent."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
-Node = Scalar | Sequence | Mapping
+Node = Scalar | Sequence | YamlMapping
 
 
 def plain(node: Node) -> object:
@@ -86,7 +86,7 @@ def plain(node: Node) -> object:
             return value
         case Sequence(items=items):
             return [plain(item) for item in items]
-        case Mapping(entries=entries):
+        case YamlMapping(entries=entries):
             return {entry.key: plain(entry.value) for entry in entries}
 
 
@@ -95,7 +95,7 @@ def locate(node: Node, path: tuple[str | int, ...]) -> Where:
     where = node.where
     for part in path:
         match node:
-            case Mapping() if isinstance(part, str) and (entry := node.get(part)):
+            case YamlMapping() if isinstance(part, str) and (entry := node.get(part)):
                 node = entry.value
             case Sequence(items=items) if isinstance(part, int) and part < len(items):
                 node = items[part]
@@ -204,7 +204,7 @@ class _Collection:
         self.where = where
         self.names = names
         self.items: list[Node] = []
-        self.entries: list[Entry] = []
+        self.entries: list[MappingEntry] = []
         self.seen: set[str] = set()
         self.key: tuple[str, Where] | None = None
 
@@ -218,11 +218,11 @@ class _Collection:
         if self.key is None:
             self.items.append(node)
         else:
-            self.entries.append(Entry(*self.key, node))
+            self.entries.append(MappingEntry(*self.key, node))
             self.key = None
 
     def node(self) -> Node:
-        return Mapping(tuple(self.entries), self.where) if self.names else Sequence(tuple(self.items), self.where)
+        return YamlMapping(tuple(self.entries), self.where) if self.names else Sequence(tuple(self.items), self.where)
 
 
 def _small(text: str) -> bool:
@@ -271,13 +271,13 @@ class _Reader:
     def convert(self, node: yaml.Node) -> Node:
         where = self.place(node.start_mark)
         if isinstance(node, yaml.MappingNode):
-            return Mapping(tuple(self._entries(node)), where)
+            return YamlMapping(tuple(self._entries(node)), where)
         if isinstance(node, yaml.SequenceNode):
             return Sequence(tuple(self.convert(item) for item in node.value), where)
         assert isinstance(node, yaml.ScalarNode)  # the third and last kind
         return Scalar(self._resolve(node, where), where, node.value)
 
-    def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
+    def _entries(self, node: yaml.MappingNode) -> Iterator[MappingEntry]:
         seen: dict[str, Where] = {}
         for key_node, value_node in node.value:
             where = self.place(key_node.start_mark)
@@ -290,7 +290,7 @@ class _Reader:
                 self.problems.append(Problem("E112", message, where=where))
                 continue
             seen[key] = where
-            yield Entry(key, where, self.convert(value_node))
+            yield MappingEntry(key, where, self.convert(value_node))
 
     def _resolve(self, node: yaml.ScalarNode, where: Where) -> Plain:
         text: str = node.value

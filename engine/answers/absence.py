@@ -15,7 +15,7 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.gathering import channel_limit
 from speckit_memory.pipeline.running.gathering import found as found_by
-from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.journal import StepRunner
 
 DEEP_LIMIT = 1000
 """How many hits of each channel are searched for a lost memory."""
@@ -41,7 +41,7 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ChannelRank:
     """One channel's hit for a memory: its `rank` from 1 (0 for no match), and the limit of the channel.
 
     `remark` says why the rank is unknown, "" if it is known.
@@ -70,7 +70,7 @@ def absence(result: SearchResult, memory: int, store: Store) -> Absence:
     return Absence("candidates")
 
 
-def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Store) -> Iterator[Sighting]:
+def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Store) -> Iterator[ChannelRank]:
     """The rank of a memory in each channel, searched down to `DEEP_LIMIT`.
 
     Args:
@@ -83,18 +83,18 @@ def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Stor
     asked = query.plan.channels
     for step in pipeline.candidates.channels:
         if asked is not None and step.id not in asked:
-            yield Sighting(step.id, remark=f"was not asked for a {query.plan.complexity} query")
+            yield ChannelRank(step.id, remark=f"was not asked for a {query.plan.complexity} query")
             continue
         limit = channel_limit(step, query)
         wanted = query.wanted.of_the_tier if step.about.unconditional else query.wanted
         scope = store.attributes.scope(wanted, query.now)
-        with Journal(perf_counter_ns, None, strict=False) as journal:
+        with StepRunner(perf_counter_ns, None, strict=False) as journal:
             work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
             hits = journal.call("candidates", step, 0, work, "")
         if hits is None:  # the channel failed, as it would in the search itself
             [record] = journal.records
             state = "failed" if record.state == "failed" else "is unavailable"
-            yield Sighting(step.id, limit, remark=f"{state} ({record.reason})")
+            yield ChannelRank(step.id, limit, remark=f"{state} ({record.reason})")
             continue
         found = np.flatnonzero(store.attributes.parents(hits.ids) == memory)
-        yield Sighting(step.id, limit, int(found[0]) + 1 if len(found) else 0)
+        yield ChannelRank(step.id, limit, int(found[0]) + 1 if len(found) else 0)

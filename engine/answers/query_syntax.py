@@ -51,7 +51,7 @@ _END = f".,;:!?…'’)]}}{_QUOTE}"
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class ParsedQuery:
     """A parsed query: the text without operators, and the required and excluded phrases.
 
     `negation` is the wording of an exclusion ("not redis"): if a memory with all other words contains this wording, it
@@ -64,7 +64,7 @@ class Typed:
     negation: str = ""
 
 
-def read(text: str) -> Typed:
+def read(text: str) -> ParsedQuery:
     """Parses a typed query. A pasted text, or one without operators, is returned unchanged.
 
     Required words are also words of the query; excluded ones are not. Unpaired quotes are ordinary characters, and so
@@ -72,11 +72,11 @@ def read(text: str) -> Typed:
     """
     text = text.strip()
     if (asked := asked_by(text)) != text:
-        return Typed(asked)
+        return ParsedQuery(asked)
     if _pasted(text):
-        return Typed(text)
+        return ParsedQuery(text)
     if not _MARK.search(text):
-        return _negated(text) or Typed(text)
+        return _negated(text) or ParsedQuery(text)
     required: dict[str, None] = {}
     excluded: dict[str, None] = {}
 
@@ -92,15 +92,15 @@ def read(text: str) -> Typed:
         return words
 
     rest = " ".join(_MARK.sub(plain, text).split())
-    return Typed(rest, tuple(required), tuple(excluded))
+    return ParsedQuery(rest, tuple(required), tuple(excluded))
 
 
-def _negated(text: str) -> Typed | None:
+def _negated(text: str) -> ParsedQuery | None:
     """Parses "X but not Y", "X, not Y" or "X except Y"; None for any other text."""
     if len(text.split()) > MOST_IN_NEGATION or not (found := _NEGATION.fullmatch(text)) or _ASKS.search(text):
         return None
     left_out = tuple(dict.fromkeys(part.rstrip(_END) for part in _JOINT.split(found["left_out"])))
-    return Typed(found["about"], excluded=left_out, negation=f"{found['sign']} {left_out[0]}")
+    return ParsedQuery(found["about"], excluded=left_out, negation=f"{found['sign']} {left_out[0]}")
 
 
 def _pasted(text: str) -> bool:

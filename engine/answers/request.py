@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from speckit_memory.engine.answers.query_syntax import Typed, read
-from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.answers.query_syntax import ParsedQuery, read
+from speckit_memory.engine.answers.search_options import SearchOptions
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.intake.secrets import identifier
@@ -32,7 +32,7 @@ CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SearchRequest:
     """The parameters of a search, unvalidated. See `engine.api.memory.Memory.search` for their meaning."""
 
     text: str
@@ -64,7 +64,7 @@ class Question:
         wanted = Filter(normalised_folder(folder), self.tier, self.context_type)
         typed = read(clean(self.text))
         if typed.negation and not _leaves_out(typed, store, store.attributes.scope(wanted, now)):
-            typed = Typed(clean(self.text).strip())
+            typed = ParsedQuery(clean(self.text).strip())
         _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)
         text = typed.text or " ".join(concepts)
         return Query(
@@ -87,17 +87,17 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedRequest:
     """A question with everything else that determines its answer.
 
     The time (epoch seconds), the time limit, the per-search options, the store's change number at the search, and the
     session state it saw, None unless it is recorded for replays.
     """
 
-    question: Question
+    question: SearchRequest
     now: float
     allowed_ms: float | None
-    adjust: Adjustment = field(default_factory=Adjustment)
+    adjust: SearchOptions = field(default_factory=SearchOptions)
     state: int = 0
     session: SessionState | None = None
 
@@ -110,7 +110,7 @@ class Asked:
         return found
 
 
-def _leaves_out(typed: Typed, store: Store, scope: Scope) -> bool:
+def _leaves_out(typed: ParsedQuery, store: Store, scope: Scope) -> bool:
     """Whether a worded negation excludes something: memories contain the phrase, and none is about its absence."""
     about = (word for word in typed.text.split() if content_tokens(word, store.lexicon))
     return not len(store.fulltext.holding([*about, typed.negation], 1, scope)) and any(
@@ -127,7 +127,7 @@ def texts(given: object, name: str) -> tuple[str, ...]:
     raise SpeckitError("E030", f"{name} is {_shown(given)}; accepted: a list of texts")
 
 
-def _misfits(question: Question) -> Iterator[Problem]:
+def _misfits(question: SearchRequest) -> Iterator[Problem]:
     """Parameters of the wrong type, which only Python callers can pass; the other interfaces check types."""
     for name in ("text", "folder", "tier", "context_type", "mode", "session"):
         if not isinstance(value := getattr(question, name), str):
@@ -144,7 +144,7 @@ def _shown(value: object) -> str:
     return f"{abridged(repr(value), 60)} ({type(value).__name__})"
 
 
-def _check(question: Question, typed: Typed) -> None:
+def _check(question: SearchRequest, typed: ParsedQuery) -> None:
     text, concepts, limit = question.text, question.concepts, question.limit
     problems = list(_too_long(question))
     if not concepts and not _tells(text):
@@ -176,7 +176,7 @@ def _check(question: Question, typed: Typed) -> None:
         raise SpeckitError.of(problems)
 
 
-def _too_long(question: Question) -> Iterator[Problem]:
+def _too_long(question: SearchRequest) -> Iterator[Problem]:
     """Texts longer than any typed query, since every character costs time."""
     concepts = ((f"concept {place}", concept) for place, concept in enumerate(question.concepts, start=1))
     for name, text in (("the query", question.text), *concepts):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.answers.request import RecordedRequest
 from speckit_memory.engine.answers.result_parts import PipelineIdentity, SearchNotes, SearchPlan, Timings
 from speckit_memory.pipeline.running.explain import StepExplanation
 from speckit_memory.pipeline.running.runner import Outcome
@@ -126,7 +126,7 @@ class SearchResult:
     query_id: str = field(default="", compare=False)
     beside: tuple[ShadowAnswer, ...] = field(default=(), repr=False, compare=False)
     watched: bool = field(default=False, repr=False, compare=False)
-    asked: Asked | None = field(default=None, repr=False, compare=False)
+    asked: RecordedRequest | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The document of `search --json`."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from speckit_memory.memory.lifecycle.handovers import SECTIONS, naming_terms, naming_words
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.memory.store.tables.sessions.working_memory import Attended
+from speckit_memory.memory.store.tables.sessions.working_memory import AttendedMemory
 from speckit_memory.pipeline.comparing.mixing import mixed
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.ports import Store
@@ -133,7 +133,7 @@ def as_it_is(wanted: Sequence[str]) -> str:
     return f"hand-overs answered, through a separate pipeline that ignores {', '.join(wanted)}"
 
 
-def admitted(attended: Sequence[Attended], query: Query, store: Store) -> list[Attended]:
+def admitted(attended: Sequence[AttendedMemory], query: Query, store: Store) -> list[AttendedMemory]:
     """The memories that the session last attended to and that the query's filters admit, highest attention first."""
     scope = store.attributes.scope(query.wanted, query.now)
     seen = scope.admits(np.array([one.memory for one in attended], np.int64)).tolist()

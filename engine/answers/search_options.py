@@ -31,7 +31,7 @@ STATE_NAMES = tuple(str(state) for state in STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adjustment:
+class SearchOptions:
     """Per-search options; None, or "" for `min_state`, leaves an option to the pipeline.
 
     Attributes:
@@ -67,7 +67,7 @@ class Adjustment:
         """The names of the options that are set."""
         return tuple(one.name for one in fields(self) if getattr(self, one.name) not in (None, ""))
 
-    def without(self, name: str) -> Adjustment:
+    def without(self, name: str) -> SearchOptions:
         """A copy with one option left to the pipeline."""
         left: dict[str, Any] = {name: "" if name == "min_state" else None}
         return replace(self, **left)
@@ -85,15 +85,15 @@ class Adjustment:
             raise SpeckitError.of([Problem("E030", f"min_state is '{self.min_state}'; {near}")])
 
 
-NOTHING = Adjustment()
+NOTHING = SearchOptions()
 """No option is set."""
 
 
-def wanted_of(given: object) -> Adjustment:
-    """The options of a search, `NOTHING` for None. Raises E030 for a value that is no `Adjustment`."""
+def wanted_of(given: object) -> SearchOptions:
+    """The options of a search, `NOTHING` for None. Raises E030 for a value that is no `SearchOptions`."""
     if given is None:
         return NOTHING
-    if not isinstance(given, Adjustment):
+    if not isinstance(given, SearchOptions):
         raise _misfit("adjust", given, "an Adjustment")
     return given
 
@@ -102,7 +102,7 @@ def _misfit(name: str, value: object, accepted: str) -> SpeckitError:
     return SpeckitError("E030", f"{name} is {abridged(repr(value), 60)} ({type(value).__name__}); accepted: {accepted}")
 
 
-def adjusted(whole: Effective, wanted: Adjustment) -> tuple[Effective, tuple[str, ...]]:
+def adjusted(whole: Effective, wanted: SearchOptions) -> tuple[Effective, tuple[str, ...]]:
     """Applies per-search options to a pipeline.
 
     Returns the pipeline and one sentence for each option that no step implements. Switching something off needs no
@@ -138,7 +138,7 @@ def _ageing(whole: Effective, on: bool | None, unmet: list[str]) -> Effective:
     return _set(whole, "composite", decay="false")
 
 
-def _reranked(whole: Effective, wanted: Adjustment, unmet: list[str]) -> Effective:
+def _reranked(whole: Effective, wanted: SearchOptions, unmet: list[str]) -> Effective:
     if wanted.rerank:
         _require(whole, RERANKERS, unmet)
     elif wanted.rerank is False:
@@ -159,7 +159,7 @@ def _constitutional(whole: Effective, on: bool | None, unmet: list[str]) -> Effe
     return whole
 
 
-def _of_states(whole: Effective, wanted: Adjustment, unmet: list[str]) -> Effective:
+def _of_states(whole: Effective, wanted: SearchOptions, unmet: list[str]) -> Effective:
     if wanted.state_limits or wanted.min_state:
         _require(whole, ("state_filter",), unmet)
     if wanted.state_limits:

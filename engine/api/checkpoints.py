@@ -14,16 +14,16 @@ from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake import secrets
 from speckit_memory.pipeline.process.cancellation import require_wanted
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.restored_files import Disagreements
-    from speckit_memory.memory.store.checkpoints.creation import Made
+    from speckit_memory.memory.store.checkpoints.creation import CreatedCheckpoint
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
-    from speckit_memory.memory.store.checkpoints.restoring import Restored
+    from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
     from speckit_memory.memory.store.file.connection import Transaction
 
 
@@ -32,21 +32,21 @@ _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtBack:
+class RestoreResult:
     """The result of a restore; `before` is the checkpoint made first, "" for none.
 
     `parted` lists files that differ from the restored memories, which stand until the files change; `aside` are the
     names of deletions that hold files of restored memories.
     """
 
-    restored: Restored
+    restored: RestoreReport
     before: str
     parted: Disagreements
     aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairReport:
     """The result of a repair: faults `mended`, faults `left`, and the checkpoint made `before`, "" if there was no
     fault."""
 
@@ -55,7 +55,7 @@ class Repaired:
     before: str
 
 
-class Checkpointing(ABC):
+class CheckpointOperations(ABC):
     """The operations on checkpoints of the open store."""
 
     @property
@@ -65,7 +65,7 @@ class Checkpointing(ABC):
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def checkpoint_create(
@@ -75,7 +75,7 @@ class Checkpointing(ABC):
         folder: str = "",
         metadata: Mapping[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Made:
+    ) -> CreatedCheckpoint:
         """Saves all memories, or those of a folder, as a checkpoint; drops the oldest ones beyond the workspace's
         limits.
 
@@ -110,7 +110,7 @@ class Checkpointing(ABC):
 
     def checkpoint_restore(
         self, name: str, *, replace: bool = False, foreign: bool = False, keep_before: bool = True
-    ) -> BroughtBack:
+    ) -> RestoreResult:
         """Restores the memories of a checkpoint.
 
         Files are not changed. Where a file differs or is missing, the restored memory stands until the file changes.
@@ -132,7 +132,7 @@ class Checkpointing(ABC):
         from speckit_memory.memory.store.checkpoints import restoring
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
-        def restore(opened: OpenStore) -> tuple[Restored, Disagreements]:
+        def restore(opened: OpenStore) -> tuple[RestoreReport, Disagreements]:
             opened.usage.write()  # pending counts belong to the state before the restore
             parted = Disagreements()
 
@@ -158,9 +158,9 @@ class Checkpointing(ABC):
         self._followed.upkeep.indexed()
         missing = parted.without_file
         aside = kept_by(self._followed.current.database.path, missing) if missing else ()
-        return BroughtBack(restored, before, parted, aside)
+        return RestoreResult(restored, before, parted, aside)
 
-    def repair(self) -> Repaired:
+    def repair(self) -> RepairReport:
         """Rebuilds derived data and removes dangling rows, after making a checkpoint.
 
         Raises E024, and E062 if the checkpoint cannot be made; the store is unchanged then.
@@ -178,13 +178,13 @@ class Checkpointing(ABC):
 
         found = self._followed.run(lambda opened: checked(opened.database, every_word=True))
         if not found.wrong:
-            return Repaired((), (), "")
+            return RepairReport((), (), "")
         before = timed("before-repair")
         self._made(before, "", {"before": "repair", "wrong": found.wrong[:_NAMED]}, ())
         done = self._followed.run(mend, writes=True)
         self._followed.upkeep.indexed()
         left = self._followed.run(lambda opened: checked(opened.database, only=found.stale).wrong)
-        return Repaired(tuple(done), left, before)
+        return RepairReport(tuple(done), left, before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
         """Deletes a checkpoint permanently. Raises E060 and E062."""
@@ -203,7 +203,7 @@ class Checkpointing(ABC):
         metadata: Mapping[str, Any] | None,
         spared: tuple[str, ...],
         progress: Callable[[int, int], None] | None = None,
-    ) -> Made:
+    ) -> CreatedCheckpoint:
         from speckit_memory.memory.store.checkpoints import creation
 
         limits = load_workspace_config(self.settings.root).checkpoints
@@ -213,14 +213,14 @@ class Checkpointing(ABC):
             if progress:
                 progress(done, total)
 
-        def make(opened: OpenStore) -> Made:
+        def make(opened: OpenStore) -> CreatedCheckpoint:
             if not opened.database.only_read:
                 opened.usage.write()
             return creation.make(
                 opened.database,
                 name,
                 now=time.time(),
-                limits=creation.Limits(limits.keep, limits.days),
+                limits=creation.RetentionLimits(limits.keep, limits.days),
                 folder=folder,
                 metadata=metadata,
                 spared=spared,

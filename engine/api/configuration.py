@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.cache_key import Standing
-from speckit_memory.engine.serving.serving import Served, problems_of
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.cache_key import StateToken
+from speckit_memory.engine.serving.serving import ActiveConfiguration, problems_of
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.roles.composition import Pipeline
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def chosen_or_shipped(
     source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
-) -> tuple[Searching, Settings]:
+) -> tuple[Searcher, Settings]:
     """Builds the chosen pipeline, or the shipped one as a fallback.
 
     Args:
@@ -38,23 +38,23 @@ def chosen_or_shipped(
         SpeckitError: The chosen pipeline cannot be used, and there is no fallback.
     """
     try:
-        return Searching.through(source, config, config.overrides, strict=strict), config
+        return Searcher.through(source, config, config.overrides, strict=strict), config
     except Exception as error:
         if not stand_in or config.overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
             raise
-        shipped = Searching.shipped(config, problems_of(error), strict=strict)
+        shipped = Searcher.shipped(config, problems_of(error), strict=strict)
         return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
 
 
-class Configuring(ABC):
+class ConfigurationOperations(ABC):
     """The part of `engine.api.memory.Memory` that holds the configuration in force."""
 
-    _in_force: Served
+    _in_force: ActiveConfiguration
     _files: Reloading | None = None
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     @property
@@ -68,7 +68,7 @@ class Configuring(ABC):
         return self._searching.runner.pipeline
 
     @property
-    def _searching(self) -> Searching:
+    def _searching(self) -> Searcher:
         return self._in_force.now.searching
 
     def follow_files(self, since: float | None = None) -> None:
@@ -95,7 +95,7 @@ class Configuring(ABC):
         self._files.look()
         return self._files.state
 
-    def standing(self) -> Standing | None:
+    def standing(self) -> StateToken | None:
         """The cache key of answers; None if answers are interleaved, which is random per query.
 
         An answer made between two calls with equal keys stays valid until the key changes, unless it depends on the
@@ -106,7 +106,7 @@ class Configuring(ABC):
         if serving.shadows is not None and serving.shadows.mixes:
             return None
         store, commits = self._followed.run(lambda opened: (opened.name, opened.commits.number()))
-        return Standing(store, commits, serving.name, self._amiss)
+        return StateToken(store, commits, serving.name, self._amiss)
 
     @property
     def _amiss(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from os.path import lexists
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import Checkpointing, timed
+from speckit_memory.engine.api.checkpoints import CheckpointOperations, timed
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import listed
@@ -31,7 +31,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletionResult:
     """The result of a deletion or its dry run.
 
     `name` undoes it and `checkpoint` holds the state before it, "" if there is none; `files` are the keys of files that
@@ -45,7 +45,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Undeleted:
+class UndeletionResult:
     """The result of undoing a deletion: keys of restored memories and files, and passages without vectors."""
 
     name: str
@@ -54,7 +54,7 @@ class Undeleted:
     pending: int
 
 
-class Deleting(Checkpointing):
+class DeletionOperations(CheckpointOperations):
     """The operations that delete memories. Files are moved aside, or the next index run would restore them."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Deleting(Checkpointing):
             offset: Rows to skip.
         """
 
-    def delete(self, name: int | str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
+    def delete(self, name: int | str, *, confirm: bool = False, dry_run: bool = False) -> DeletionResult:
         """Deletes a memory, by id or key, and moves its file aside; `undelete` restores both (feature T9).
 
         If it raises, nothing is deleted: E080 for an unknown memory, E105 for a constitutional or critical one without
@@ -85,9 +85,9 @@ class Deleting(Checkpointing):
             memory = self.get(name)
             if memory.tier in PROTECTED and not (confirm or dry_run):
                 raise SpeckitError("E105", f"{memory.key} is {memory.tier}: deleting it must be confirmed")
-            return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
+            return DeletionResult((memory,)) if dry_run else self._deleted([memory], memory.key)
 
-    def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
+    def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> DeletionResult:
         """Deletes all memories in and below a folder, after a checkpoint, and the folders that are then empty (feature
         T9).
 
@@ -119,7 +119,7 @@ class Deleting(Checkpointing):
         confirm: bool = False,
         skip_checkpoint: bool = False,
         dry_run: bool = False,
-    ) -> Deleted:
+    ) -> DeletionResult:
         """Deletes the memories of a tier after a checkpoint (feature T11). Does nothing if there are none.
 
         Args:
@@ -155,7 +155,7 @@ class Deleting(Checkpointing):
         named = "" if skip_checkpoint else f"pre-bulk-delete-{tier}"
         return self._with_checkpoint(memories, why, named, below, confirm, dry_run)
 
-    def undelete(self, name: str) -> Undeleted:
+    def undelete(self, name: str) -> UndeletionResult:
         """Restores what a deletion removed: memories with ids, links and everything learned, and files.
 
         Rows and files that exist already, because a process was interrupted, are left unchanged. If it raises, nothing
@@ -165,7 +165,7 @@ class Deleting(Checkpointing):
         with self._one_at_a_time():
             return self._undeleted(name)
 
-    def _undeleted(self, name: str) -> Undeleted:
+    def _undeleted(self, name: str) -> UndeletionResult:
         from speckit_memory.memory.editing import aside
         from speckit_memory.memory.store.checkpoints import deletions
         from speckit_memory.memory.store.writing import writer
@@ -189,7 +189,7 @@ class Deleting(Checkpointing):
         pending = self._followed.run(run, repeatable=False)
         self._followed.upkeep.indexed()
         deletions.drop(store, gone)
-        return Undeleted(name, tuple(gone.memories.values()), tuple(files), pending)
+        return UndeletionResult(name, tuple(gone.memories.values()), tuple(files), pending)
 
     def deletions(self, limit: int = 50) -> Sequence[Deletion]:
         """The deletions that can be undone, the latest first: those with a memory or a file that is missing now."""
@@ -197,9 +197,9 @@ class Deleting(Checkpointing):
 
     def _with_checkpoint(
         self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
-    ) -> Deleted:
+    ) -> DeletionResult:
         if dry_run or not memories:
-            return Deleted(tuple(memories))
+            return DeletionResult(tuple(memories))
         if not confirm:
             message = f"deleting {_counted(memories)} must be confirmed: {why}"
             raise SpeckitError("E105", message)
@@ -211,7 +211,7 @@ class Deleting(Checkpointing):
         with self._one_at_a_time():
             there = self._there(memories)
             left = [one for one in memories if one.id in there]
-            return self._deleted(left, why, checkpoint) if left else Deleted((), checkpoint=checkpoint)
+            return self._deleted(left, why, checkpoint) if left else DeletionResult((), checkpoint=checkpoint)
 
     def _one_at_a_time(self, idle: bool = False) -> AbstractContextManager[None]:
         """A lock against other changes of documents; none for an operation that is `idle` and changes nothing."""
@@ -226,7 +226,7 @@ class Deleting(Checkpointing):
         wanted = [one.id for one in memories]
         return self._followed.run(lambda opened: restoring.there(opened.database.reader(), wanted))
 
-    def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> Deleted:
+    def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> DeletionResult:
         """Backs the rows up, moves the files aside, then deletes the rows.
 
         In this order a killed process loses nothing: the next index run, or undoing the deletion, continues from there.
@@ -267,7 +267,7 @@ class Deleting(Checkpointing):
 
         name, files = self._followed.run(run, repeatable=False)
         self._followed.upkeep.forgotten()
-        return Deleted(tuple(memories), name, tuple(files), checkpoint)
+        return DeletionResult(tuple(memories), name, tuple(files), checkpoint)
 
     def _require_own(self, opened: OpenStore, keys: Sequence[str]) -> None:
         """Raises E101 for a memory of another workspace that shares the store."""

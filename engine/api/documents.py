@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
 from speckit_memory.engine.recording.screening import screened, storable
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.usage_events import note_read
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
 if TYPE_CHECKING:
     from speckit_memory.engine.documents.saved_links import LinkedMemories
-    from speckit_memory.engine.search.reading import Reading
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.engine.search.reading import TextExcerpt
+    from speckit_memory.memory.indexing import SaveResult
     from speckit_memory.memory.store.records import MemoryRecord
 
 Edit = Literal["append", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
+class UpdateResult:
     """A memory before and after an update of its declared attributes. `pending` says that vectors are missing."""
 
     before: MemoryRecord
@@ -34,14 +34,14 @@ class Updated:
     pending: bool
 
 
-class Editing(ABC):
+class DocumentOperations(ABC):
     """The operations that write documents. Each writes a file of the workspace and indexes it."""
 
     settings: Any
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Editing(ABC):
         session: str = "",
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
-    ) -> Saved:
+    ) -> SaveResult:
         """Saves one file; see `Remembering.save_file` for the arguments.
 
         Args:
@@ -83,7 +83,7 @@ class Editing(ABC):
         tier: str | None = None,
         weight: float | None = None,
         allow_partial: bool = False,
-    ) -> Updated:
+    ) -> UpdateResult:
         """Edits the front matter of a memory's document; the rest of the file is unchanged (feature T8).
 
         Args:
@@ -114,7 +114,7 @@ class Editing(ABC):
             pending = self._rewritten(
                 before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
             ).pending
-            return Updated(before, self.get(before.key), pending)
+            return UpdateResult(before, self.get(before.key), pending)
 
     def write(
         self,
@@ -132,7 +132,7 @@ class Editing(ABC):
         session: str = "",
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
-    ) -> Saved:
+    ) -> SaveResult:
         """Writes a text to a new Markdown file of the workspace and saves it (feature T4).
 
         An existing file is never overwritten; if the checks refuse the text, no file is left.
@@ -205,7 +205,7 @@ class Editing(ABC):
         session: str = "",
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
-    ) -> Saved:
+    ) -> SaveResult:
         """Appends to the text of a memory, or replaces one section, in its file (feature T4).
 
         Args:
@@ -257,7 +257,7 @@ class Editing(ABC):
             )
         return saved_links.made(cast("LinkedMemories", self), saved, links).without(left_out)
 
-    def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
+    def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> TextExcerpt:
         """The stored text of a memory, by id or key: the whole text or one section, from a line on (feature A7).
 
         `section` is an ANCHOR id or heading; line numbers are those of the document. Raises E080, E104 for an unknown
@@ -267,7 +267,7 @@ class Editing(ABC):
 
         return self._followed.run(lambda opened: read(opened, name, section, first_line))
 
-    def was_read(self, reading: Reading, *, session: str = "") -> None:
+    def was_read(self, reading: TextExcerpt, *, session: str = "") -> None:
         """Records that a reading was shown, which counts as opening the memory (features M2 and T28).
 
         The memory is retained longer, and if an answer contained it, the reader chose it there. The session attends to
@@ -292,7 +292,7 @@ class Editing(ABC):
         force: bool = True,
         skip_preflight: bool = False,
         session: str = "",
-    ) -> Saved:
+    ) -> SaveResult:
         """Changes the file of a memory and saves it; if that fails, restores the file."""
         from speckit_memory.memory.editing import document_file
 

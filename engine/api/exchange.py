@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 from speckit_memory.config.files.paths import named_path, resolved
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import Checkpointing, timed
+from speckit_memory.engine.api.checkpoints import CheckpointOperations, timed
 from speckit_memory.engine.runtime.open_store import OpenStore
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.exchange.decisions import Decided
-    from speckit_memory.memory.exchange.exporting import Exported
-    from speckit_memory.memory.exchange.importing import Done
-    from speckit_memory.memory.indexing import IndexReport, Progress, Source
+    from speckit_memory.memory.exchange.decisions import ImportDecision
+    from speckit_memory.memory.exchange.exporting import ExportReport
+    from speckit_memory.memory.exchange.importing import ImportReport
+    from speckit_memory.memory.indexing import IndexProgress, IndexReport, Source
     from speckit_memory.memory.store.file.connection import Database
 
 
@@ -35,7 +35,7 @@ class ImportedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """The result of an import or its dry run.
 
     `written` are keys of files created or overwritten; overwritten files were copied to `aside`, and `checkpoint` holds
@@ -56,10 +56,10 @@ class Imported:
         return sum(one.outcome == outcome for one in self.memories)
 
 
-class Exchanging(Checkpointing):
+class ExchangeOperations(CheckpointOperations):
     """The operations that export memories of the open store to files, and import files."""
 
-    def export(self, path: str | Path, *, folder: str = "") -> Exported:
+    def export(self, path: str | Path, *, folder: str = "") -> ExportReport:
         """Writes all memories, or those in and below a folder, to the folder `path`: editable texts, and learned data
         separately.
 
@@ -71,7 +71,7 @@ class Exchanging(Checkpointing):
         target, below = resolved(named_path(path)), normalised_folder(folder)
         rules = load_workspace_config(self.settings.root).saving
 
-        def run(opened: OpenStore) -> Exported:
+        def run(opened: OpenStore) -> ExportReport:
             if not opened.database.only_read:
                 opened.usage.write()
             return export(opened.database, self.settings.root, rules, target, below)
@@ -85,8 +85,8 @@ class Exchanging(Checkpointing):
         replace: bool = False,
         into: str | None = None,
         dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> Imported:
+        progress: Callable[[IndexProgress], None] | None = None,
+    ) -> ImportResult:
         """Imports an export, or the documents of another folder or file. Creates files that are missing in the
         workspace.
 
@@ -109,7 +109,7 @@ class Exchanging(Checkpointing):
         found = offers.opened(resolved(named_path(source)), None if into is None else normalised_folder(into))
         rules = load_workspace_config(self.settings.root).saving
 
-        def decide(opened: OpenStore) -> list[decisions.Decided]:
+        def decide(opened: OpenStore) -> list[decisions.ImportDecision]:
             if not opened.database.only_read:
                 opened.usage.write()
             with opened.database.snapshot_read() as connection:
@@ -117,14 +117,14 @@ class Exchanging(Checkpointing):
 
         plan = self._followed.run(decide)
         if dry_run:
-            return Imported(_told(plan), dry_run=True)
+            return ImportResult(_told(plan), dry_run=True)
         name, before = timed("before-import"), ""
         if any(one.outcome == "updated" or one.over for one in plan):
             before = name
             self._made(name, "", {"before": f"import of {found.top}"}, ())
         aside = Folder(self._followed.current.database.path).aside(name)
 
-        def run(opened: OpenStore) -> Done:
+        def run(opened: OpenStore) -> ImportReport:
             from speckit_memory.memory.exchange import importing
             from speckit_memory.memory.indexing import Indexer
             from speckit_memory.memory.lifecycle import interference
@@ -135,17 +135,17 @@ class Exchanging(Checkpointing):
 
             now = time.time()
             done = importing.run(
-                importing.Workspace(opened.database, self.settings.root, aside), found, plan, index, now=now
+                importing.ImportTarget(opened.database, self.settings.root, aside), found, plan, index, now=now
             )
             interference.recount(opened.database)
             return done
 
         done = self._followed.run(run, writes=True, repeatable=False)
         self._followed.upkeep.indexed()
-        return Imported(
+        return ImportResult(
             _told(done.decided), done.written, before, aside if aside.is_dir() else None, done.left_out, done.pending
         )
 
 
-def _told(plan: Iterable[Decided]) -> tuple[ImportedMemory, ...]:
+def _told(plan: Iterable[ImportDecision]) -> tuple[ImportedMemory, ...]:
     return tuple(ImportedMemory(one.offer.key, one.outcome, one.why) for one in plan)

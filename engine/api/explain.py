@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.engine.answers.answer import explanation
 from speckit_memory.engine.answers.results import Explanation, SearchResult
-from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.serving.serving import Served
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.serving.serving import ActiveConfiguration
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Telling(ABC):
+class ExplainOperations(ABC):
     """The operations on earlier answers. Each works for the store that gave the answer."""
 
-    _in_force: Served
+    _in_force: ActiveConfiguration
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
@@ -57,7 +57,7 @@ class Telling(ABC):
         )
 
     def why_not_change(
-        self, result: SearchResult, name: int | str, *, door: Door = ANY_DOOR, until: float = math.inf
+        self, result: SearchResult, name: int | str, *, door: CallerCapabilities = ANY_DOOR, until: float = math.inf
     ) -> SmallestChange | None:
         """The smallest single change of a value, flag or step that brings a memory in; None if it is a result.
 

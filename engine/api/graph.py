@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.recording.screening import screened
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage
     from speckit_memory.engine.graph.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
     from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.engine.upkeep.review_queue import ToReview
+    from speckit_memory.engine.upkeep.review_queue import ReviewQueue
     from speckit_memory.memory.editing.document_links import DocumentLinks
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.indexing import SaveResult
 
 T = TypeVar("T")
 
 
-class Connecting(ABC):
+class GraphOperations(ABC):
     """The operations on the causal graph of the open store (features M7 and M8)."""
 
     @property
@@ -33,11 +33,11 @@ class Connecting(ABC):
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     @abstractmethod
-    def save_file(self, path: str | Path, *, force: bool = False) -> Saved:
+    def save_file(self, path: str | Path, *, force: bool = False) -> SaveResult:
         """Saves one file."""
 
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
@@ -151,7 +151,7 @@ class Connecting(ABC):
             repeatable=False,
         )
 
-    def to_review(self) -> ToReview:
+    def to_review(self) -> ReviewQueue:
         """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
         from speckit_memory.engine.upkeep.review_queue import to_review
 

@@ -14,23 +14,23 @@ from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.documents.committed_progress import CommittedProgress
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.usage_events import note_validated, noting_written
 from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.lifecycle import archival, validations
-from speckit_memory.memory.store.tables.memories.archivals import Archived, archived
+from speckit_memory.memory.store.tables.memories.archivals import ArchivedMemory, archived
 
 if TYPE_CHECKING:
     from speckit_memory.engine.documents.saved_links import LinkedMemories
     from speckit_memory.engine.graph.report import LinkedNames
     from speckit_memory.engine.runtime.model_use import StoreModels
-    from speckit_memory.engine.upkeep.maintenance import Maintained
-    from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
-    from speckit_memory.memory.indexing.spaces import Built, Changed
+    from speckit_memory.engine.upkeep.maintenance import MaintenanceReport
+    from speckit_memory.memory.indexing import IndexProgress, IndexReport, SaveResult, Source
+    from speckit_memory.memory.indexing.spaces import EmbeddingRun, ModelChange
     from speckit_memory.memory.store.records import Link
 
 
-class Remembering(ABC):
+class IndexOperations(ABC):
     """The operations that write to the open store."""
 
     @property
@@ -40,7 +40,7 @@ class Remembering(ABC):
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store, reopened after a replacement."""
 
     def index(
@@ -49,7 +49,7 @@ class Remembering(ABC):
         *,
         force: bool = False,
         dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[IndexProgress], None] | None = None,
         processes: int = 0,
         include_constitutional: bool = True,
         include_spec_docs: bool = True,
@@ -113,7 +113,7 @@ class Remembering(ABC):
         self,
         documents: Iterable[Source],
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[IndexProgress], None] | None = None,
         processes: int = 0,
     ) -> IndexReport:
         """Indexes documents that do not come from files, such as those of a dataset. From a thousand documents on, up
@@ -139,7 +139,7 @@ class Remembering(ABC):
         session: str = "",
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
-    ) -> Saved:
+    ) -> SaveResult:
         """Saves one file after the pre-flight checks (feature I9).
 
         Args:
@@ -161,7 +161,7 @@ class Remembering(ABC):
 
             links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, file, supersedes, relates_to)
 
-        def save(opened: OpenStore) -> Saved:
+        def save(opened: OpenStore) -> SaveResult:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
             with noting_written(opened):
                 saved = indexer.save_file(
@@ -219,7 +219,7 @@ class Remembering(ABC):
 
     def validate(
         self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
-    ) -> validations.Validated:
+    ) -> validations.ValidationResult:
         """Records that a memory was useful or not, which raises or lowers its confidence (feature F17).
 
         A useful memory that was archived is restored as by `unarchive`. `judgements` lists the judgement,
@@ -235,7 +235,7 @@ class Remembering(ABC):
             SpeckitError: E080 if there is no such memory; E082 if it may not be promoted, and then nothing is recorded.
         """
 
-        def judge(opened: OpenStore) -> validations.Validated:
+        def judge(opened: OpenStore) -> validations.ValidationResult:
             judged = validations.validate(
                 opened.database, name, useful, promote=promote, now=time.time(), session=identifier(session)
             )
@@ -245,7 +245,7 @@ class Remembering(ABC):
 
         return self._followed.run(judge, repeatable=False)  # a repetition would count the judgement twice
 
-    def promote(self, name: int | str, *, session: str = "") -> validations.Validated:
+    def promote(self, name: int | str, *, session: str = "") -> validations.ValidationResult:
         """Makes a memory critical if readers found it useful often enough; `session` is recorded. Raises E080, E082."""
         return self._followed.run(
             lambda opened: validations.promote(opened.database, name, now=time.time(), session=identifier(session)),
@@ -264,11 +264,11 @@ class Remembering(ABC):
         )
         return restored
 
-    def archived(self) -> tuple[Archived, ...]:
+    def archived(self) -> tuple[ArchivedMemory, ...]:
         """The archived memories, by key."""
         return self._followed.run(lambda opened: tuple(archived(opened.database.reader())))
 
-    def maintain(self, *, dry_run: bool = False) -> Maintained:
+    def maintain(self, *, dry_run: bool = False) -> MaintenanceReport:
         """Runs the background work that is due (features I9, M5, M10 and M13), unless another process is running it.
 
         The work: delete ended sessions, archive memories that expired or are old, unused and doubted, embed memories
@@ -287,7 +287,7 @@ class Remembering(ABC):
 
         return self._followed.run(model_use.models)
 
-    def build_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Built:
+    def build_model(self, name: str, *, progress: Callable[[IndexProgress], None] | None = None) -> EmbeddingRun:
         """Builds the vectors of a model while those in use go on serving (feature I6).
 
         A killed process loses one batch; the next one continues. Raises E001 if the model does not work, and E022 while
@@ -297,7 +297,7 @@ class Remembering(ABC):
 
         return self._followed.run(lambda opened: model_use.build(opened, name, progress), writes=True)
 
-    def use_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Changed:
+    def use_model(self, name: str, *, progress: Callable[[IndexProgress], None] | None = None) -> ModelChange:
         """Builds missing vectors and switches to this model, at once and for every process. Raises as `build_model`."""
         from speckit_memory.engine.runtime import model_use
 
@@ -305,7 +305,7 @@ class Remembering(ABC):
         self._followed.upkeep.saved()
         return changed
 
-    def roll_back_model(self, *, progress: Callable[[Progress], None] | None = None) -> Changed:
+    def roll_back_model(self, *, progress: Callable[[IndexProgress], None] | None = None) -> ModelChange:
         """Switches back to the vectors before the last change. Raises E030 if there was no change."""
         from speckit_memory.engine.runtime import model_use
 
@@ -314,13 +314,13 @@ class Remembering(ABC):
         return changed
 
 
-def _of_parts(progress: Callable[[Progress], None] | None) -> Callable[[int, int], None]:
+def _of_parts(progress: Callable[[IndexProgress], None] | None) -> Callable[[int, int], None]:
     """A callback that reports progress on the search index as the second phase of an index run."""
 
     def told(done: int, total: int) -> None:
-        from speckit_memory.memory.indexing import Progress
+        from speckit_memory.memory.indexing import IndexProgress
 
         if progress:
-            progress(Progress(done, total, "", "search index"))
+            progress(IndexProgress(done, total, "", "search index"))
 
     return told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import FolderOrder, normalised_folder, texts
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import changes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class StoreDelta:
     """The changes since an earlier state. `last` is the present change number.
 
     `written` is true if documents were added, deleted or changed by any process, or if the log no longer reaches back.
@@ -34,12 +34,12 @@ class Since:
     written: bool
 
 
-class Inventory(ABC):
+class InventoryOperations(ABC):
     """The operations that list memories without reading their texts."""
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def keys(self) -> list[str]:
@@ -98,21 +98,21 @@ class Inventory(ABC):
         below = normalised_folder(folder)
         return self._followed.run(lambda opened: alias_report(opened, below, limit))
 
-    def since(self, last: int | None) -> Since:
+    def since(self, last: int | None) -> StoreDelta:
         """The changes after change number `last` by any process; None asks for the present number. Usage does not
         count."""
 
-        def came(opened: OpenStore) -> Since:
+        def came(opened: OpenStore) -> StoreDelta:
             now = opened.database.latest()
             if last is None or now == last:
-                return Since(now, False)
+                return StoreDelta(now, False)
             connection = opened.database.reader()
             found = changes.content_since(connection, last)
             if found is None:  # the log no longer reaches back to `last`
-                return Since(now, True)
+                return StoreDelta(now, True)
             number, log = found
             written = any(kind in _WRITTEN for _, kind in log)
-            return Since(number, written or int(get_meta(connection, absences.CHANGED) or 0) > last)
+            return StoreDelta(number, written or int(get_meta(connection, absences.CHANGED) or 0) > last)
 
         return self._followed.run(came)
 

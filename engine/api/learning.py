@@ -12,7 +12,7 @@ from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 
 
-class Learning(ABC):
+class LearningOperations(ABC):
     """The operations that record what was known before a task and learned from it."""
 
     @property
@@ -34,7 +34,7 @@ class Learning(ABC):
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def task_preflight(

@@ -17,20 +17,20 @@ from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, Settings
 from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine import components
-from speckit_memory.engine.answers.request import Question, normalised_folder, texts
+from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, texts
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import Adjustment, wanted_of
-from speckit_memory.engine.api.configuration import Configuring, chosen_or_shipped
-from speckit_memory.engine.api.deletion import Deleting
-from speckit_memory.engine.api.documents import Editing
-from speckit_memory.engine.api.exchange import Exchanging
-from speckit_memory.engine.api.explain import Telling
-from speckit_memory.engine.api.graph import Connecting
-from speckit_memory.engine.api.indexing import Remembering
-from speckit_memory.engine.api.inventory import Inventory
-from speckit_memory.engine.api.learning import Learning
-from speckit_memory.engine.api.shadows import Shadowed
-from speckit_memory.engine.api.triggers import MatchingTriggers
+from speckit_memory.engine.answers.search_options import SearchOptions, wanted_of
+from speckit_memory.engine.api.configuration import ConfigurationOperations, chosen_or_shipped
+from speckit_memory.engine.api.deletion import DeletionOperations
+from speckit_memory.engine.api.documents import DocumentOperations
+from speckit_memory.engine.api.exchange import ExchangeOperations
+from speckit_memory.engine.api.explain import ExplainOperations
+from speckit_memory.engine.api.graph import GraphOperations
+from speckit_memory.engine.api.indexing import IndexOperations
+from speckit_memory.engine.api.inventory import InventoryOperations
+from speckit_memory.engine.api.learning import LearningOperations
+from speckit_memory.engine.api.shadows import ShadowOperations
+from speckit_memory.engine.api.triggers import TriggerOperations
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.recorder import Recorder
@@ -38,12 +38,12 @@ from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.store_check import checked
 from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.search.plans import PlanReport
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Served, Serving
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ActiveConfiguration, ConfigurationState
 from speckit_memory.engine.serving.start_shadows import beside_searches, serving_of
 from speckit_memory.engine.session import usage_events
-from speckit_memory.engine.session.reopening import Following, Replacement
-from speckit_memory.engine.session.shared_store import Share
+from speckit_memory.engine.session.reopening import ReopeningStore, Replacement
+from speckit_memory.engine.session.shared_store import StoreLease
 from speckit_memory.engine.upkeep.upkeep_thread import write
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders import Embedder, counted_tokens
@@ -63,27 +63,27 @@ if TYPE_CHECKING:
 
 
 class Memory(
-    Configuring,
-    Remembering,
-    Editing,
-    Deleting,
-    Exchanging,
-    MatchingTriggers,
-    Connecting,
-    Learning,
-    Shadowed,
-    Telling,
-    Inventory,
+    ConfigurationOperations,
+    IndexOperations,
+    DocumentOperations,
+    DeletionOperations,
+    ExchangeOperations,
+    TriggerOperations,
+    GraphOperations,
+    LearningOperations,
+    ShadowOperations,
+    ExplainOperations,
+    InventoryOperations,
 ):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. Threads may share one object.
     """
 
-    def __init__(self, share: Share, serving: Serving) -> None:
+    def __init__(self, share: StoreLease, serving: ConfigurationState) -> None:
         """Use `Memory.open` instead."""
         self._share = share
-        self._in_force = Served(serving)
+        self._in_force = ActiveConfiguration(serving)
 
     @classmethod
     def open(
@@ -138,8 +138,8 @@ class Memory(
             database = Database.open(config.db, create=may_create)
             return OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
-        share = Share(Following(opened, create=create, measured=not shadows))
-        return cls(share, serving_of(config, searching, recorder) if shadows else Serving(config, searching))
+        share = StoreLease(ReopeningStore(opened, create=create, measured=not shadows))
+        return cls(share, serving_of(config, searching, recorder) if shadows else ConfigurationState(config, searching))
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -148,8 +148,8 @@ class Memory(
         problems of the pipeline, and E027 if this object is closed.
         """
         config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
-        searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
-        return Memory(self._share.another(), Serving(config, searching))
+        searching = Searcher.through(pipeline, config, overrides, strict=self._searching.runner.strict)
+        return Memory(self._share.another(), ConfigurationState(config, searching))
 
     def beside(self, *pipelines: PipelineSource) -> Memory:
         """The same store and pipeline, with the answers of other pipelines attached to each result for comparison.
@@ -160,7 +160,7 @@ class Memory(
         """
         now = self._in_force.now
         shadows = beside_searches(now.searching, now.settings, self._open.recorder, inline=pipelines)
-        return Memory(self._share.another(), Serving(now.settings, now.searching, shadows))
+        return Memory(self._share.another(), ConfigurationState(now.settings, now.searching, shadows))
 
     def __enter__(self) -> Self:
         return self
@@ -184,7 +184,7 @@ class Memory(
         components.end_extensions()
 
     @property
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         return self._share.store
 
     @property
@@ -271,7 +271,7 @@ class Memory(
         token_usage: float | None = None,
         dedup: bool = True,
         intent: str | None = None,
-        adjust: Adjustment | None = None,
+        adjust: SearchOptions | None = None,
         snippet: int = 400,
         content: bool = False,
         query_id: str = "",
@@ -306,7 +306,7 @@ class Memory(
             SpeckitError: An argument is not accepted.
         """
 
-        question = Question(
+        question = SearchRequest(
             text=text,
             limit=limit,
             folder=folder,
@@ -397,7 +397,7 @@ class Memory(
             mode: "resume" looks for handovers first.
             token_usage: Share of the caller's context window in use, [0, 1].
         """
-        question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
+        question = SearchRequest(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
         return self._followed.run(lambda opened: self._searching.plan(opened, question))
 
@@ -430,14 +430,14 @@ class Memory(
         Raises SpeckitError if the store was replaced by a file that cannot be opened.
         """
         # imported here: searches do not need it
-        from speckit_memory.engine.diagnostics.health import Examined, health
+        from speckit_memory.engine.diagnostics.health import HealthContext, health
 
         self._followed.run(lambda opened: opened.database.latest())
         # without variants and recording: this query is a probe, not a user's question
-        unwatched = Memory(self._share, Serving(self.settings, self._searching))
+        unwatched = Memory(self._share, ConfigurationState(self.settings, self._searching))
         ask = partial(unwatched.search, limit=3, deadline_ms=None)
         files = self.look_at_files()
-        return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))
+        return health(HealthContext(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))
 
     def check(self, *, every_word: bool = True) -> tuple[str, ...]:
         """The faults of the store's file, one sentence each; empty if it is healthy.

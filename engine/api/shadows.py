@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine.serving.serving import Served
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.serving.serving import ActiveConfiguration
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.shadowing.replays import OnReplays, Pause
 from speckit_memory.engine.shadowing.variant import ShadowState
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
 
 
-class Shadowed(ABC):
+class ShadowOperations(ABC):
     """The operations of `engine.api.memory.Memory` on shadow pipelines."""
 
-    _in_force: Served
+    _in_force: ActiveConfiguration
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def _replay(self, opened: OpenStore, pause: Pause) -> None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.background.best_effort import harmless
-from speckit_memory.engine.session.reopening import Following
+from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
 
@@ -19,12 +19,12 @@ LONGEST_PROMPT = 10_000
 MOST_MATCHES = 50
 
 
-class MatchingTriggers(ABC):
+class TriggerOperations(ABC):
     """Matches prompts and records the matches that a session was shown."""
 
     @property
     @abstractmethod
-    def _followed(self) -> Following:
+    def _followed(self) -> ReopeningStore:
         """The open store."""
 
     def match_triggers(

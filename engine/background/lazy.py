@@ -11,27 +11,27 @@ from speckit_memory.pipeline.process.clock import opening
 T = TypeVar("T")
 
 
-class Guarded(Protocol):
-    """An object with `Once` properties. One reentrant lock guards all of them, so that they may use each other."""
+class LockedObject(Protocol):
+    """An object with `Lazy` properties. One reentrant lock guards all of them, so that they may use each other."""
 
     guard: RLock
 
 
-class Once(Generic[T]):
+class Lazy(Generic[T]):
     """Like `functools.cached_property`, which from Python 3.12 on may compute a value in several threads."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
         self.__doc__ = compute.__doc__
 
-    def __set_name__(self, owner: type[Guarded], name: str) -> None:
+    def __set_name__(self, owner: type[LockedObject], name: str) -> None:
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type[Guarded]) -> Self: ...
+    def __get__(self, instance: None, owner: type[LockedObject]) -> Self: ...
     @overload
-    def __get__(self, instance: Guarded, owner: type[Guarded]) -> T: ...
-    def __get__(self, instance: Guarded | None, owner: type[Guarded]) -> Self | T:
+    def __get__(self, instance: LockedObject, owner: type[LockedObject]) -> T: ...
+    def __get__(self, instance: LockedObject | None, owner: type[LockedObject]) -> Self | T:
         """The value. It is stored in the instance's `__dict__`, so that later reads bypass this method."""
         if instance is None:
             return self

@@ -30,7 +30,7 @@ from speckit_memory.config.workspace.settings import (
 )
 from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.engine.pipelines.flags_in_pipelines import Waiting, waiting
+from speckit_memory.engine.pipelines.flags_in_pipelines import WaitingPresets, waiting
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.builder import examine
 from speckit_memory.pipeline.roles.composition import Pipeline
@@ -92,7 +92,7 @@ def told_flags(config: Settings, registry: Registry) -> str:
     return "; ".join([told, *(_doing(active, waiting(config)) if active else ())])
 
 
-def _doing(active: list[Flag], pipelines: Waiting) -> Iterator[str]:
+def _doing(active: list[Flag], pipelines: WaitingPresets) -> Iterator[str]:
     """The effect of each enabled flag on the pipeline in use, or the presets that have steps for it."""
     for flag in active[:NAMED]:
         others = " and ".join(pipelines.pipelines(flag.name)) or "no preset"

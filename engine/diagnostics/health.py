@@ -18,7 +18,7 @@ from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.engine.runtime.vector_index import told_vectors
 from speckit_memory.engine.serving.reloading import FilesFollowed
-from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import Replacement
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tallied
 from speckit_memory.errors import SpeckitError
@@ -56,7 +56,7 @@ LONGEST_QUESTION = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """The result of one check. `hint` says what to do if it failed or could be better."""
 
     name: str
@@ -69,7 +69,7 @@ class Check:
 class HealthReport:
     """All checks, in the order in which they ran."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
 
     @property
     def ok(self) -> bool:
@@ -78,7 +78,7 @@ class HealthReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class HealthContext:
     """The input of the checks: an open store, the configuration in force, and a function that runs a search.
 
     `replacements` lists reopenings of the store's file, `shadows` the state of each variant, and `files` the state of
@@ -86,7 +86,7 @@ class Examined:
     """
 
     opened: OpenStore
-    serving: Serving
+    serving: ConfigurationState
     replacements: Sequence[Replacement]
     ask: Callable[[str], SearchResult]
     shadows: Sequence[ShadowState] = ()
@@ -108,9 +108,9 @@ class Examined:
         return self.opened.database
 
 
-def health(seen: Examined) -> HealthReport:
+def health(seen: HealthContext) -> HealthReport:
     """Runs all checks. Never raises: a check that fails with an error is reported as not ok."""
-    checks: dict[str, Callable[[Examined], Check]] = {
+    checks: dict[str, Callable[[HealthContext], HealthCheck]] = {
         "sqlite": _sqlite,
         "store": _store,
         "content": _content,
@@ -133,38 +133,38 @@ def health(seen: Examined) -> HealthReport:
     return HealthReport(tuple(_guarded(name, check, seen) for name, check in checks.items()))
 
 
-def _guarded(name: str, check: Callable[[Examined], Check], seen: Examined) -> Check:
+def _guarded(name: str, check: Callable[[HealthContext], HealthCheck], seen: HealthContext) -> HealthCheck:
     try:
         return check(seen)
     except SpeckitError as error:
-        return Check(name, False, str(error.problems[0]), error.problems[0].hint)
+        return HealthCheck(name, False, str(error.problems[0]), error.problems[0].hint)
     except Exception as error:  # a damaged store can hold anything; the check of the store names it
         told = told_by_driver(error, seen.database.path)
         detail = str(told) if told else f"failed on the data it read: {type(error).__name__}: {error}"
-        return Check(name, False, detail, told.problems[0].hint if told else DAMAGED)
+        return HealthCheck(name, False, detail, told.problems[0].hint if told else DAMAGED)
 
 
-def _sqlite(seen: Examined) -> Check:
+def _sqlite(seen: HealthContext) -> HealthCheck:
     engine, extension = reader.sqlite_versions(seen.database.reader())
-    return Check("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
+    return HealthCheck("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
 
 
-def _store(seen: Examined) -> Check:
+def _store(seen: HealthContext) -> HealthCheck:
     from speckit_memory.engine.runtime.store_check import checked  # searches do not need it
 
     wrong, unseen, _ = checked(seen.database)
     path = seen.database.path
     if wrong:
-        return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
+        return HealthCheck("store", False, listed(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
     if seen.database.rollback:
         remarks.append(f"it is on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
     if seen.database.only_read:
         remarks.append("it is read-only: it can be searched, but nothing is saved, indexed or counted")
-    return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
+    return HealthCheck("store", True, "; ".join([f"{path} is consistent", *remarks]))
 
 
-def _history(seen: Examined) -> list[str]:
+def _history(seen: HealthContext) -> list[str]:
     """Replacements of the file since this process opened it."""
     if not (changes := seen.replacements):
         return []
@@ -178,66 +178,66 @@ def _open_to_others(path: Path) -> list[str]:
     return [f"other users of this computer may read it (chmod 600 {path})"] if mode & 0o044 else []
 
 
-def _content(seen: Examined) -> Check:
+def _content(seen: HealthContext) -> HealthCheck:
     stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
         hint = f"Vectors follow: {WHO_EMBEDS}."
-        return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
-    return Check("content", True, detail)
+        return HealthCheck("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
+    return HealthCheck("content", True, detail)
 
 
-def _aliases(seen: Examined) -> Check:
+def _aliases(seen: HealthContext) -> HealthCheck:
     """Files with the same content, which an answer shows twice. Reported without failing the check."""
     from speckit_memory.memory.store.reading.comparing import equal_contents
 
     found = equal_contents(seen.database.reader(), time.time())
     if not found:
-        return Check("aliases", True, "no two files have the same content")
+        return HealthCheck("aliases", True, "no two files have the same content")
     told = listed([" = ".join(map(abridged, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
     groups = "1 group of files has" if len(found) == 1 else f"{len(found):,} groups of files have"
     hint = (
         "Keep one of each: `speckit-memory delete KEY` moves the other's file aside, a line in .speckitignore leaves "
         "it where it is, and with `importance_tier: deprecated` in it no search finds it."
     )
-    return Check("aliases", True, f"{groups} the same content: {told}", hint)
+    return HealthCheck("aliases", True, f"{groups} the same content: {told}", hint)
 
 
 def _further(keys: Sequence[str]) -> str:
     return f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
 
 
-def _graph(seen: Examined) -> Check:
+def _graph(seen: HealthContext) -> HealthCheck:
     from speckit_memory.engine.graph.report import graph_told  # loads numeric code that other checks do not need
 
-    return Check("graph", True, graph_told(seen.database.reader()))
+    return HealthCheck("graph", True, graph_told(seen.database.reader()))
 
 
-def _segment(seen: Examined) -> Check:
+def _segment(seen: HealthContext) -> HealthCheck:
     """Problems of the segment. They cost time but change no answer, so the check passes."""
     shelf = findings(seen.database)
     hints = dict.fromkeys(found.hint for found in shelf.findings)
-    return Check("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
+    return HealthCheck("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
 
 
-def _maintenance(seen: Examined) -> Check:
+def _maintenance(seen: HealthContext) -> HealthCheck:
     """Which background work ran, and when."""
     from speckit_memory.engine.upkeep.maintenance import told_runs  # searches do not need it
     from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
 
     detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened))
-    return Check("maintenance", not hint, detail, hint)
+    return HealthCheck("maintenance", not hint, detail, hint)
 
 
-def _model(seen: Examined) -> Check:
+def _model(seen: HealthContext) -> HealthCheck:
     embedder = seen.opened.embedder
     vector = embedder.embed_query(EXAMPLE)
     stored = get_meta(seen.database.reader(), MODEL)
     if not np.isclose(float(vector @ vector), 1.0, atol=1e-3):
-        return Check("model", False, f"{embedder.model_id} returns vectors whose length is not 1", "Reinstall.")
+        return HealthCheck("model", False, f"{embedder.model_id} returns vectors whose length is not 1", "Reinstall.")
     if stored not in (None, embedder.model_id):
         detail = f"the store holds vectors of '{stored}', the configured model is '{embedder.model_id}'"
-        return Check("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
+        return HealthCheck("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
     where = getattr(getattr(embedder, "endpoint", None), "host", "")
     detail = f"{embedder.model_id}, {embedder.dimensions} dimensions, {f'asked at {where}' if where else 'offline'}"
     unsettled = seen.opened.models.unsettled()
@@ -247,101 +247,103 @@ def _model(seen: Examined) -> Check:
         except SpeckitError as error:
             problem = error.problems[0]
             detail = f"the configured model cannot be used: {problem}; in use is {detail}"
-            return Check("model", False, detail, problem.hint or f"Fix it, or name another in {EMBEDDER_VARIABLE}.")
+            return HealthCheck(
+                "model", False, detail, problem.hint or f"Fix it, or name another in {EMBEDDER_VARIABLE}."
+            )
     hint = "`speckit-memory model list` shows details, `model use NAME` continues." if unsettled else ""
-    return Check("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
+    return HealthCheck("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
 
 
-def _vectors(seen: Examined) -> Check:
+def _vectors(seen: HealthContext) -> HealthCheck:
     detail, hint = told_vectors(seen.opened)
     encoder = seen.opened.encoder
     if encoder is None:
-        return Check("vectors", True, detail, hint)
+        return HealthCheck("vectors", True, detail, hint)
     encoder.embed_query(EXAMPLE)
     made, total = encoder_vectors.coverage(seen.database.reader(), encoder.model_id)
     detail = f"{detail}; {encoder.model_id} reranks, with {made:,} of {total:,} vectors made"
     rest = "" if made == total else f"{encoder_vectors.REST.capitalize()}."
-    return Check("vectors", True, detail, f"{hint} {rest}".strip())
+    return HealthCheck("vectors", True, detail, f"{hint} {rest}".strip())
 
 
-def _words(seen: Examined) -> Check:
+def _words(seen: HealthContext) -> HealthCheck:
     # imported here: a search loads no indexing code
     from speckit_memory.memory.indexing.versions import ANALYSER
 
     stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
     if stored not in (None, current):
         detail = f"words were split by the analyser '{stored}', the current one is '{current}'"
-        return Check("words", False, detail, "Run `speckit-memory index PATH`; it splits them again.")
-    return Check("words", True, f"analyser {current}")
+        return HealthCheck("words", False, detail, "Run `speckit-memory index PATH`; it splits them again.")
+    return HealthCheck("words", True, f"analyser {current}")
 
 
-def _extensions(seen: Examined) -> Check:
+def _extensions(seen: HealthContext) -> HealthCheck:
     wanted = seen.serving.searching.extensions
     found = seen.serving.searching.registry.extensions()
     if not found:
-        return Check("extensions", True, f"none are installed ({wanted.mode})")
+        return HealthCheck("extensions", True, f"none are installed ({wanted.mode})")
     failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
     if wanted.mode == "none":
-        return Check("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
+        return HealthCheck("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
     limit = f", at most {wanted.memory_mb} MB" if wanted.memory_mb else ""
     where = {"trusted": "in this process", "isolated": f"in a separate process{limit}"}[wanted.mode]
     detail = f"{_listed(found)}, {where} ({wanted.mode})"
     if failed:
         hint = "Remove the extension, or report it to its author. The product's own components work without it."
-        return Check("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
-    return Check("extensions", True, detail)
+        return HealthCheck("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
+    return HealthCheck("extensions", True, detail)
 
 
-def _configuration(seen: Examined) -> Check:
+def _configuration(seen: HealthContext) -> HealthCheck:
     told = configuration_health.told_settings(seen.settings)
     if seen.files is None:
-        return Check("configuration", True, told)
+        return HealthCheck("configuration", True, told)
     if waiting := configuration_health.waiting_for_restart(seen.settings, seen.serving.searching.extensions):
         hint = "These values take effect after a restart; changes of pipelines, flags and the rest are followed."
-        return Check("configuration", False, f"{told}; changed since the start: {', '.join(waiting)}", hint)
-    return Check("configuration", True, told)
+        return HealthCheck("configuration", False, f"{told}; changed since the start: {', '.join(waiting)}", hint)
+    return HealthCheck("configuration", True, told)
 
 
-def _flags(seen: Examined) -> Check:
-    return Check("flags", True, configuration_health.told_flags(seen.settings, seen.serving.searching.registry))
+def _flags(seen: HealthContext) -> HealthCheck:
+    return HealthCheck("flags", True, configuration_health.told_flags(seen.settings, seen.serving.searching.registry))
 
 
-def _pipeline(seen: Examined) -> Check:
+def _pipeline(seen: HealthContext) -> HealthCheck:
     told = configuration_health.told_pipeline(seen.settings, seen.pipeline)
     if seen.files is not None:
         return _pipeline_followed(told, seen.files)
     if changed := configuration_health.changed_since(seen.settings, seen.pipeline, seen.serving.searching.registry):
-        return Check("pipeline", False, f"{told}; {changed}", configuration_health.RESTART)
-    return Check("pipeline", True, told)
+        return HealthCheck("pipeline", False, f"{told}; {changed}", configuration_health.RESTART)
+    return HealthCheck("pipeline", True, told)
 
 
-def _pipeline_followed(told: str, files: FilesFollowed) -> Check:
+def _pipeline_followed(told: str, files: FilesFollowed) -> HealthCheck:
     if files.wrong:
         wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
         if files.stands_in:
-            return Check(
+            return HealthCheck(
                 "pipeline", False, f"{told}; the configuration cannot be used: {wrong}", configuration_health.MEND_START
             )
-        return Check(
+        return HealthCheck(
             "pipeline", False, f"{told}; the files were changed and cannot be used: {wrong}", configuration_health.MEND
         )
     if files.at is None:
-        return Check("pipeline", True, told)
+        return HealthCheck("pipeline", True, told)
     times = "once" if files.changes == 1 else f"{files.changes} times"
-    return Check("pipeline", True, f"{told}; put in force without a restart {times}, last at {_moment(files.at)}")
+    return HealthCheck("pipeline", True, f"{told}; put in force without a restart {times}, last at {_moment(files.at)}")
 
 
 def _moment(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def _shadows(seen: Examined) -> Check:
+def _shadows(seen: HealthContext) -> HealthCheck:
     unusable = seen.serving.searching.unusable
     if unusable:
         hint = "The other pipelines run; `speckit-memory pipeline check FILE` checks all of them again."
-        return Check("shadows", False, "; ".join(map(str, unusable)), hint)
+        return HealthCheck("shadows", False, "; ".join(map(str, unusable)), hint)
     if not seen.shadows:
-        return Check("shadows", True, "no shadow pipelines run")
+        return HealthCheck("shadows", True, "no shadow pipelines run")
     states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
     states = tuple(sorted(states, key=lambda state: (-state.failed, state.place != "off")))
     failing = [state for state in states if state.failed]
@@ -353,7 +355,7 @@ def _shadows(seen: Examined) -> Check:
             f"{len(some)} of {len(states)} {what}" for some, what in ((failing, "fail"), (off, "are switched off"))
         ]
         detail = "; ".join([*(count for count in counts if not count.startswith("0")), detail])
-    return Check("shadows", not failing, detail, hint)
+    return HealthCheck("shadows", not failing, detail, hint)
 
 
 def shadow_told(shadow: ShadowState) -> str:
@@ -371,15 +373,15 @@ def shadow_told(shadow: ShadowState) -> str:
     return ", ".join(parts)
 
 
-def _evaluation(seen: Examined) -> Check:
+def _evaluation(seen: HealthContext) -> HealthCheck:
     found = notes(seen.opened.recorder)
-    return Check("evaluation", found.ok, found.detail, found.hint)
+    return HealthCheck("evaluation", found.ok, found.detail, found.hint)
 
 
-def _latency(seen: Examined) -> Check:
+def _latency(seen: HealthContext) -> HealthCheck:
     """Whether searches keep to the latency budgets of the pipeline. Slow searches are a warning, not a failure."""
     detail, hint = told_latency(seen.opened.recorder, seen.pipeline)
-    return Check("latency", True, detail, hint)
+    return HealthCheck("latency", True, detail, hint)
 
 
 def _listed(extensions: Sequence[Extension]) -> str:
@@ -388,10 +390,12 @@ def _listed(extensions: Sequence[Extension]) -> str:
     )
 
 
-def _search(seen: Examined) -> Check:
+def _search(seen: HealthContext) -> HealthCheck:
     known, _ = reader.list_memories(seen.database.reader(), "", "created_at", limit=1, offset=0)
     if not known:
-        return Check("search", True, f"the pipeline '{seen.pipeline.name}' is built; there is nothing to search yet")
+        return HealthCheck(
+            "search", True, f"the pipeline '{seen.pipeline.name}' is built; there is nothing to search yet"
+        )
     # The query is a stored title. An empty answer is no failure: the memory may be out of scope, and a title of two
     # common words finds nothing in a small store.
     title = known[0].title[:LONGEST_QUESTION]
@@ -400,5 +404,5 @@ def _search(seen: Examined) -> Check:
     degraded = [part.part for part in result.notes.degraded]
     detail = f"the pipeline '{seen.pipeline.name}' answers in {result.timings_ms.total:.1f} ms"
     if degraded:
-        return Check("search", False, f"{detail}, but without {', '.join(degraded)}", "See the other checks.")
-    return Check("search", True, detail)
+        return HealthCheck("search", False, f"{detail}, but without {', '.join(degraded)}", "See the other checks.")
+    return HealthCheck("search", True, detail)

@@ -11,17 +11,17 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.identity import ReplacedError
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Progress
+    from speckit_memory.memory.indexing import IndexProgress
 
 
 class CommittedProgress:
     """A progress callback that remembers the number of committed documents and calls another callback."""
 
-    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+    def __init__(self, progress: Callable[[IndexProgress], None] | None) -> None:
         self._progress = progress
         self._written = 0
 
-    def __call__(self, now: Progress) -> None:
+    def __call__(self, now: IndexProgress) -> None:
         """Called after each committed batch."""
         self._written = now.done
         if self._progress:

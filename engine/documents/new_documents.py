@@ -37,7 +37,7 @@ RETRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class NewDocument:
     """A document that is not written yet. `folder` and `title` yield another name; `folder` is None for a given
     path."""
 
@@ -49,7 +49,7 @@ class Draft:
 
 def drafted(
     root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
-) -> tuple[Draft, tuple[Secret, ...]]:
+) -> tuple[NewDocument, tuple[Secret, ...]]:
     """Builds the document of a text.
 
     Args:
@@ -92,11 +92,11 @@ def drafted(
         values["created_at"] = datetime.now(UTC).date().isoformat()
     text = front_matter_edit.edited(text, values, "content")
     if path:
-        return Draft(key, text, name, None), left_out
-    return Draft(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
+        return NewDocument(key, text, name, None), left_out
+    return NewDocument(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
 
 
-def written_before(root: Path, draft: Draft) -> str:
+def written_before(root: Path, draft: NewDocument) -> str:
     """The key of the file that already holds the text of a draft, under one of its possible names; "" if there is
     none."""
     keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
@@ -114,7 +114,7 @@ def _body(text: str) -> str:
     return text[front_matter.parse(text, "")[0].body_start :].strip()
 
 
-def placed(root: Path, draft: Draft) -> DocumentFile:
+def placed(root: Path, draft: NewDocument) -> DocumentFile:
     """Creates the file of a draft without overwriting another; if the name was taken meanwhile, uses the next one."""
     key = draft.key
     for attempt in range(RETRIES):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.editing.link_edit import relinked
-from speckit_memory.memory.intake.index_report import Saved, SavedLink
+from speckit_memory.memory.intake.index_report import SavedLink, SaveResult
 from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, MemoryRecord
 
@@ -78,7 +78,7 @@ def declared(text: str, links: tuple[Link, ...]) -> str:
     return relinked(text, lambda _: False, links, "content")
 
 
-def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved:
+def made(memory: LinkedMemories, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
     """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
     edges = []
     for link in links:
@@ -92,7 +92,7 @@ def made(memory: LinkedMemories, saved: Saved, links: tuple[Link, ...]) -> Saved
     return settled(saved, tuple(edges))
 
 
-def settled(saved: Saved, links: tuple[SavedLink, ...]) -> Saved:
+def settled(saved: SaveResult, links: tuple[SavedLink, ...]) -> SaveResult:
     """The save's report with its links. A link "supersedes" settles a verdict about the same memory."""
     verdict = saved.verdict
     if verdict and verdict.key in {link.target for link in links if link.relation == "supersedes"}:

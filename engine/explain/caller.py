@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class CallerCapabilities:
     """What callers of an interface can change in a question.
 
     `modes` are the modes they can request. With `parameter_is_enough`, report only parameter changes if raising the
@@ -17,5 +17,5 @@ class Door:
     parameter_is_enough: bool = False
 
 
-ANY_DOOR = Door()
+ANY_DOOR = CallerCapabilities()
 """The command line and Python."""

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from speckit_memory.engine.answers.absence import Absence, Sighting
-from speckit_memory.engine.answers.request import MAX_LIMIT, Asked
+from speckit_memory.engine.answers.absence import Absence, ChannelRank
+from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.answers.resume import asks_for_handover
-from speckit_memory.engine.explain.caller import ANY_DOOR, Door
-from speckit_memory.engine.explain.changes import Change, Kind
+from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
+from speckit_memory.engine.explain.changes import Kind, QueryEdit
 from speckit_memory.engine.explain.typed_values import typed_values
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.configuration.binding import Bound, of_role
-from speckit_memory.pipeline.configuration.builder import Checked
-from speckit_memory.pipeline.configuration.plain_leaves import Leaf, Plain, leaves
+from speckit_memory.pipeline.configuration.binding import BoundParameters, of_role
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline
+from speckit_memory.pipeline.configuration.plain_leaves import Plain, ScalarValue, leaves
 from speckit_memory.pipeline.model.trace import DEADLINE
 from speckit_memory.pipeline.roles.contracts import Role
 
@@ -33,18 +33,18 @@ class Candidate:
     """
 
     name: str
-    ways: tuple[tuple[Change, ...], ...]
+    ways: tuple[tuple[QueryEdit, ...], ...]
     first: float | None = None
 
 
 def candidates(
     lost: Absence,
-    checked: Checked,
-    asked: Asked,
+    checked: CheckedPipeline,
+    asked: RecordedRequest,
     result: SearchResult,
     memory: MemoryRecord,
-    seen: Sequence[Sighting],
-    door: Door = ANY_DOOR,
+    seen: Sequence[ChannelRank],
+    door: CallerCapabilities = ANY_DOOR,
 ) -> Iterator[Candidate]:
     """Lists the changes that may help, the most promising first.
 
@@ -76,14 +76,19 @@ def candidates(
         yield from switches
 
 
-def _wishes(asked: Asked, checked: Checked) -> Iterator[Candidate]:
+def _wishes(asked: RecordedRequest, checked: CheckedPipeline) -> Iterator[Candidate]:
     """Dropping single per-search options. The handover preset ignores them."""
     for name in asked.adjust.named if checked.bound else ():
         yield _single("wish", name, getattr(asked.adjust, name), None, 0)
 
 
 def _of_question(
-    lost: Absence, asked: Asked, checked: Checked, result: SearchResult, memory: MemoryRecord, door: Door
+    lost: Absence,
+    asked: RecordedRequest,
+    checked: CheckedPipeline,
+    result: SearchResult,
+    memory: MemoryRecord,
+    door: CallerCapabilities,
 ) -> Iterator[Candidate]:
     question = asked.question
     if lost.where == "limit":
@@ -105,7 +110,7 @@ def _of_question(
         yield _single("question", "token_usage", question.token_usage, None, 0)
     if not asks_for_handover(result.outcome.query):
         ways = tuple(
-            (Change("question", "mode", question.mode, mode, 0),) for mode in door.modes if mode != question.mode
+            (QueryEdit("question", "mode", question.mode, mode, 0),) for mode in door.modes if mode != question.mode
         )
         yield Candidate("mode", ways)
 
@@ -121,9 +126,9 @@ def common_folder(one: str, other: str) -> str:
     return "/".join(shared)
 
 
-def _in_order(lost: Absence, bound: Iterable[Bound]) -> list[Bound]:
+def _in_order(lost: Absence, bound: Iterable[BoundParameters]) -> list[BoundParameters]:
     """The steps whose values may matter, the most promising first."""
-    by_slot: dict[str, list[Bound]] = {}
+    by_slot: dict[str, list[BoundParameters]] = {}
     for entry in bound:
         by_slot.setdefault(entry.step.slot, []).append(entry)
     slots = {
@@ -139,7 +144,7 @@ def _in_order(lost: Absence, bound: Iterable[Bound]) -> list[Bound]:
     return culprit + [entry for entry in entries if entry.id != lost.step]
 
 
-def _removable(lost: Absence, bound: Sequence[Bound]) -> list[Bound]:
+def _removable(lost: Absence, bound: Sequence[BoundParameters]) -> list[BoundParameters]:
     """The steps whose removal may keep the memory; the fuser is required."""
     slots = {"scope": ("understand",), "candidates": ("understand",)}.get(lost.where, ("fusion", "rerank", "channels"))
     fusers = of_role(Role.FUSER, bound)
@@ -147,18 +152,18 @@ def _removable(lost: Absence, bound: Sequence[Bound]) -> list[Bound]:
     return [entry for entry in bound if entry.id == lost.step] + entries
 
 
-def _flags(checked: Checked, places: dict[str, int]) -> Iterator[Candidate]:
+def _flags(checked: CheckedPipeline, places: dict[str, int]) -> Iterator[Candidate]:
     for name, flag in checked.effective.flags.items():
         if flag.state != "permanent" and (place := _place_of_flag(name, checked, places)):
             yield _single("flag", name, flag.on, not flag.on, place)
 
 
-def _removals(lost: Absence, bound: Sequence[Bound], places: dict[str, int]) -> Iterator[Candidate]:
+def _removals(lost: Absence, bound: Sequence[BoundParameters], places: dict[str, int]) -> Iterator[Candidate]:
     for entry in _removable(lost, bound):
         yield _single("step", entry.id, True, None, places[entry.id])
 
 
-def _of_step(entry: Bound, place: int, seen: Sequence[Sighting], silent: set[str]) -> Iterator[Candidate]:
+def _of_step(entry: BoundParameters, place: int, seen: Sequence[ChannelRank], silent: set[str]) -> Iterator[Candidate]:
     assert entry.params is not None  # the pipeline has answered
     ranks = {sighting.channel: sighting.rank for sighting in seen if sighting.rank}
     found = list(leaves(entry.params))
@@ -173,7 +178,7 @@ def _of_step(entry: Bound, place: int, seen: Sequence[Sighting], silent: set[str
             yield candidate
 
 
-def _of_leaf(name: str, leaf: Leaf, place: int, first: int | None) -> Candidate | None:
+def _of_leaf(name: str, leaf: ScalarValue, place: int, first: int | None) -> Candidate | None:
     words: list[str | bool] = []
     for form in leaf.forms:
         kind, value = form.get("type"), leaf.value
@@ -184,7 +189,7 @@ def _of_leaf(name: str, leaf: Leaf, place: int, first: int | None) -> Candidate 
         if kind == "boolean" and isinstance(value, bool):
             words.append(not value)
         words += [word for word in form.get("enum", ()) if isinstance(word, str) and word != value]
-    ways = tuple((Change("value", name, leaf.value, word, place),) for word in words)
+    ways = tuple((QueryEdit("value", name, leaf.value, word, place),) for word in words)
     return Candidate(name, ways) if ways else None
 
 
@@ -210,15 +215,15 @@ def _number(
     ways = []
     for end in reversed(bounds):
         values = (value for value in typed_values(before, end, whole=whole) if value not in beyond)
-        ways.append(tuple(Change(kind, name, before, value, place) for value in values))
+        ways.append(tuple(QueryEdit(kind, name, before, value, place) for value in values))
     return Candidate(name, tuple(filter(None, ways)), first)
 
 
 def _single(kind: Kind, name: str, before: Plain, after: Plain, place: int) -> Candidate:
-    return Candidate(name, ((Change(kind, name, before, after, place),),))
+    return Candidate(name, ((QueryEdit(kind, name, before, after, place),),))
 
 
-def _place_of_flag(name: str, checked: Checked, places: dict[str, int]) -> int:
+def _place_of_flag(name: str, checked: CheckedPipeline, places: dict[str, int]) -> int:
     """The place of the first step that a flag decides on, 0 if it decides on no step of this pipeline."""
     effective = checked.effective
     waiting = [step for step in (*effective.steps(), *effective.inactive) if name in step.flags]

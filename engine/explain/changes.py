@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.answers.request import RecordedRequest
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.plain_leaves import Plain
 from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
@@ -28,7 +28,7 @@ LISTS = ("concepts", "anchors")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class QueryEdit:
     """One change. `place` is the position of its step in running order, 0 for the question itself.
 
     `name` is a parameter of `Memory.search`, a field of `adjust` to drop, "step.parameter" or "step.parameter.key", a
@@ -91,7 +91,7 @@ class Change:
                 return f"{self.name}={yaml_text(self.after)} in the environment"
         return f"leaving out the step '{self.name}'" + (", with the pipeline file below" if self.file else "")
 
-    def applied(self, asked: Asked, whole: Effective) -> tuple[Asked, Effective]:
+    def applied(self, asked: RecordedRequest, whole: Effective) -> tuple[RecordedRequest, Effective]:
         """Applies the change to a question and a pipeline. An impossible change becomes a problem of the pipeline.
 
         Dropping an option changes the question alone, which selects another pipeline.
@@ -125,7 +125,7 @@ class Change:
 
 
 def relative(before: Plain, after: Plain) -> float:
-    """The relative distance of two numbers, see `Change.size`; 1 if either is not a number."""
+    """The relative distance of two numbers, see `QueryEdit.size`; 1 if either is not a number."""
     if isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
         return 1.0
     return abs(after - before) / (max(abs(after), abs(before)) or 1.0)

@@ -11,7 +11,7 @@ from typing import Any
 from speckit_memory.engine.answers.absence import Absence, absence
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.explain.change_candidates import Candidate
-from speckit_memory.engine.explain.changes import Change
+from speckit_memory.engine.explain.changes import QueryEdit
 from speckit_memory.pipeline.ports import Store
 
 RUNS = 60
@@ -23,7 +23,7 @@ MODERATE = 0.5
 NAMED = 3
 """Maximum number of displaced results listed in the sentence."""
 
-Run = Callable[[Change], SearchResult | None]
+Run = Callable[[QueryEdit], SearchResult | None]
 """Searches with a change; None if it yields no valid pipeline or no answer."""
 
 
@@ -37,14 +37,14 @@ class SmallestChange:
     `never` is the reason why no change could work, "" if one might.
     """
 
-    change: Change | None = None
+    change: QueryEdit | None = None
     rank: int = 0
     leaves: tuple[str, ...] = ()
     runs: int = 0
     ms: float = 0.0
     complete: bool = True
     tried: tuple[str, ...] = ()
-    nearest: Change | None = None
+    nearest: QueryEdit | None = None
     got: str = ""
     never: str = ""
 
@@ -53,7 +53,7 @@ class SmallestChange:
         """The result in words, with changes as typed on the command line."""
         return self.told(lambda change: change.told)
 
-    def told(self, tell: Callable[[Change], str]) -> str:
+    def told(self, tell: Callable[[QueryEdit], str]) -> str:
         """The result in words, with changes as an interface phrases them."""
         spent = f"{self.runs} search{'es' if self.runs != 1 else ''} in {self.ms:,.0f} ms"
         if self.never:
@@ -72,7 +72,7 @@ class SmallestChange:
             said += f" Nearest came {tell(self.nearest)}: {self.got}."
         return said
 
-    def as_json(self, data: Callable[[Change], dict[str, Any]] = Change.as_json) -> dict[str, Any]:
+    def as_json(self, data: Callable[[QueryEdit], dict[str, Any]] = QueryEdit.as_json) -> dict[str, Any]:
         """The entry `why_not_change` of `search --json`; `data` converts changes."""
         return {
             "change": data(self.change) if self.change else None,
@@ -119,11 +119,11 @@ class _Search:
     clock: Callable[[], float]
     ends: float
     runs: int = 0
-    best: tuple[Change, SearchResult] | None = None
-    nearest: tuple[tuple[int, int], Change, Absence] | None = None
+    best: tuple[QueryEdit, SearchResult] | None = None
+    nearest: tuple[tuple[int, int], QueryEdit, Absence] | None = None
     tried: dict[str, None] = field(default_factory=dict)
 
-    def progress(self, change: Change) -> tuple[int, int]:
+    def progress(self, change: QueryEdit) -> tuple[int, int]:
         """How far the memory gets with a change, as `Absence.progress`; (-1, 0) if there is no answer."""
         if self.runs >= RUNS or self.clock() >= self.ends:
             raise _SpentError
@@ -141,7 +141,7 @@ class _Search:
             self.nearest = reached, change, lost
         return reached
 
-    def smaller(self, way: Sequence[Change]) -> list[Change]:
+    def smaller(self, way: Sequence[QueryEdit]) -> list[QueryEdit]:
         """The changes that are smaller than the best so far."""
         return [change for change in way if self.best is None or change.order < self.best[0].order]
 
@@ -197,7 +197,7 @@ def smallest_change(
     return SmallestChange(runs=search.runs, ms=spent, complete=complete, tried=tuple(search.tried), **facts)
 
 
-def _along(search: _Search, way: Sequence[Change], first: float | None, present: tuple[int, int]) -> bool:
+def _along(search: _Search, way: Sequence[QueryEdit], first: float | None, present: tuple[int, int]) -> bool:
     """Finds the nearest working value in one direction; returns whether the memory gets farther in it."""
     way = search.smaller(way)
     if not way:
@@ -217,18 +217,18 @@ def _along(search: _Search, way: Sequence[Change], first: float | None, present:
     return better
 
 
-def _probes(way: Sequence[Change], first: float | None) -> list[int]:
+def _probes(way: Sequence[QueryEdit], first: float | None) -> list[int]:
     """The indices to try first: where it probably works, a moderate change, and the farthest."""
     likely = [at for at, change in enumerate(way) if first is not None and not _below(change, first)][:1]
     near = sum(change.size <= MODERATE for change in way) - 1
     return [*likely, *([near] if near >= 0 else []), len(way) - 1]
 
 
-def _below(change: Change, number: float) -> bool:
+def _below(change: QueryEdit, number: float) -> bool:
     return isinstance(change.after, int | float) and change.after < number
 
 
-def _bisected(search: _Search, way: Sequence[Change], failing: int, working: int, *, likely: bool) -> None:
+def _bisected(search: _Search, way: Sequence[QueryEdit], failing: int, working: int, *, likely: bool) -> None:
     """Bisects between a failing and a working change until they are neighbours.
 
     If `likely` holds, the working one is probably the first that works, so its neighbour is tried first.
@@ -243,5 +243,5 @@ def _bisected(search: _Search, way: Sequence[Change], failing: int, working: int
             failing = middle
 
 
-def _works(search: _Search, change: Change) -> bool:
+def _works(search: _Search, change: QueryEdit) -> bool:
     return search.best is not None and search.best[0] is change

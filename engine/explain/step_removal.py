@@ -8,8 +8,8 @@ from pathlib import Path
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine import components
-from speckit_memory.engine.explain.changes import Change
-from speckit_memory.pipeline.configuration.builder import Checked, examine
+from speckit_memory.engine.explain.changes import QueryEdit
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examine
 from speckit_memory.pipeline.configuration.loading import name_of
 from speckit_memory.pipeline.configuration.variants import without
 
@@ -17,7 +17,7 @@ CANDIDATES = ("understand", "channels", "recover")
 """The slots of stage 1, which are nested under its name."""
 
 
-def with_file(change: Change, checked: Checked, config: Settings) -> Change:
+def with_file(change: QueryEdit, checked: CheckedPipeline, config: Settings) -> QueryEdit:
     """Adds to the removal of a step a pipeline file with the same effect, if there is one.
 
     `checked` is the unchanged pipeline; a file cannot extend one that was given as a value.

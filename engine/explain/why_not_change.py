@@ -8,17 +8,17 @@ from dataclasses import replace
 from functools import partial
 
 from speckit_memory.engine.answers.absence import absence, sightings
-from speckit_memory.engine.answers.request import MAX_LIMIT, Asked
+from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.answers.search_options import adjusted
 from speckit_memory.engine.answers.why_not import beyond_reach
-from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.change_candidates import candidates
-from speckit_memory.engine.explain.changes import Change
+from speckit_memory.engine.explain.changes import QueryEdit
 from speckit_memory.engine.explain.smallest_change import SmallestChange, smallest_change
 from speckit_memory.engine.explain.step_removal import with_file
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -26,12 +26,12 @@ from speckit_memory.pipeline.ports import Store
 
 
 def why_not_change(
-    searching: Searching,
+    searching: Searcher,
     opened: OpenStore,
     result: SearchResult,
     memory: MemoryRecord,
     store: Store,
-    door: Door = ANY_DOOR,
+    door: CallerCapabilities = ANY_DOOR,
     until: float = math.inf,
 ) -> SmallestChange | None:
     """The smallest change that brings a memory into an answer of this pipeline; None if it is a result.
@@ -77,7 +77,7 @@ def why_not_change(
 
 
 def _asked_again(
-    searching: Searching, opened: OpenStore, asked: Asked, unchanged: Effective, change: Change
+    searching: Searcher, opened: OpenStore, asked: RecordedRequest, unchanged: Effective, change: QueryEdit
 ) -> SearchResult | None:
     """The answer with one change, as a call with that change gets it; None if the call fails.
 

@@ -13,7 +13,7 @@ from speckit_memory.memory.intake.suspicions import Suspicion
 from speckit_memory.memory.parsing.limits import cut_at_word
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import lineage, reader
-from speckit_memory.memory.store.reading.lineage import Direction, Step
+from speckit_memory.memory.store.reading.lineage import Direction, LineageStep
 from speckit_memory.memory.store.records import Relation
 
 DEPTH = 3
@@ -54,16 +54,16 @@ class Lineage:
     title: str
     direction: Direction
     depth: int
-    steps: tuple[Step, ...]
+    steps: tuple[LineageStep, ...]
     hints: tuple[str, ...]
     cut: bool
     words: Mapping[int, str] = field(default_factory=dict)
     """The decision, or else the beginning, of the nearest memories, by id."""
 
     @property
-    def groups(self) -> dict[str, tuple[Step, ...]]:
+    def groups(self) -> dict[str, tuple[LineageStep, ...]]:
         """The links by their reading from the nearer end, such as "caused by"; empty groups are left out."""
-        of_reading: dict[str, list[Step]] = {name: [] for name in READINGS.values()}
+        of_reading: dict[str, list[LineageStep]] = {name: [] for name in READINGS.values()}
         for step in self.steps:
             of_reading[READINGS[step.relation, step.direction]].append(step)
         return {name: tuple(steps) for name, steps in of_reading.items() if steps}
@@ -105,7 +105,7 @@ class Lineage:
         return flowchart(self)
 
 
-def link_json(step: Step) -> dict[str, Any]:
+def link_json(step: LineageStep) -> dict[str, Any]:
     """A link as plain data, without titles, which are listed with the memories."""
     return {
         "edge": step.edge,
@@ -153,7 +153,7 @@ def _few(hints: tuple[str, ...]) -> tuple[str, ...]:
     return hints if more <= 0 else (*hints[:MOST_HINTS], f"{more} more: ask for fewer hops or some relations")
 
 
-def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) -> list[str]:
+def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[LineageStep]) -> list[str]:
     """Contradictions that background work suspects between memories of the lineage."""
     keys = {key, *(end for step in steps for end in (step.source, step.target))}
     return [
@@ -163,9 +163,9 @@ def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) 
     ]
 
 
-def _hints(steps: Sequence[Step]) -> list[str]:
+def _hints(steps: Sequence[LineageStep]) -> list[str]:
     """Hints on contradictions, memories that supersede each other, and superseded memories."""
-    by_relation: dict[Relation, list[Step]] = {}
+    by_relation: dict[Relation, list[LineageStep]] = {}
     for step in steps:
         by_relation.setdefault(step.relation, []).append(step)
     supported = {frozenset((step.source_id, step.target_id)) for step in by_relation.get(Relation.SUPPORTS, ())}

@@ -13,7 +13,7 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows, va
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables.graph import edge_history
-from speckit_memory.memory.store.tables.graph.edge_history import Change, State
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeChange, EdgeState
 from speckit_memory.memory.store.tables.graph.edges import add_edge
 from speckit_memory.memory.store.writing import link_changes
 from speckit_memory.memory.store.writing.link_changes import Documents
@@ -244,7 +244,7 @@ def _named_edge(connection: Connection, edge: Edge) -> NamedEdge:
     )
 
 
-def _named_changes(connection: Connection, changes: Sequence[Change]) -> tuple[NamedChange, ...]:
+def _named_changes(connection: Connection, changes: Sequence[EdgeChange]) -> tuple[NamedChange, ...]:
     keys = _keys(connection, sorted({end for change in changes for end in (change.source_id, change.target_id)}))
     return tuple(
         NamedChange(
@@ -270,7 +270,7 @@ def _keys(connection: Connection, memories: Sequence[int]) -> dict[int, str]:
     return dict(rows(connection, wanted, (integers(memories),)))
 
 
-def _strength(state: State | None) -> float | None:
+def _strength(state: EdgeState | None) -> float | None:
     return None if state is None else state.strength
 
 

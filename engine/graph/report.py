@@ -17,7 +17,7 @@ from speckit_memory.memory.store.tables.graph.edges import DELIBERATE
 REMOVAL = "graph remove"
 """The maker of removals in the link history; `links undo --by` reverts them."""
 
-Found = TypeVar("Found", entity_scan.Found, entity_links.Differences, ranking.Ranking | None)
+Found = TypeVar("Found", entity_scan.Found, entity_links.Differences, ranking.GraphRanking | None)
 
 
 @dataclass(frozen=True, slots=True)

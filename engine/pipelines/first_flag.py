@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node
-from speckit_memory.engine.pipelines.rewriting import Edit, Page
+from speckit_memory.config.yaml.reader import MappingEntry, Node, YamlMapping
+from speckit_memory.engine.pipelines.rewriting import Edit, PositionedText
 
 _NULL = re.compile(r"(?:~|null|Null|NULL)(?![^\s,}\]])")
 _BLANK_BEFORE = re.compile(r"[ \t]*\Z")
@@ -14,7 +14,7 @@ _END = re.compile(r"(?:\A|(?<=[\n\r]))\.\.\.(?=\s|\Z)")
 """A line that ends a YAML document."""
 
 
-def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) -> Iterator[tuple[Edit, ...]]:
+def first_flag(text: str, node: Node | None, flags: MappingEntry | None, entry: str) -> Iterator[tuple[Edit, ...]]:
     """Yields edits that add an entry to a text without flags, the tidiest first.
 
     Args:
@@ -23,12 +23,12 @@ def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) ->
         flags: Its key `flags` with a null value, None if there is no such key.
         entry: The flag as YAML in flow style.
     """
-    page = Page(text)
+    page = PositionedText(text)
     if flags is not None:
         yield from _below(page, text, flags, entry)
         return
     block = f"flags:\n  {entry}\n"
-    if isinstance(node, Mapping) and node.entries:
+    if isinstance(node, YamlMapping) and node.entries:
         start = page.at(node.entries[0].where)
         pad = " " * (node.entries[0].where.column - 1)
         block = f"{pad}flags:\n{pad}  {entry}\n"
@@ -44,13 +44,13 @@ def first_flag(text: str, node: Node | None, flags: Entry | None, entry: str) ->
         yield before
     if node is not None:
         start = page.at(node.where)
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             yield ((start + 1, start + 1, f"flags: {{{entry}}}" + (", " if node.entries else "")),)
         elif null := _NULL.match(text, start):
             yield ((start, null.end(), f"{{flags: {{{entry}}}}}"),)
 
 
-def _below(page: Page, text: str, flags: Entry, entry: str) -> Iterator[tuple[Edit, ...]]:
+def _below(page: PositionedText, text: str, flags: MappingEntry, entry: str) -> Iterator[tuple[Edit, ...]]:
     """Edits that put the entry below an empty key, or in place of its null."""
     start = page.at(flags.value.where)
     null = _NULL.match(text, start)

@@ -11,10 +11,10 @@ from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, as_w
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
-from speckit_memory.config.yaml.reader import Entry, Node, Scalar, plain, read
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, plain, read
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.engine.pipelines.first_flag import first_flag
-from speckit_memory.engine.pipelines.rewriting import Edit, Page
+from speckit_memory.engine.pipelines.rewriting import Edit, PositionedText
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import SpeckitError
 
@@ -97,7 +97,7 @@ def decided(text: str, name: str, decision: Decision, file: str, over: Collectio
         meant = _meant(node, name, wanted)
         # layouts differ: take the first way whose result parses to exactly the intended content
         for edits in _ways(text, node, flags, name, decision, over):
-            changed = Page(text).edited([(start, stop, new.replace("\n", end)) for start, stop, new in edits])
+            changed = PositionedText(text).edited([(start, stop, new.replace("\n", end)) for start, stop, new in edits])
             if _says(changed, meant, file):
                 return mark + changed
     hint = f"Write it by hand: {name}: {flow_style(wanted)}"
@@ -105,13 +105,13 @@ def decided(text: str, name: str, decision: Decision, file: str, over: Collectio
 
 
 def _ways(
-    text: str, node: Node | None, flags: Entry | None, name: str, decision: Decision, over: Collection[str]
+    text: str, node: Node | None, flags: MappingEntry | None, name: str, decision: Decision, over: Collection[str]
 ) -> Iterator[Sequence[Edit]]:
     """Edits that may add the decision to the text, the best first."""
     if flags is None or (isinstance(flags.value, Scalar) and flags.value.value is None):
         yield from first_flag(text, node, flags, f"{name}: {flow_style(dict(decision))}")
     elif isinstance(flags.value, YamlMapping):
-        page, known = Page(text), flags.value.get(name)
+        page, known = PositionedText(text), flags.value.get(name)
         if known is None:
             yield page.with_values(flags.value, flags.where, {name: dict(decision)}) or ()
         elif isinstance(known.value, YamlMapping):

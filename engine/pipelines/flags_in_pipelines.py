@@ -15,7 +15,7 @@ from speckit_memory.pipeline.configuration.variants import waiting_flags
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingPresets:
     """The presets with steps behind each flag, and the flags used by the pipeline in use, with its name.
 
     `preset` is the preset in use, "" for a pipeline from another source.
@@ -40,7 +40,7 @@ class Waiting:
         return f"in {self.in_use}" + (f" for {flag.percent} % of sessions" if flag.percent < 100 else "")
 
 
-def waiting(config: Settings) -> Waiting:
+def waiting(config: Settings) -> WaitingPresets:
     """The flags of the presets and of the pipeline in use. An unreadable pipeline counts as using none."""
     environ, offered = config.environ_of_root, components.registry(config.environ, config.root).flag_files
     by_flag: dict[str, list[str]] = {}
@@ -56,4 +56,4 @@ def waiting(config: Settings) -> Waiting:
     preset = source if source in shipped else ""
     if name in shipped and not preset:
         name = source  # a file whose name is that of a preset
-    return Waiting({flag: tuple(names) for flag, names in by_flag.items()}, name, of_it, preset)
+    return WaitingPresets({flag: tuple(names) for flag, names in by_flag.items()}, name, of_it, preset)

@@ -10,18 +10,18 @@ from speckit_memory.config.pipelines.document import place_in
 from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.pipelines.shadow_entries import MODES
 from speckit_memory.config.pipelines.sources import NOTHING
-from speckit_memory.config.yaml.reader import Entry, plain
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, plain
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Where
-from speckit_memory.pipeline.configuration.binding import Bound
-from speckit_memory.pipeline.configuration.builder import Checked
+from speckit_memory.pipeline.configuration.binding import BoundParameters
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.overrides import BY_CALL
 
 
 def as_yaml(
-    checked: Checked,
+    checked: CheckedPipeline,
     *,
     heading: Sequence[str] = (),
     remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
@@ -56,7 +56,7 @@ def as_yaml(
     return "\n".join(lines) + "\n"
 
 
-def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list[str]:
+def _step_lines(entry: BoundParameters, pad: str, *, effective: bool, origin: bool) -> list[str]:
     """A step of a list at this indentation; `effective` and `origin` as for the pipeline."""
     step = entry.step
     head: dict[str, Any] = {"use": step.use}
@@ -83,7 +83,7 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
     return lines
 
 
-def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default: str) -> Iterator[str]:
+def _with_origin(key: str, value: Any, written: MappingEntry | None, pad: str, default: str) -> Iterator[str]:
     """A value, key by key, each with the place where it was written."""
     if isinstance(value, dict) and value:
         yield f"{pad}{flow_style(key)}:"
@@ -122,7 +122,7 @@ def _budgets(effective: Effective, origin: bool) -> list[str]:
     ]
 
 
-def as_lines(checked: Checked) -> list[str]:
+def as_lines(checked: CheckedPipeline) -> list[str]:
     """One line for each step and each effective value, named as by `--set`; for comparisons."""
     lines = list(_named("budgets_ms", checked.effective.budgets_ms))
     for slot in SLOTS:

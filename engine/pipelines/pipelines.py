@@ -9,7 +9,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.pipelines.document import Document, read_text
+from speckit_memory.config.pipelines.document import ConfigDocument, read_text
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.extension_modes import Mode
 from speckit_memory.config.workspace.extensions import extensions_in_force
@@ -18,7 +18,7 @@ from speckit_memory.engine.pipelines.pipeline_text import as_lines, as_yaml
 from speckit_memory.engine.pipelines.rewriting import extending, rewritten
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.builder import Checked, examine
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examine
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
 from speckit_memory.pipeline.configuration.lints import lints
 from speckit_memory.pipeline.configuration.loading import PipelineSource, load, name_of
@@ -29,7 +29,7 @@ from speckit_memory.pipeline.configuration.variants import waiting_flags
 
 def _examined(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
-) -> tuple[Checked, tuple[CheckedVariant, ...], list[Problem]]:
+) -> tuple[CheckedPipeline, tuple[CheckedVariant, ...], list[Problem]]:
     """A pipeline, its variants, and the problems of both."""
     registry = components.registry(environ)
     checked = examine(source, registry, environ, overrides)
@@ -41,7 +41,7 @@ def _examined(
 
 def _sound(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
-) -> tuple[Checked, tuple[CheckedVariant, ...]]:
+) -> tuple[CheckedPipeline, tuple[CheckedVariant, ...]]:
     """A pipeline without problems, and its variants. Raises SpeckitError."""
     checked, variants, problems = _examined(source, environ, overrides)
     if problems:
@@ -93,14 +93,14 @@ def show(
     return as_yaml(checked, heading=heading, effective=effective, origin=origin)
 
 
-def _flags(checked: Checked) -> Iterator[str]:
+def _flags(checked: CheckedPipeline) -> Iterator[str]:
     """The flags used by steps of the pipeline, and where their states were decided."""
     effective = checked.effective
     for flag in (effective.flags[name] for name in waiting_flags(effective)):
         yield f"flag {flag.name}: {flag.state} ({flag.origin})"
 
 
-def _foreign(checked: Checked, mode: Mode) -> list[str]:
+def _foreign(checked: CheckedPipeline, mode: Mode) -> list[str]:
     steps: dict[str, list[str]] = {}
     for entry in checked.bound:
         if entry.registered is not None and entry.registered.extension:
@@ -143,7 +143,7 @@ def written(
     return as_yaml(checked, heading=heading, remarks=remarks)
 
 
-def _reads_as(text: str, file: Path, wanted: Checked, environ: Mapping[str, str]) -> bool:
+def _reads_as(text: str, file: Path, wanted: CheckedPipeline, environ: Mapping[str, str]) -> bool:
     """Whether the text, stored in this file, is a pipeline without problems that equals `wanted`."""
     again, _, problems = _examined(read_text(text, str(file)), environ)
     return not problems and again.hash == wanted.hash
@@ -156,7 +156,7 @@ def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, di
 
 
 def extension(
-    source: Document,
+    source: ConfigDocument,
     environ: Mapping[str, str],
     overrides: Mapping[str, str],
     *,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from speckit_memory.config.pipelines.document import Document
-from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
-from speckit_memory.config.yaml.reader import Entry, Scalar, plain, read
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.pipelines.document import ConfigDocument
+from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS, StepEntry
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, plain, read
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Where
 
@@ -24,7 +24,7 @@ _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 def rewritten(
-    document: Document,
+    document: ConfigDocument,
     overrides: Mapping[str, str],
     present: Mapping[str, Mapping[str, Any]],
     *,
@@ -48,7 +48,7 @@ def rewritten(
     node = document.node
     if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
         return None
-    page = Page(document.text)
+    page = PositionedText(document.text)
     steps = {step.id: step for step in document.said.written()}
     edits = list(page.named(node, name))
     for step_id, wanted in _wanted(overrides).items():
@@ -132,7 +132,7 @@ def _changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str,
     return changes
 
 
-class Page:
+class PositionedText:
     """A text that is addressed by line and column."""
 
     def __init__(self, text: str) -> None:
@@ -162,14 +162,14 @@ class Page:
         else:
             yield self._token(entry.value.where, flow_style(name), _TO_THE_END)
 
-    def remarked(self, step: Step, lines: Sequence[str]) -> Edit:
+    def remarked(self, step: StepEntry, lines: Sequence[str]) -> Edit:
         """An edit that inserts comments above the line on which a step begins."""
         start = self._starts[step.where.line - 1]
         line = self._text[start : self._starts[step.where.line]]
         pad = line[: len(line) - len(line.lstrip())]
         return start, start, "".join(f"{pad}# {remark}\n" for remark in lines)
 
-    def with_parameters(self, step: Step, changes: Mapping[str, Any]) -> list[Edit] | None:
+    def with_parameters(self, step: StepEntry, changes: Mapping[str, Any]) -> list[Edit] | None:
         """Edits that set values of a step; new ones are inserted after the name of the component."""
         edits, new = self._changed(step.params, changes)
         if edits is None or not new:
@@ -197,7 +197,7 @@ class Page:
             edits.append(self._following(mapping, before[-1] if before else None, key, {name: value}))
         return edits
 
-    def _following(self, mapping: YamlMapping, before: Entry | None, key: Where, new: Mapping[str, Any]) -> Edit:
+    def _following(self, mapping: YamlMapping, before: MappingEntry | None, key: Where, new: Mapping[str, Any]) -> Edit:
         """An edit that inserts an entry after another one, or at the start for None."""
         pair = ", ".join(f"{flow_style(name)}: {flow_style(value)}" for name, value in new.items())
         if self._text[self.at(mapping.where)] == "{":

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.engine.answers.request import Asked, Question
+from speckit_memory.engine.answers.request import RecordedRequest, SearchRequest
 from speckit_memory.engine.recording.screening import with_texts
 from speckit_memory.memory.intake.secrets import redact
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
+    ChannelSighting,
     PipelineRecord,
     QueryRecord,
     ScoredStep,
-    Scoring,
-    Sighting,
+    ScoreSample,
     StepCost,
 )
 from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
@@ -50,7 +50,7 @@ def known_folder(query: Query, store: Store) -> str:
 
 
 def query_record(
-    query_id: str, query: Query, *, at: float, store: str, state: int, folder: str, asked: Asked | None = None
+    query_id: str, query: Query, *, at: float, store: str, state: int, folder: str, asked: RecordedRequest | None = None
 ) -> QueryRecord:
     """The record of a query.
 
@@ -102,7 +102,7 @@ def pipeline_record(pipeline: Pipeline) -> PipelineRecord:
     return PipelineRecord(pipeline.hash, pipeline.name, pipeline.budgets_ms["shadow"])
 
 
-def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: float) -> Scoring:
+def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: float) -> ScoreSample:
     """The parts of the scores of the served memories, and their rank in each channel (feature E7).
 
     Args:
@@ -113,7 +113,7 @@ def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: fl
     """
     pool = outcome.pool
     memories = pool.candidates.parents[:count]
-    return Scoring(
+    return ScoreSample(
         query=query_id,
         pipeline=outcome.trace.config_hash,
         at=at,
@@ -128,17 +128,17 @@ def scoring(query_id: str, outcome: Outcome, count: int | None = None, *, at: fl
     )
 
 
-def _sightings(outcome: Outcome, memories: np.ndarray[Any, Any]) -> Mapping[str, tuple[Sighting, ...]]:
+def _sightings(outcome: Outcome, memories: np.ndarray[Any, Any]) -> Mapping[str, tuple[ChannelSighting, ...]]:
     """The served memories that each channel returned, best rank first, over all query variants."""
     # candidates.rank, candidates.raw: (n, columns); several columns may belong to one channel
     candidates = outcome.pool.candidates
-    found: dict[str, dict[int, Sighting]] = {}
+    found: dict[str, dict[int, ChannelSighting]] = {}
     for column, channel in enumerate(candidates.channels):
         for row, memory in enumerate(memories.tolist()):
             rank = int(candidates.rank[row, column])
             known = found.setdefault(channel, {}).get(memory)
             if rank != NO_RANK and (known is None or rank < known.rank):
-                found[channel][memory] = Sighting(memory, rank, float(candidates.raw[row, column]))
+                found[channel][memory] = ChannelSighting(memory, rank, float(candidates.raw[row, column]))
     return {
         channel: tuple(sorted(seen.values(), key=lambda one: (one.rank, one.memory)))
         for channel, seen in found.items()
@@ -156,7 +156,7 @@ def _told_apart(query: Query) -> str:
     return json.dumps([normalised_phrase(query.text), *marked, query.wanted.folder])
 
 
-def _asked(question: Question) -> dict[str, Any]:
+def _asked(question: SearchRequest) -> dict[str, Any]:
     """The non-default parameters of a question, with secrets removed, for a replay.
 
     The session is left out; the query record has its digest.

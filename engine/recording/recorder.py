@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Timer
 
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.engine.background.timers import begun
 from speckit_memory.engine.recording.similar_questions import are_similar
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
-    Dropped,
+    DroppedQueries,
     Mode,
     Observation,
     PipelineRecord,
-    Retreat,
-    Scoring,
-    Sign,
+    PlacementChange,
+    ScoreSample,
+    UsageSignal,
 )
 from speckit_memory.memory.store.file.guarding.store_file import may_only_be_read
 
@@ -39,7 +39,7 @@ _MB = 1_000_000
 
 Making = Callable[[], Observation]
 """Builds the record of a query, which takes longer than an answer should wait."""
-Telling = Callable[[frozenset[int]], Iterable[Sign]]
+Telling = Callable[[frozenset[int]], Iterable[UsageSignal]]
 """Returns signs of use for recently served memories; called when there is time for it."""
 
 
@@ -49,11 +49,11 @@ class _Waiting:
 
     observations: list[Observation] = field(default_factory=list)
     makings: list[tuple[str, Making]] = field(default_factory=list)
-    scorings: list[Callable[[], Scoring]] = field(default_factory=list)
-    scored: list[Scoring] = field(default_factory=list)
-    signs: list[Sign] = field(default_factory=list)
+    scorings: list[Callable[[], ScoreSample]] = field(default_factory=list)
+    scored: list[ScoreSample] = field(default_factory=list)
+    signs: list[UsageSignal] = field(default_factory=list)
     tellings: list[Telling] = field(default_factory=list)
-    retreats: list[Retreat] = field(default_factory=list)
+    retreats: list[PlacementChange] = field(default_factory=list)
     pipelines: dict[str, PipelineRecord] = field(default_factory=dict)
     lost: Counter[tuple[str, str, Mode, str]] = field(default_factory=Counter)
 
@@ -88,7 +88,7 @@ class Recorder:
     why. Lost records are counted, and the count is written once possible.
     """
 
-    def __init__(self, store: Path, wanted: Recording, seconds: float = SECONDS) -> None:
+    def __init__(self, store: Path, wanted: RecordingOptions, seconds: float = SECONDS) -> None:
         """For the store at this path. The evaluation database is a file next to it, created with the first record."""
         self.wanted = wanted
         self.path = evaluation_file(store)
@@ -137,17 +137,17 @@ class Recorder:
             self._waiting.pipelines |= {pipeline.hash: pipeline for pipeline in pipelines}
         self._soon()
 
-    def dropped(self, lost: Dropped) -> None:
+    def dropped(self, lost: DroppedQueries) -> None:
         """Records that variants did not see queries."""
         with self._guard:
             self._waiting.lost[lost.control, lost.variant, lost.mode, lost.why] += lost.count
         self._soon()
 
-    def observe(self, making: Callable[[], Scoring]) -> None:
+    def observe(self, making: Callable[[], ScoreSample]) -> None:
         """Records the score parts of an answer, which the thread computes."""
         self._note(lambda waiting: waiting.scorings.append(making))
 
-    def sign(self, sign: Sign) -> None:
+    def sign(self, sign: UsageSignal) -> None:
         """Records that a memory was used."""
         self._note(lambda waiting: waiting.signs.append(sign))
 
@@ -155,7 +155,7 @@ class Recorder:
         """Records signs of use that are searched when there is time."""
         self._note(lambda waiting: waiting.tellings.append(telling))
 
-    def retreat(self, retreat: Retreat) -> None:
+    def retreat(self, retreat: PlacementChange) -> None:
         """Records that a variant has changed its place."""
         self._note(lambda waiting: waiting.retreats.append(retreat))
 
@@ -228,7 +228,7 @@ class Recorder:
         broken = self._make(waiting)
         database.record(
             waiting.observations,
-            [Dropped(*key, count=count) for key, count in waiting.lost.items()],
+            [DroppedQueries(*key, count=count) for key, count in waiting.lost.items()],
             signs=waiting.signs,
             scorings=waiting.scored,
             pipelines=waiting.pipelines.values(),

@@ -21,7 +21,7 @@ _SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class RecordingHealth:
     """The state of recording: whether it works, its contents and place, and what to do if it does not work."""
 
     ok: bool
@@ -29,7 +29,7 @@ class Notes:
     hint: str = ""
 
 
-def notes(recorder: Recorder) -> Notes:
+def notes(recorder: Recorder) -> RecordingHealth:
     """The state of recording. An unusable evaluation database does not affect searches."""
     recorder.write(at_once=True)
     wanted = recorder.wanted
@@ -40,9 +40,9 @@ def notes(recorder: Recorder) -> Notes:
         "off": "nothing is recorded (off)",
     }[wanted.record]
     if recorder.only_read:
-        return Notes(True, "nothing is recorded, as the store is read-only")
+        return RecordingHealth(True, "nothing is recorded, as the store is read-only")
     if not (recorder.path.exists() or recorder.problem):
-        return Notes(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
+        return RecordingHealth(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
     try:
         if recorder.problem:
             raise recorder.problem
@@ -51,12 +51,12 @@ def notes(recorder: Recorder) -> Notes:
     except SpeckitError as error:
         problem = error.problems[0]
         if problem.code == "E022":
-            return Notes(True, f"{told} when {recorder.path} is free again: {problem}")
+            return RecordingHealth(True, f"{told} when {recorder.path} is free again: {problem}")
         hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."
-        return Notes(recorder.problem is None and not recorder.on, str(problem), hint)
+        return RecordingHealth(recorder.problem is None and not recorder.on, str(problem), hint)
     size = recorder.path.stat().st_size / _MB
     kept = ", ".join(f"{counts[name]} {said}" for name, said in _SAID.items() if counts[name] or name == "queries")
     room = f"{size:.1f} MB"
     if for_good >= 0.1:
         room += f", of which {for_good:.1f} MB of comparisons and judgements are kept permanently, beyond max_mb"
-    return Notes(True, f"{told} in {recorder.path} ({room}): {kept}")
+    return RecordingHealth(True, f"{told} in {recorder.path} ({room}): {kept}")

@@ -9,12 +9,12 @@ from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import spaces
 from speckit_memory.memory.indexing.batches import TRIAL
-from speckit_memory.memory.indexing.spaces import Built, Changed
+from speckit_memory.memory.indexing.spaces import EmbeddingRun, ModelChange
 from speckit_memory.memory.intake.index_report import OnProgress
 from speckit_memory.memory.models.passage_vectors import title_repeats
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import embedding_models, vectors
-from speckit_memory.memory.store.tables.vectors.embedding_models import Build, Stamp
+from speckit_memory.memory.store.tables.vectors.embedding_models import Build, ModelFingerprint
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
@@ -27,7 +27,7 @@ class StoreModels(NamedTuple):
 
     serving: str
     previous: str
-    stamps: dict[str, Stamp]
+    stamps: dict[str, ModelFingerprint]
     build: Build | None
 
 
@@ -42,7 +42,7 @@ def models(opened: OpenStore) -> StoreModels:
     )
 
 
-def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Built:
+def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> EmbeddingRun:
     """Builds the vectors of a model while those in use go on serving.
 
     Raises E001 if the model does not work, and E022 while another process builds vectors.
@@ -52,7 +52,7 @@ def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> B
     return spaces.build(opened.database, embedder, time.time(), progress)
 
 
-def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Changed:
+def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> ModelChange:
     """Builds missing vectors and switches to the model."""
     build(opened, name, progress)
     embedder = _named(opened, name)
@@ -62,7 +62,7 @@ def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Cha
     )
 
 
-def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> Changed:
+def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> ModelChange:
     """Switches back to the vectors before the last change. Raises E030 if there was no change.
 
     They are taken from the cache; vectors evicted from it are made again if the model is local, else they wait.

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from speckit_memory.config.options.vector_indexing import VectorIndexing
-from speckit_memory.engine.runtime.serving_models import Serving
+from speckit_memory.engine.runtime.serving_models import EmbedderFacets
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from speckit_memory.memory.models.embedders import Embedder, TokenModel, counted_tokens
@@ -33,7 +33,7 @@ class QueryModels:
     def __init__(
         self,
         database: Database,
-        current: Callable[[], Serving],
+        current: Callable[[], EmbedderFacets],
         analyser: Analyser,
         relevance: NoCrossEncoder | GuardedCrossEncoder,
         vector_index: VectorIndexing,
@@ -90,7 +90,7 @@ class QueryModels:
             return Unavailable(error.problems[0].message)
 
 
-def _embedded(serving: Serving, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
+def _embedded(serving: EmbedderFacets, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
     if serving.tokens is None or serving.pooling is None:
         return serving.embedder.embed_query(text)
     return weighted_query(serving.pooling, _cut(serving.tokens, text), rarity)

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from speckit_memory.config.options.entity_linking import EntityLinking
 from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
-from speckit_memory.engine.background.lazy import Once
+from speckit_memory.engine.background.lazy import Lazy
 from speckit_memory.engine.recording.observations import digest_of
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.models import QueryModels
-from speckit_memory.engine.runtime.serving_models import ServingModels
+from speckit_memory.engine.runtime.serving_models import ActiveModels
 from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.runtime.usage_counter import Usage
 from speckit_memory.memory.models import embedders
@@ -75,27 +75,27 @@ class OpenStore:
         """A model that counts tokens; independent of the file."""
         return self._models.embedder
 
-    @Once
-    def models(self) -> ServingModels:
+    @Lazy
+    def models(self) -> ActiveModels:
         """The models of the vectors in use and of the configured ones."""
-        return ServingModels(self.database, self._models)
+        return ActiveModels(self.database, self._models)
 
     @property
     def analyser(self) -> Analyser:
         """The analyser that splits text into terms."""
         return self._models.analyser
 
-    @Once
+    @Lazy
     def place(self) -> str:
         """The store's identifier in records of queries: a hash of its path, equal in every process."""
         return digest_of(os.path.realpath(self.database.path))
 
-    @Once
+    @Lazy
     def commits(self) -> Commits:
         """Detects commits by any process."""
         return Commits(self.database)
 
-    @Once
+    @Lazy
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
         models = QueryModels(
@@ -127,7 +127,7 @@ class OpenStore:
         """The model of a name that a user gave."""
         return self._models.of(name)
 
-    @Once
+    @Lazy
     def indexer_without_model(self) -> Indexer:
         """A writer that leaves embedding to later work."""
         return self._writer(None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.text_models import TextModels
 
 
-class Serving(NamedTuple):
+class EmbedderFacets(NamedTuple):
     """An embedder and its optional interfaces. `isinstance` checks of these take longer than tokenising a query."""
 
     embedder: Embedder
@@ -29,24 +29,24 @@ class Serving(NamedTuple):
     tokens: TokenModel | None
 
 
-def serving(embedder: Embedder) -> Serving:
+def serving(embedder: Embedder) -> EmbedderFacets:
     """An embedder with its optional interfaces."""
-    return Serving(
+    return EmbedderFacets(
         embedder,
         embedder if isinstance(embedder, PoolingModel) else None,
         embedder if isinstance(embedder, TokenModel) else None,
     )
 
 
-class ServingModels:
+class ActiveModels:
     """The models of one store. Thread-safe."""
 
     def __init__(self, database: Database, models: TextModels) -> None:
         self._database, self._models = database, models
-        self._known: dict[str, Serving] = {}
-        self._others: dict[int, Serving] = {}
+        self._known: dict[str, EmbedderFacets] = {}
+        self._others: dict[int, EmbedderFacets] = {}
 
-    def now(self) -> Serving:
+    def now(self) -> EmbedderFacets:
         """The model of the vectors in use; the configured one if that is not available here."""
         connection = self._database.reader()
         stored = get_meta(connection, vectors.MODEL) or ""
@@ -117,8 +117,8 @@ def _is(embedder: Embedder, model_id: str) -> bool:
         return False
 
 
-def _stamp(connection: Connection, model_id: str) -> embedding_models.Stamp | None:
+def _stamp(connection: Connection, model_id: str) -> embedding_models.ModelFingerprint | None:
     """The recorded fingerprint of a model; for the bundled one in an old store without fingerprints, its name."""
     if table_exists(connection, "embedding_models") and (found := embedding_models.stamp_of(connection, model_id)):
         return found
-    return embedding_models.Stamp(model_id, "bundled", "", "", 1) if model_id.startswith("static-") else None
+    return embedding_models.ModelFingerprint(model_id, "bundled", "", "", 1) if model_id.startswith("static-") else None

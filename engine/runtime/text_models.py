@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.workspace.settings import CROSS_ENCODER_VARIABLE, EMBEDDER_VARIABLE
-from speckit_memory.engine.background.lazy import Once
+from speckit_memory.engine.background.lazy import Lazy
 from speckit_memory.memory.models import crossencoders, embedders
 from speckit_memory.memory.parsing.analysis import Analyser
 
@@ -24,12 +24,12 @@ class TextModels:
         self._environ = environ
         self._local: dict[str, embedders.Embedder] = {}
 
-    @Once
+    @Lazy
     def embedder(self) -> embedders.Embedder:
         """The embedding model that the environment names, else the bundled one; loaded on first use (feature I6)."""
         return embedders.chosen(self._environ)
 
-    @Once
+    @Lazy
     def encoder(self) -> embedders.Embedder | None:
         """The second-stage encoder, if the environment names one (feature R1)."""
         return embedders.encoder_of(self._environ)
@@ -61,12 +61,12 @@ class TextModels:
             return self.embedder
         return self.local(name) or embedders.of_setting(name, self._environ)
 
-    @Once
+    @Lazy
     def analyser(self) -> Analyser:
         """The analyser that splits documents and queries into terms."""
         return Analyser()
 
-    @Once
+    @Lazy
     def cross_encoder(self) -> crossencoders.NoCrossEncoder | crossencoders.GuardedCrossEncoder:
         """The cross-encoder, if the environment names one (feature R1)."""
         return crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))

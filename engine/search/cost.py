@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckit_memory.pipeline.model.columns import Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.ports import Scope, Store
 from speckit_memory.pipeline.process.interrupts import guarded
 from speckit_memory.pipeline.roles.composition import BoundStep
@@ -17,10 +17,10 @@ from speckit_memory.pipeline.roles.hooks import COST
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SearchCost:
     """Counts over all query variants. Those that depend on retrieved rows are upper bounds, and named so.
 
-    See `pipeline.model.costs.Cost` for the meaning of each; SQLite's full-text index counts as one index.
+    See `pipeline.model.costs.StepCostEstimate` for the meaning of each; SQLite's full-text index counts as one index.
     """
 
     memories_in_scope: int
@@ -39,7 +39,7 @@ def work(
     rerank: Iterable[BoundStep[Reranker]],
     scope: Scope,
     store: Store,
-) -> Work:
+) -> SearchCost:
     """The work of the channels for each query variant, and of the rerankers.
 
     Args:
@@ -49,7 +49,7 @@ def work(
         scope: The memories that the filters admit.
         store: The store.
     """
-    cost, hits, query = Cost(), 0, None
+    cost, hits, query = StepCostEstimate(), 0, None
     asked = tuple(channels)
     for query in wordings:
         for channel, limit in asked:
@@ -60,7 +60,7 @@ def work(
     if query is not None:
         for step in rerank:
             cost += _cost(step.component, query, candidates, store)
-    return Work(
+    return SearchCost(
         memories_in_scope=scope.size,
         postings=cost.postings,
         vectors=cost.vectors,
@@ -72,10 +72,10 @@ def work(
     )
 
 
-def _cost(component: object, query: Query, rows: int, store: Store) -> Cost:
+def _cost(component: object, query: Query, rows: int, store: Store) -> StepCostEstimate:
     """The estimate of a component; zero if it has none, or fails."""
     estimate = COST.of(component)
     if estimate is None:
-        return Cost()
+        return StepCostEstimate()
     found, _ = guarded(lambda: estimate.cost(query, rows, store))
-    return found if type(found) is Cost else Cost()
+    return found if type(found) is StepCostEstimate else StepCostEstimate()

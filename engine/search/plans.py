@@ -9,13 +9,13 @@ from typing import Any
 
 from speckit_memory.engine.answers.answer import coverage
 from speckit_memory.engine.answers.result_parts import Coverage
-from speckit_memory.engine.search.cost import Work, work
+from speckit_memory.engine.search.cost import SearchCost, work
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.configuration.variants import VariantMode
 from speckit_memory.pipeline.model.columns import Mode, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.gathering import channel_limit, understand
-from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.journal import StepRunner
 from speckit_memory.pipeline.running.lookup import memories_with, searchable
 from speckit_memory.pipeline.running.runner import Runner
 
@@ -65,7 +65,7 @@ class PlanReport:
     channels: tuple[PlannedChannel, ...]
     steps: dict[str, tuple[str, ...]]
     terms: tuple[tuple[str, int], ...]
-    work: Work
+    work: SearchCost
     beside: tuple[PlannedVariant, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[C
         variants: The variants to list in the report.
     """
     pipeline = runner.pipeline
-    with Journal(time.perf_counter_ns, None, strict=False) as journal:
+    with StepRunner(time.perf_counter_ns, None, strict=False) as journal:
         query = understand(pipeline.candidates, query, store, journal)
     plan = query.plan
     declared = [(step, channel_limit(step, query)) for step in pipeline.candidates.channels]

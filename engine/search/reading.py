@@ -20,7 +20,7 @@ from speckit_memory.pipeline.ports import Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextExcerpt:
     """A part of a memory's text. Lines count from 1 and include front matter. `sections` lists the section names."""
 
     memory: MemoryRecord
@@ -36,7 +36,7 @@ class Reading:
     """The memories that supersede it, the strongest link first."""
 
 
-def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> Reading:
+def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> TextExcerpt:
     """The stored text of a memory from a line on.
 
     Args:
@@ -64,7 +64,7 @@ def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> R
     if skipped >= len(lines):
         last = first + len(lines) - 1
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
-    return Reading(
+    return TextExcerpt(
         memory,
         "\n".join(lines[skipped:]),
         first + skipped,

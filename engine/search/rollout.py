@@ -8,7 +8,7 @@ from threading import Lock
 
 from speckit_memory.config.files.paths import resolved
 from speckit_memory.memory.parsing.encoding import clean
-from speckit_memory.pipeline.configuration.builder import Checked, assemble
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble
 from speckit_memory.pipeline.configuration.rollouts import Rollout, bucket
 from speckit_memory.pipeline.running.runner import Runner
 
@@ -28,7 +28,7 @@ class RolledOut:
         share = self._share(session, store)
         return self._of(share) if share else None
 
-    def checked(self, session: str, store: Path) -> Checked | None:
+    def checked(self, session: str, store: Path) -> CheckedPipeline | None:
         """The pipeline of that runner, as examined; None for the control."""
         share = self._share(session, store)
         return share.checked if share else None

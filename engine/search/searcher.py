@@ -19,20 +19,20 @@ from speckit_memory.config.workspace.settings import SHIPPED, Settings
 from speckit_memory.engine import components
 from speckit_memory.engine.answers import resume
 from speckit_memory.engine.answers.answer import answer, named
-from speckit_memory.engine.answers.request import Asked, Question
+from speckit_memory.engine.answers.request import RecordedRequest, SearchRequest
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import NOTHING, Adjustment, adjusted
+from speckit_memory.engine.answers.search_options import NOTHING, SearchOptions, adjusted
 from speckit_memory.engine.answers.why_not import why_not
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.search.plans import PlanReport, plan_report
 from speckit_memory.engine.search.rollout import RolledOut
-from speckit_memory.engine.shadowing.search import Search, Shown
+from speckit_memory.engine.shadowing.search import ShadowSearch, Shown
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.models.embedders.counting import counted_tokens
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import answered_by_lists
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.configuration.builder import Checked, assemble, build, examine, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, build, examine, examined
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -50,7 +50,7 @@ APPROXIMATE = ("vectors_from", "lists")
 _NO_SESSION = "no session is named: session_boost has nothing to raise"
 
 
-class Searching:
+class Searcher:
     """A pipeline, its variants, and the preset that answers queries in the mode "resume"."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Searching:
         runner: Runner,
         config: Settings,
         variants: tuple[CheckedVariant, ...] = (),
-        checked: Checked | None = None,
+        checked: CheckedPipeline | None = None,
         rollouts: tuple[Rollout, ...] = (),
         unusable: tuple[Problem, ...] = (),
         extensions: ExtensionSettings | None = None,
@@ -82,7 +82,7 @@ class Searching:
         self.unusable = unusable
         self._rollouts = rollouts
         self._extensions = extensions
-        self._wishes = Wishes()
+        self._wishes = DerivedPipelineCache()
         self.stands_in_for: tuple[Problem, ...] = ()
 
     @classmethod
@@ -94,7 +94,7 @@ class Searching:
         *,
         strict: bool,
         extensions: ExtensionSettings | None = None,
-    ) -> Searching:
+    ) -> Searcher:
         """Builds a pipeline and its variants.
 
         A faulty variant does not stop the pipeline: the variant is disabled, and every answer carries a warning.
@@ -121,7 +121,7 @@ class Searching:
         return cls(runner, config, running, checked, shares, tuple(unusable), extensions)
 
     @classmethod
-    def shipped(cls, config: Settings, wrong: tuple[Problem, ...], *, strict: bool) -> Searching:
+    def shipped(cls, config: Settings, wrong: tuple[Problem, ...], *, strict: bool) -> Searcher:
         """The shipped pipeline as a fallback for a configuration with the problems `wrong`.
 
         Configuration files and environment variables for pipelines and flags are ignored.
@@ -158,26 +158,26 @@ class Searching:
         shares = ((one.percent, one.checked.hash) for one in self._rollouts)
         return (self.beside, *shares, *self.unusable)
 
-    def changed(self, whole: Effective) -> Searching:
+    def changed(self, whole: Effective) -> Searcher:
         """This object with another pipeline and without variants. Raises SpeckitError with all problems."""
         return self.through_checked(examined(whole, self.registry))
 
-    def through_checked(self, checked: Checked) -> Searching:
+    def through_checked(self, checked: CheckedPipeline) -> Searcher:
         """This object with a pipeline that was examined, without variants. Raises as `changed` does."""
         if checked.problems:
             raise SpeckitError.of(checked.problems)
         runner = Runner(assemble(checked), strict=self.runner.strict)
-        return Searching(runner, self.config, checked=checked, extensions=self._extensions)
+        return Searcher(runner, self.config, checked=checked, extensions=self._extensions)
 
-    def wished(self, wanted: Adjustment, session: str = "") -> Wished:
+    def wished(self, wanted: SearchOptions, session: str = "") -> DerivedPipeline:
         """The pipeline that answers one search with per-search options, derived from the one that answers the session.
 
         Raises E030 for a pipeline that was assembled from objects, and for values that are not accepted.
         """
         return self._wishes.of(self, self._rolled_out.checked(session, self.config.db) or self.checked, wanted)
 
-    def adjusted(self, wanted: Adjustment, session: str = "") -> Searching:
-        """The `Searching` for one search with options; this object if it needs no other. Raises as `wished`."""
+    def adjusted(self, wanted: SearchOptions, session: str = "") -> Searcher:
+        """The `Searcher` for one search with options; this object if it needs no other. Raises as `wished`."""
         return self.wished(wanted, session).searching
 
     def runner_for(self, session: str) -> Runner:
@@ -201,14 +201,14 @@ class Searching:
     def search(
         self,
         opened: OpenStore,
-        question: Question,
+        question: SearchRequest,
         *,
         now: float,
         allowed_ms: float | None,
         snippet: int,
         content: bool,
-        watched: Search | None = None,
-        wished: Wished | None = None,
+        watched: ShadowSearch | None = None,
+        wished: DerivedPipeline | None = None,
     ) -> SearchResult:
         """Answers one question from an open store; see `Memory.search`.
 
@@ -230,9 +230,9 @@ class Searching:
             query = question.query(store, now, deadline_ns)
             shown = _shown(store, snippet, content, opened_before)
             # a copy: callers can modify the answer, and later searches share the original
-            adjust = replace(wished.wanted) if wished else Adjustment()
+            adjust = replace(wished.wanted) if wished else SearchOptions()
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
-            asked = Asked(question, now, allowed_ms, adjust, store.sequence, seen)
+            asked = RecordedRequest(question, now, allowed_ms, adjust, store.sequence, seen)
             before = answered_by_lists()
             try:
                 result = self._answered(
@@ -248,7 +248,7 @@ class Searching:
                 if watched is not None:
                     watched.answered(store, opened, asked)
 
-    def _unmet(self, result: SearchResult, wished: Wished | None) -> tuple[str, ...]:
+    def _unmet(self, result: SearchResult, wished: DerivedPipeline | None) -> tuple[str, ...]:
         """Warnings about per-search options that were not applied."""
         if wished and wished.wanted and self.by_handovers(result):
             return (resume.as_it_is(wished.wanted.named),)
@@ -256,7 +256,7 @@ class Searching:
             return (*wished.unmet, _NO_SESSION)
         return wished.unmet if wished else ()
 
-    def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:
+    def _told(self, result: SearchResult, asked: RecordedRequest, store: Snapshot) -> SearchResult:
         """Adds the warnings and facts that are known outside the pipeline."""
         result = replace(result.warned(after=self._amiss), asked=asked)
         query = result.outcome.query
@@ -271,7 +271,12 @@ class Searching:
         return result.with_fact("words_from", "file") if store.lexicon.from_file else result
 
     def _answered(
-        self, query: Query, store: Store, shown: Shown, tokens: Callable[[str], int], watched: Search | None = None
+        self,
+        query: Query,
+        store: Store,
+        shown: Shown,
+        tokens: Callable[[str], int],
+        watched: ShadowSearch | None = None,
     ) -> SearchResult:
         def run(runner: Runner, query: Query) -> SearchResult:
             if watched and runner is self.runner:
@@ -302,7 +307,7 @@ class Searching:
         )
         return replace(run(runner, words), query=query.text).warned(before=[none])
 
-    def plan(self, opened: OpenStore, question: Question) -> PlanReport:
+    def plan(self, opened: OpenStore, question: SearchRequest) -> PlanReport:
         """Describes what a search would do, without running it."""
         with opened.read_model.reading() as snapshot:
             store = StoreView(snapshot)
@@ -361,35 +366,35 @@ MOST_ADJUSTED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wished:
+class DerivedPipeline:
     """The pipeline of a search with the options `wanted`.
 
     `searching` answers with the pipeline `checked`, which was derived from `base`; both are None for a pipeline that
     was assembled from objects. `unmet` has one sentence for each option that no step implements.
     """
 
-    searching: Searching
-    base: Checked | None
-    checked: Checked | None
-    wanted: Adjustment = NOTHING
+    searching: Searcher
+    base: CheckedPipeline | None
+    checked: CheckedPipeline | None
+    wanted: SearchOptions = NOTHING
     unmet: tuple[str, ...] = ()
 
 
-class Wishes:
+class DerivedPipelineCache:
     """A cache of pipelines derived from one pipeline and its rollouts. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, Adjustment], Wished] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, SearchOptions], DerivedPipeline] = OrderedDict()
         self._guard = Lock()
 
-    def of(self, searching: Searching, base: Checked | None, wanted: Adjustment) -> Wished:
+    def of(self, searching: Searcher, base: CheckedPipeline | None, wanted: SearchOptions) -> DerivedPipeline:
         """The pipeline for a session that `base` answers, with options.
 
         If the derived pipeline equals the base, the original with its variants is returned. Raises E030 for a pipeline
         that was assembled from objects, and for values that are not accepted.
         """
         if not wanted:
-            return Wished(searching, base, base)
+            return DerivedPipeline(searching, base, base)
         wanted = replace(wanted)  # a copy for the cache: callers can modify the original
         wanted.check()
         if base is None:
@@ -403,9 +408,9 @@ class Wishes:
         return found
 
 
-def _derived(searching: Searching, base: Checked, wanted: Adjustment) -> Wished:
+def _derived(searching: Searcher, base: CheckedPipeline, wanted: SearchOptions) -> DerivedPipeline:
     whole, unmet = adjusted(base.effective, wanted)
     checked = examined(whole, searching.registry)
     if checked.hash == base.hash and not checked.problems:
-        return Wished(searching, base, base, wanted, unmet)
-    return Wished(searching.through_checked(checked), base, checked, wanted, unmet)
+        return DerivedPipeline(searching, base, base, wanted, unmet)
+    return DerivedPipeline(searching.through_checked(checked), base, checked, wanted, unmet)

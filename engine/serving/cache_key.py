@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Standing(NamedTuple):
+class StateToken(NamedTuple):
     """One state of a store as one pipeline sees it. Valid in this process alone; never reused after a change."""
 
     store: str

@@ -19,8 +19,8 @@ from speckit_memory.config.pipelines.sources import SHIPPED
 from speckit_memory.config.workspace.deadline import deadline_in_force
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
 from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Served, Serving, problems_of
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ActiveConfiguration, ConfigurationState, problems_of
 from speckit_memory.engine.serving.start_shadows import serving_of
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
@@ -57,7 +57,7 @@ class FilesFollowed:
 class Reloading:
     """Follows the configuration files of one memory."""
 
-    def __init__(self, served: Served, recorder: Recorder, since: float) -> None:
+    def __init__(self, served: ActiveConfiguration, recorder: Recorder, since: float) -> None:
         """Files modified after `since` (epoch seconds) are read again by the first look."""
         self._served = served
         self._recorder = recorder
@@ -136,7 +136,7 @@ class Reloading:
         watched.look_at(Path(file) for file in places if not file.startswith(SHIPPED))
         self._watched, self._again_at = watched, time.monotonic() + RETRY_SECONDS
 
-    def _put(self, serving: Serving, watched: WatchedFiles) -> None:
+    def _put(self, serving: ConfigurationState, watched: WatchedFiles) -> None:
         watched.know(_texts(serving.searching))
         self._watched = watched
         if _said(serving) != _said(before := self._served.now):
@@ -154,7 +154,7 @@ class Reloading:
         return time.monotonic() + RETRY_SECONDS if self._served.now.searching.unusable else float("inf")
 
 
-def _made(earlier: Serving, recorder: Recorder) -> Serving:
+def _made(earlier: ConfigurationState, recorder: Recorder) -> ConfigurationState:
     """Builds the state that the files describe. Raises SpeckitError with all of their problems.
 
     Settings that a store is opened with stay until the process ends: how extensions run, recording, the vector index,
@@ -165,43 +165,43 @@ def _made(earlier: Serving, recorder: Recorder) -> Serving:
     found = settings(config.db, named, config.root, config.environ)
     now = replace(config, pipeline=found.pipeline, pipeline_by=found.pipeline_by, deadline_ms=deadline_in_force(config))
     strict = earlier.searching.runner.strict
-    searching = Searching.through(
+    searching = Searcher.through(
         now.pipeline, now, now.overrides, strict=strict, extensions=earlier.searching.extensions
     )
     if searching.beside == earlier.searching.beside:
-        return Serving(now, searching, earlier.shadows, earlier.replays)
+        return ConfigurationState(now, searching, earlier.shadows, earlier.replays)
     return serving_of(now, searching, recorder)
 
 
-def _answers(serving: Serving) -> tuple[object, ...]:
+def _answers(serving: ConfigurationState) -> tuple[object, ...]:
     """Equal for two states that give the same answers."""
     config = serving.settings
     return (serving.searching.identity, config.pipeline, config.pipeline_by, config.deadline_ms)
 
 
-def _said(serving: Serving) -> tuple[object, ...]:
+def _said(serving: ConfigurationState) -> tuple[object, ...]:
     """Equal for two states that were also read from the same texts."""
     return (_answers(serving), _texts(serving.searching))
 
 
-def can_be_followed(serving: Serving) -> bool:
+def can_be_followed(serving: ConfigurationState) -> bool:
     """Whether files decide the pipeline; false for one that was given as a value."""
     return serving.settings.pipeline_by != BY_VALUE
 
 
-def _watched(serving: Serving) -> WatchedFiles:
+def _watched(serving: ConfigurationState) -> WatchedFiles:
     root = serving.settings.root
     return WatchedFiles(
         dict.fromkeys([root / PIPELINE_FILE, root / FLAGS_FILE, root / CONFIG_FILE, *_texts(serving.searching)])
     )
 
 
-def _texts(searching: Searching) -> dict[Path, str]:
+def _texts(searching: Searcher) -> dict[Path, str]:
     """The files that a pipeline and its variants were read from, with their texts."""
     return dict(_documents(searching))
 
 
-def _documents(searching: Searching) -> Iterator[tuple[Path, str]]:
+def _documents(searching: Searcher) -> Iterator[tuple[Path, str]]:
     pipelines = (searching.checked, *(variant.checked for variant in searching.variants))
     for checked in pipelines:
         for document in checked.effective.documents if checked else ():

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.background.best_effort import harmless
-from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.shadowing.replays import Replays
-from speckit_memory.engine.shadowing.search import Search
+from speckit_memory.engine.shadowing.search import ShadowSearch
 from speckit_memory.engine.shadowing.shadows import LEAVING_SECONDS, Shadows
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.model.describing import kind_of
@@ -34,43 +34,43 @@ def problems_of(error: Exception) -> tuple[Problem, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ConfigurationState:
     """One state of the configuration, ready to answer.
 
     `shadows` runs the live variants, and `replays` replays recorded queries; None without such variants.
     """
 
     settings: Settings
-    searching: Searching
+    searching: Searcher
     shadows: Shadows | None = None
     replays: Replays | None = None
     name: str = field(default_factory=lambda: uuid4().hex, init=False, compare=False)
     """A unique identifier of this state."""
 
-    def watched(self, query_id: str) -> Search | None:
+    def watched(self, query_id: str) -> ShadowSearch | None:
         """The shadow search of a query; None if there are no variants or they fail."""
         with harmless("the variants do not see a query"):
             return self.shadows.search(query_id) if self.shadows else None
         return None
 
 
-class Served:
+class ActiveConfiguration:
     """The state in force. A running search finishes with the state it began with. Thread-safe."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: ConfigurationState) -> None:
         self._now = serving
         self._guard = Lock()
         self._searches: Counter[int] = Counter()
-        self._earlier: deque[Searching] = deque(maxlen=KEPT)
+        self._earlier: deque[Searcher] = deque(maxlen=KEPT)
         self._leaving: list[Thread] = []
 
     @property
-    def now(self) -> Serving:
+    def now(self) -> ConfigurationState:
         """The state for the next search."""
         return self._now
 
     @contextmanager
-    def using(self) -> Iterator[Serving]:
+    def using(self) -> Iterator[ConfigurationState]:
         """The state for one search, protected from being retired during the block."""
         with self._guard:
             serving = self._now
@@ -82,7 +82,7 @@ class Served:
                 self._searches[id(serving.shadows)] -= 1
                 self._retire(serving.shadows)
 
-    def put(self, serving: Serving) -> None:
+    def put(self, serving: ConfigurationState) -> None:
         """Replaces the state in force."""
         with self._guard:
             before, self._now = self._now, serving
@@ -92,7 +92,7 @@ class Served:
         if before.replays is not None and before.replays is not serving.replays:
             before.replays.end()
 
-    def answered(self, result: SearchResult) -> Searching:
+    def answered(self, result: SearchResult) -> Searcher:
         """The pipeline that gave an answer; the one in force if the answer is too old."""
         known = (self._now.searching, *self._earlier)
         return next((searching for searching in known if searching.gave(result)), known[0])

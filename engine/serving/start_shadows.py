@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.shadowing.earlier import earlier
 from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.shadows import Shadows
@@ -23,11 +23,11 @@ from speckit_memory.pipeline.configuration.variants import Variant
 from speckit_memory.pipeline.roles.registry import Registry
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.search.searcher import Searching
+    from speckit_memory.engine.search.searcher import Searcher
 
 
 def beside_searches(
-    searching: Searching, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
+    searching: Searcher, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
 ) -> Shadows | None:
     """The variants to run live: the configured dark runs and interleaved variant, or the `inline` pipelines instead.
 
@@ -57,7 +57,7 @@ def beside_searches(
     return Shadows(control, running, recorder, earlier=partial(earlier, recorder.path, control.hash))
 
 
-def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Serving:
+def serving_of(config: Settings, searching: Searcher, recorder: Recorder) -> ConfigurationState:
     """A configuration state: the pipeline, its live variants, and the replays for its shadows."""
     checked = searching.checked
     compared = [one for one in searching.variants if one.variant.mode == "shadow" and not one.variant.interleave]
@@ -65,7 +65,7 @@ def serving_of(config: Settings, searching: Searching, recorder: Recorder) -> Se
     if compared and checked is not None and recorder.on:
         pipeline = searching.runner.pipeline
         replays = Replays(pipeline, checked, compared, searching.extensions, config, recorder)
-    return Serving(config, searching, beside_searches(searching, config, recorder), replays)
+    return ConfigurationState(config, searching, beside_searches(searching, config, recorder), replays)
 
 
 def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Registry) -> list[CheckedVariant]:

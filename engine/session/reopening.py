@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from speckit_memory.engine.upkeep.upkeep_thread import Upkeep
+from speckit_memory.engine.upkeep.upkeep_thread import MaintenanceThread
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
@@ -36,7 +36,7 @@ class Replacement:
     what: str
 
 
-class Following:
+class ReopeningStore:
     """The open store, reopened if the file at its path is replaced or set to another state.
 
     Reopening discards everything derived from the earlier store. An operation that was interrupted by a replacement, or
@@ -56,7 +56,7 @@ class Following:
         self._lock = Lock()
         self._current = opener(create)
         self.replacements: list[Replacement] = []
-        self.upkeep = Upkeep(lambda: self._current, measured=measured)
+        self.upkeep = MaintenanceThread(lambda: self._current, measured=measured)
 
     @property
     def current(self) -> OpenStore:

@@ -23,7 +23,7 @@ from speckit_memory.engine.recording.observations import (
 )
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
-from speckit_memory.memory.store.evaluation.records import Observation, Sign
+from speckit_memory.memory.store.evaluation.records import Observation, UsageSignal
 from speckit_memory.memory.store.reading.mentions import cited_by, linked_by, written_since
 from speckit_memory.memory.store.reading.reader import get_memory
 
@@ -72,7 +72,7 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
         if memories := result.opened(count):
             now, session = time.time(), digest_of(outcome.query.session)
             for memory in memories:
-                recorder.sign(Sign(memory, "opened", now, session, asked=result.query_id))
+                recorder.sign(UsageSignal(memory, "opened", now, session, asked=result.query_id))
         if wanted.observe and in_share(result.query_id[_HALF:], wanted.observe):
             recorder.observe(partial(scoring, result.query_id, outcome, count, at=time.time()))
 
@@ -89,7 +89,7 @@ def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
     now = time.time()
     with harmless(NOT_NOTED):
         opened.usage.note((), now, (memory,))
-        opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
+        opened.recorder.sign(UsageSignal(memory, "opened", now, digest_of(session)))
     if session and not opened.database.only_read:
         with harmless(NOT_NOTED):
             session_events.read(opened.database, identifier(session), memory, text, now)
@@ -98,7 +98,7 @@ def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
 def note_validated(opened: OpenStore, memory: int) -> None:
     """Records that a memory was found useful."""
     with harmless(NOT_NOTED):
-        opened.recorder.sign(Sign(memory, "validated", time.time()))
+        opened.recorder.sign(UsageSignal(memory, "validated", time.time()))
 
 
 def note_linked(opened: OpenStore, *names: str) -> None:
@@ -106,7 +106,7 @@ def note_linked(opened: OpenStore, *names: str) -> None:
     with harmless(NOT_NOTED):
         connection, now = opened.database.reader(), time.time()
         for name in names:
-            opened.recorder.sign(Sign(get_memory(connection, name).id, "linked", now))
+            opened.recorder.sign(UsageSignal(get_memory(connection, name).id, "linked", now))
 
 
 @contextmanager
@@ -125,12 +125,12 @@ def noting_written(opened: OpenStore) -> Iterator[None]:
                     opened.recorder.ask_later(_pointed_at(opened, written, time.time()))
 
 
-def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[frozenset[int]], list[Sign]]:
-    def told(brought: frozenset[int]) -> list[Sign]:
+def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[frozenset[int]], list[UsageSignal]]:
+    def told(brought: frozenset[int]) -> list[UsageSignal]:
         with suppress(SpeckitError):  # the store was replaced or closed meanwhile
             connection = opened.database.reader()
-            linked = [Sign(memory, "linked", at) for memory in linked_by(connection, written, brought)]
-            return [*linked, *(Sign(memory, "cited", at) for memory in cited_by(connection, written, brought))]
+            linked = [UsageSignal(memory, "linked", at) for memory in linked_by(connection, written, brought)]
+            return [*linked, *(UsageSignal(memory, "cited", at) for memory in cited_by(connection, written, brought))]
         return []
 
     return told

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.background.timers import begun
-from speckit_memory.engine.shadowing.records import Named, RunBeside
+from speckit_memory.engine.shadowing.records import QueryRef, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
-from speckit_memory.pipeline.comparing.shadow import Beside
+from speckit_memory.pipeline.comparing.shadow import ShadowRequest
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
@@ -27,8 +27,8 @@ IDLE_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 5.0
 """The longest time a run waits for such a moment."""
 
-Note = Callable[[Named, Beside, RunBeside], None]
-OnHanging = Callable[[Named, Beside, RunningVariant, str], None]
+Note = Callable[[QueryRef, ShadowRequest, RunBeside], None]
+OnHanging = Callable[[QueryRef, ShadowRequest, RunningVariant, str], None]
 
 
 class DarkRuns:
@@ -51,7 +51,9 @@ class DarkRuns:
         self._guard = Lock()
         self._turn: _Turn | None = None
 
-    def begin(self, variants: Sequence[RunningVariant], named: Named, before: Beside, opened: OpenStore) -> None:
+    def begin(
+        self, variants: Sequence[RunningVariant], named: QueryRef, before: ShadowRequest, opened: OpenStore
+    ) -> None:
         """Runs variants for a query that was answered.
 
         Args:
@@ -91,7 +93,7 @@ class DarkRuns:
             _drop([*turn.left, *([turn.at] if turn.at else [])], "end")
         return done
 
-    def _work(self, turn: _Turn, named: Named, before: Beside, opened: OpenStore) -> None:
+    def _work(self, turn: _Turn, named: QueryRef, before: ShadowRequest, opened: OpenStore) -> None:
         with harmless("a dark run could not be made"):
             ready = self._ready()
             while turn.left and not turn.over:
@@ -111,7 +113,7 @@ class DarkRuns:
                     self._note(named, before, RunBeside(turn.at, run, felt * 1e3))
         turn.over = True
 
-    def _give_up(self, turn: _Turn, named: Named, before: Beside) -> None:
+    def _give_up(self, turn: _Turn, named: QueryRef, before: ShadowRequest) -> None:
         if turn.over or turn.at is None:
             return
         # the timer began with the turn, this run later: grant it the rest of its time
@@ -156,7 +158,7 @@ def _drop(variants: Sequence[RunningVariant], why: Why) -> None:
         variant.drop(why)
 
 
-def failed(before: Beside, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
+def failed(before: ShadowRequest, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
     """The record of a variant's run that failed.
 
     Args:

@@ -11,7 +11,7 @@ from typing import cast, get_args
 from speckit_memory.engine.shadowing.placement import WINDOW, Place
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Retreat
+from speckit_memory.memory.store.evaluation.records import PlacementChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,6 @@ def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earl
     return None
 
 
-def _earlier(database: EvaluationDatabase, control: str, variant: str, last: Retreat | None) -> Earlier:
+def _earlier(database: EvaluationDatabase, control: str, variant: str, last: PlacementChange | None) -> Earlier:
     place, since = (cast("Place", last.placement), last.at) if last else ("beside", 0.0)
     return Earlier(place, since, database.latest_costs(control, variant, since=since, most=WINDOW))

@@ -10,9 +10,9 @@ import numpy as np
 
 from speckit_memory.engine.shadowing.records import RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant
-from speckit_memory.pipeline.comparing.interleaving import Draft, drafted
+from speckit_memory.pipeline.comparing.interleaving import InterleavedRanking, drafted
 from speckit_memory.pipeline.comparing.mixing import STEP, mixed
-from speckit_memory.pipeline.comparing.shadow import Beside, Run, Shadow
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.model.describing import kind_of
 from speckit_memory.pipeline.model.trace import StepRecord, Trace
@@ -31,7 +31,7 @@ class LateError(BaseException):
 
 
 @dataclass(slots=True)
-class Interleaving:
+class InterleavedRunner:
     """A control whose answers are mixed with those of a variant. Has the same protocol as the runner.
 
     The caller waits for the variant, which is stopped between two of its steps when its budget (`budgets_ms.shadow`) or
@@ -43,7 +43,7 @@ class Interleaving:
     watched: Shadow
     variant: RunningVariant
     query_id: str
-    before: Callable[[], Beside | None]
+    before: Callable[[], ShadowRequest | None]
     ran: Callable[[RunBeside, Outcome | None], None]
 
     @property
@@ -88,7 +88,7 @@ class Interleaving:
         self.ran(RunBeside(self.variant, run, overhead_ms, teams), together)
         return together or outcome
 
-    def _together(self, outcome: Outcome, run: Run, store: Store) -> tuple[Outcome | None, tuple[int, ...]]:
+    def _together(self, outcome: Outcome, run: ShadowRun, store: Store) -> tuple[Outcome | None, tuple[int, ...]]:
         """The mixed answer and the team of each of its memories; None and () if there is none."""
         if run.outcome is None or run.failure or not len(outcome.pool) + len(run.outcome.pool):
             return None, ()
@@ -110,7 +110,7 @@ def _kept(outcome: Outcome, store: Store) -> int:
     return min(others, default=len(outcome.pool))
 
 
-def _teams(draft: Draft, outcome: Outcome) -> tuple[int, ...]:
+def _teams(draft: InterleavedRanking, outcome: Outcome) -> tuple[int, ...]:
     team = dict(zip(draft.ids, draft.teams, strict=True))
     return tuple(TEAMS[team[memory]] for memory in outcome.pool.candidates.parents.tolist())
 

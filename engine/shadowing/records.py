@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.answers.request import RecordedRequest
 from speckit_memory.engine.recording.observations import answer_record, query_record
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, StepCost, VariantRecord
-from speckit_memory.pipeline.comparing.shadow import Run
+from speckit_memory.pipeline.comparing.shadow import ShadowRun
 from speckit_memory.pipeline.model.columns import Query
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class QueryRef:
     """A query as records identify it: id, time of the query (epoch seconds), store and change number.
 
     `asked` repeats the query; it is None unless texts are recorded. `folder` is the searched folder, if known.
@@ -24,7 +24,7 @@ class Named:
     at: float
     store: str
     state: int
-    asked: Asked | None
+    asked: RecordedRequest | None
     folder: str = ""
 
 
@@ -36,12 +36,12 @@ class RunBeside:
     """
 
     variant: RunningVariant
-    run: Run
+    run: ShadowRun
     overhead_ms: float
     teams: tuple[int, ...] = ()
 
 
-def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBeside]) -> Observation:
+def observation(named: QueryRef, query: Query, control: ShadowRun, beside: Sequence[RunBeside]) -> Observation:
     """The record of one query: the answer that was served and those of the variants.
 
     Args:
@@ -57,7 +57,7 @@ def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBe
     return Observation(record, run_record(control), tuple(map(_variant, beside)))
 
 
-def run_record(run: Run, *, with_rows: bool = True) -> AnswerRecord:
+def run_record(run: ShadowRun, *, with_rows: bool = True) -> AnswerRecord:
     """The record of a run, with or without the rows it returned."""
     known = answer_record(run.outcome) if run.outcome and with_rows else AnswerRecord(run.pipeline.hash)
     return replace(

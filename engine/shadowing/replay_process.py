@@ -47,7 +47,7 @@ _BOOT = (
 )
 
 
-class ReplayEnded(Exception):  # noqa: N818 -- the name is recorded next to those of component errors
+class ReplayProcessEnded(Exception):  # noqa: N818 -- the name is recorded next to those of component errors
     """The process ended during a replay, by itself or because it was killed; the message says how and in which step."""
 
 
@@ -122,12 +122,12 @@ class ReplayProcess:
             except (Empty, ValueError) as error:
                 self.end()
                 why = "Timeout" if isinstance(error, Empty) else "Garbled"
-                raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}") from None
+                raise ReplayProcessEnded(f"{ENDED}{why} in {step or 'the start'}") from None
             if not message:
                 self.end()
                 status = self._process.returncode
                 why = signal.Signals(-status).name if status < 0 else f"Status{status}"
-                raise ReplayEnded(f"{ENDED}{why} in {step or 'the start'}")
+                raise ReplayProcessEnded(f"{ENDED}{why} in {step or 'the start'}")
             if "wrong" in message:
                 self.end()
                 raise SpeckitError("E040", f"recorded queries cannot be replayed: {message['wrong']}")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.vector_indexing import VectorIndexing
 from speckit_memory.config.workspace.extensions import ExtensionSettings
 from speckit_memory.engine import components
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.recording.observations import UNKNOWN_FOLDER
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
@@ -30,8 +30,8 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.facts.sessions import SessionState
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.sessions.working_memory import Attended
-from speckit_memory.pipeline.comparing.shadow import Beside, Shadow
+from speckit_memory.memory.store.tables.sessions.working_memory import AttendedMemory
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest
 from speckit_memory.pipeline.configuration.builder import assemble, examined
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.ports import Filter
@@ -72,7 +72,7 @@ class Replayer:
             Runner(assemble(examined(one, registry))) for one in (task.control, task.variant)
         )
         database = Database.open(task.store, create=False)
-        unrecorded = Recorder(task.store, Recording(record="off"))
+        unrecorded = Recorder(task.store, RecordingOptions(record="off"))
         models = TextModels(task.environ)
         self._opened = OpenStore(database, task.root, models, unrecorded, task.vector_index)
 
@@ -110,9 +110,9 @@ class Replayer:
         return log is not None and all(kind == "attributes" for _, kind in log[1])
 
     def _runs(self, asked: QueryRecord, store: Snapshot, pause: Pause | None) -> Any:
-        question = Question(**_arguments(asked))
+        question = SearchRequest(**_arguments(asked))
         query = question.query(store, (asked.read_point or {}).get("now", asked.at), None)
-        answered: list[Beside] = []
+        answered: list[ShadowRequest] = []
         try:
             Shadow(self._control, answered.append).run(query, store)
         except Exception:  # the control's failure is recorded with its run
@@ -131,7 +131,8 @@ def _session_state(asked: QueryRecord) -> SessionState:
     """What the session had attended to and been sent at the time of the query."""
     found = (asked.read_point or {}).get("session") or {"attended": (), "sent": ()}
     return SessionState(
-        tuple(Attended(*one) for one in found["attended"]), tuple((memory, text) for memory, text in found["sent"])
+        tuple(AttendedMemory(*one) for one in found["attended"]),
+        tuple((memory, text) for memory, text in found["sent"]),
     )
 
 

@@ -29,7 +29,7 @@ from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors.vectors import MODEL
 from speckit_memory.pipeline.comparing.shadow import sampled
-from speckit_memory.pipeline.configuration.builder import Checked
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.roles.composition import Pipeline
 
@@ -83,7 +83,7 @@ class Replays:
     def __init__(
         self,
         pipeline: Pipeline,
-        checked: Checked,
+        checked: CheckedPipeline,
         variants: Sequence[CheckedVariant],
         extensions: ExtensionSettings,
         config: Settings,
@@ -194,7 +194,7 @@ class Replays:
     def _turn(self, database: EvaluationDatabase, shadow: _Shadow, end: float, pause: Pause, tell: OnCount) -> None:
         """Replays for one variant until it is given up, nothing waits or its turn is over; `tell` gets batch sizes."""
         # imported here: searches start faster without it
-        from speckit_memory.engine.shadowing.replay_process import ReplayEnded, ReplayProcess
+        from speckit_memory.engine.shadowing.replay_process import ReplayProcess, ReplayProcessEnded
 
         variant = shadow.one.variant
         task = ReplayTask(
@@ -225,7 +225,7 @@ class Replays:
                 try:
                     process = self._process = self._process or ReplayProcess(task)
                     batch.append(process.replay(seen))
-                except ReplayEnded as ended:
+                except ReplayProcessEnded as ended:
                     self._process = None
                     if self._ended:
                         return

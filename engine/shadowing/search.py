@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from speckit_memory.engine.answers.request import Asked
+from speckit_memory.engine.answers.request import RecordedRequest
 from speckit_memory.engine.answers.result_parts import PipelineIdentity
 from speckit_memory.engine.answers.results import SearchResult, ShadowAnswer
 from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.recording.observations import known_folder
-from speckit_memory.engine.shadowing.interleaved import Interleaving
-from speckit_memory.engine.shadowing.records import Named, RunBeside
+from speckit_memory.engine.shadowing.interleaved import InterleavedRunner
+from speckit_memory.engine.shadowing.records import QueryRef, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.pipeline.comparing.shadow import Beside, Shadow, shuffled
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, shuffled
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Outcome, Runner
@@ -32,7 +32,12 @@ class Watcher(Protocol):
     """Receives finished searches."""
 
     def over(
-        self, named: Named, before: Beside, runs: Sequence[RunBeside], dark: Sequence[RunningVariant], opened: OpenStore
+        self,
+        named: QueryRef,
+        before: ShadowRequest,
+        runs: Sequence[RunBeside],
+        dark: Sequence[RunningVariant],
+        opened: OpenStore,
     ) -> None:
         """A search has returned.
 
@@ -48,7 +53,7 @@ class Watcher(Protocol):
         """Reports queries that variants did not see."""
 
 
-class Search:
+class ShadowSearch:
     """The variants' side of one call of `Memory.search`."""
 
     def __init__(
@@ -75,21 +80,21 @@ class Search:
         self._mixing = mixing
         self._elsewhere: Why | None = None
         self._runs: list[RunBeside] = []
-        self._before: Beside | None = None
-        self._answered: tuple[Named, OpenStore] | None = None
+        self._before: ShadowRequest | None = None
+        self._answered: tuple[QueryRef, OpenStore] | None = None
 
-    def through(self, runner: Runner) -> Interleaving | Shadow | Runner:
+    def through(self, runner: Runner) -> InterleavedRunner | Shadow | Runner:
         """The control, wrapped to capture its run if a variant sees the query."""
         if self._mixing is not None:
             watched = Shadow(runner, self._keep)
-            return Interleaving(runner, watched, self._mixing, self._id, lambda: self._before, self._keep_mixed)
+            return InterleavedRunner(runner, watched, self._mixing, self._id, lambda: self._before, self._keep_mixed)
         return Shadow(runner, self._keep) if self._dark or self._inline else runner
 
     def elsewhere(self, why: Why) -> None:
         """Notes that a pipeline other than the control answers, so that no variant sees the query."""
         self._elsewhere = why
 
-    def _keep(self, before: Beside) -> None:
+    def _keep(self, before: ShadowRequest) -> None:
         self._before = before
 
     def _keep_mixed(self, run: RunBeside, together: Outcome | None) -> None:
@@ -117,7 +122,7 @@ class Search:
             )
         return replace(result, beside=tuple(answers[one.name] for one in self._inline))
 
-    def answered(self, snapshot: Snapshot, opened: OpenStore, asked: Asked) -> None:
+    def answered(self, snapshot: Snapshot, opened: OpenStore, asked: RecordedRequest) -> None:
         """Keeps what records need of the query. Call it at the end of the read, even after a failure. Never raises."""
         if self._before is None or self._inline:
             return  # a comparison by hand: its queries are chosen and would bias the sample
@@ -125,7 +130,7 @@ class Search:
             # the clock, not the query's `now`, which a caller may have set
             kept = asked if opened.recorder.keeps_texts else None
             folder = known_folder(self._before.query, snapshot)
-            self._answered = Named(self._id, time.time(), opened.place, snapshot.sequence, kept, folder), opened
+            self._answered = QueryRef(self._id, time.time(), opened.place, snapshot.sequence, kept, folder), opened
 
     def again(self) -> None:
         """Resets the object when the search is repeated on another store."""

@@ -14,11 +14,11 @@ from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed
 from speckit_memory.engine.shadowing.earlier import Earlier
-from speckit_memory.engine.shadowing.records import Named, RunBeside, observation
-from speckit_memory.engine.shadowing.search import Search
+from speckit_memory.engine.shadowing.records import QueryRef, RunBeside, observation
+from speckit_memory.engine.shadowing.search import ShadowSearch
 from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState
-from speckit_memory.memory.store.evaluation.records import Dropped, Retreat
-from speckit_memory.pipeline.comparing.shadow import Beside, sampled, shuffled
+from speckit_memory.memory.store.evaluation.records import DroppedQueries, PlacementChange
+from speckit_memory.pipeline.comparing.shadow import ShadowRequest, sampled, shuffled
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
@@ -95,11 +95,13 @@ class Shadows:
         """Whether answers are mixed with those of a variant."""
         return any(variant.mode == "interleaved" for variant in self._variants)
 
-    def search(self, query_id: str) -> Search:
+    def search(self, query_id: str) -> ShadowSearch:
         """Begins a search that variants may see."""
         seeing = self._seeing(query_id)
         mixing = next((variant for variant in seeing if variant.mode == "interleaved"), None)
-        return Search(self, query_id, [variant for variant in seeing if variant is not mixing], self._inline, mixing)
+        return ShadowSearch(
+            self, query_id, [variant for variant in seeing if variant is not mixing], self._inline, mixing
+        )
 
     def _seeing(self, query_id: str) -> list[RunningVariant]:
         """The variants that see a query, in the order in which they run."""
@@ -117,7 +119,12 @@ class Shadows:
         return shuffled(query_id, seeing, lambda variant: variant.hash)
 
     def over(
-        self, named: Named, before: Beside, runs: Sequence[RunBeside], dark: Sequence[RunningVariant], opened: OpenStore
+        self,
+        named: QueryRef,
+        before: ShadowRequest,
+        runs: Sequence[RunBeside],
+        dark: Sequence[RunningVariant],
+        opened: OpenStore,
     ) -> None:
         """Records the runs of a search that has returned, and starts its dark runs.
 
@@ -146,21 +153,21 @@ class Shadows:
         self._ask()
         return tuple(variant.state() for variant in self._variants)
 
-    def _note(self, named: Named, before: Beside, runs: Sequence[RunBeside]) -> None:
+    def _note(self, named: QueryRef, before: ShadowRequest, runs: Sequence[RunBeside]) -> None:
         """Counts the runs of a query and records them."""
         for one in runs:
             self._moved(one.variant, one.variant.ran(one.run.spent_ns / 1e6, one.run.failure))
         self._record(named, before, runs)
         self.report()
 
-    def _note_dark(self, named: Named, before: Beside, run: RunBeside) -> None:
+    def _note_dark(self, named: QueryRef, before: ShadowRequest, run: RunBeside) -> None:
         self._note(named, before, [run])
 
-    def _hanging(self, named: Named, before: Beside, variant: RunningVariant, step: str) -> None:
+    def _hanging(self, named: QueryRef, before: ShadowRequest, variant: RunningVariant, step: str) -> None:
         self._moved(variant, variant.never_ended(step, HANGING_SECONDS))
         self._record(named, before, [failed(before, variant, f"TimeoutError in {step}", HANGING_SECONDS)])
 
-    def _record(self, named: Named, before: Beside, runs: Sequence[RunBeside]) -> None:
+    def _record(self, named: QueryRef, before: ShadowRequest, runs: Sequence[RunBeside]) -> None:
         def noted(recorder: Recorder) -> None:
             seen = observation(named, before.query, before.control, runs)
             recorder.record(
@@ -171,7 +178,7 @@ class Shadows:
 
     def _moved(self, variant: RunningVariant, why: str) -> None:
         if why:
-            retreat = Retreat(self._control.hash, variant.hash, variant.place, why, time.time())
+            retreat = PlacementChange(self._control.hash, variant.hash, variant.place, why, time.time())
             self._fenced(lambda recorder: recorder.retreat(retreat))
 
     def report(self) -> None:
@@ -180,7 +187,7 @@ class Shadows:
             with variant.guard:  # swapped under the lock, so that no count is lost or reported twice
                 counts, variant.unreported = variant.unreported, Counter()
             for why, count in counts.items():
-                dropped = Dropped(self._control.hash, variant.hash, variant.mode, why, count)
+                dropped = DroppedQueries(self._control.hash, variant.hash, variant.mode, why, count)
                 self._fenced(partial(_told_of, dropped))
 
     def _fenced(self, work: Callable[[Recorder], None]) -> None:
@@ -190,5 +197,5 @@ class Shadows:
                 work(self._recorder)
 
 
-def _told_of(dropped: Dropped, recorder: Recorder) -> None:
+def _told_of(dropped: DroppedQueries, recorder: Recorder) -> None:
     recorder.dropped(dropped)

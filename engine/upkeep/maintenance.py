@@ -9,11 +9,11 @@ from typing import Literal
 from uuid import uuid4
 
 from speckit_memory.engine.background.heartbeat import heartbeat
-from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, Job, Prepared
+from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, Job, PreparedBatch
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import jobs
-from speckit_memory.memory.store.tables.jobs import Run
+from speckit_memory.memory.store.tables.jobs import JobRun
 
 MOST_BATCHES = 20
 """Maximum number of batches per run of a job; the next run continues."""
@@ -30,7 +30,7 @@ State = Literal["ran", "unfinished", "failed", "not due", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class JobOutcome:
     """The outcome of a job: `waiting` if it is due and did not run.
 
     `count` is the number of changes, or of items waiting in a dry run; `failure` is the error message.
@@ -44,11 +44,11 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Maintained:
+class MaintenanceReport:
     """The outcome of a run of all jobs. With `elsewhere`, another process was running them, and this one did
     nothing."""
 
-    jobs: tuple[Done, ...]
+    jobs: tuple[JobOutcome, ...]
     elsewhere: bool = False
 
     @property
@@ -67,7 +67,7 @@ def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tupl
     return tuple(job for job in every if _is_due(job, runs.get(job.name), now, connection))
 
 
-def _is_due(job: Job, last: Run | None, now: float, connection: Connection) -> bool:
+def _is_due(job: Job, last: JobRun | None, now: float, connection: Connection) -> bool:
     if last is None or last.ended_at is None or last.remains:
         return True  # it never ran, was killed, or stopped at its bound
     if last.ended_at > now:
@@ -77,16 +77,16 @@ def _is_due(job: Job, last: Run | None, now: float, connection: Connection) -> b
     return job.at_once and not last.failure and job.waiting(connection, now) > 0
 
 
-def foreseen(database: Database, every: Sequence[Job] = JOBS) -> Maintained:
+def foreseen(database: Database, every: Sequence[Job] = JOBS) -> MaintenanceReport:
     """What a run would do now. Writes nothing."""
     with database.snapshot_read() as connection:
         now = time.time()
         running = {job.name for job in due(connection, now, every)}
-        return Maintained(
+        return MaintenanceReport(
             tuple(
-                Done(job.name, "waiting", job.waiting(connection, now), job.what)
+                JobOutcome(job.name, "waiting", job.waiting(connection, now), job.what)
                 if job.name in running
-                else Done(job.name, "not due", 0, job.what)
+                else JobOutcome(job.name, "not due", 0, job.what)
                 for job in every
             ),
             jobs.held(connection, now),
@@ -99,7 +99,7 @@ def run_due(
     patience_ms: int | None = None,
     pause: Callable[[], None] = lambda: None,
     every: Sequence[Job] = JOBS,
-) -> Maintained:
+) -> MaintenanceReport:
     """Runs the due jobs, each for up to `MOST_BATCHES` batches, unless another process is running them.
 
     A failed job is recorded and does not stop the others.
@@ -115,11 +115,11 @@ def run_due(
     """
     running = due(database.reader(), time.time(), every)
     if not running:
-        return Maintained(tuple(Done(job.name, "not due", 0, job.what) for job in every))
+        return MaintenanceReport(tuple(JobOutcome(job.name, "not due", 0, job.what) for job in every))
     runner = _Runner(database, patience_ms, pause)
     if not runner.begin():
-        return Maintained(_left(every, running), elsewhere=True)
-    done: dict[str, Done] = {}
+        return MaintenanceReport(_left(every, running), elsewhere=True)
+    done: dict[str, JobOutcome] = {}
     try:
         # another process may have run them while this one waited for the lease
         running = due(database.reader(), time.time(), every)
@@ -127,10 +127,10 @@ def run_due(
             done[job.name] = runner.run(job)
     except _LostError:
         rest = [job for job in running if job.name not in done]
-        return Maintained(tuple(done.get(one.job, one) for one in _left(every, rest)), elsewhere=True)
+        return MaintenanceReport(tuple(done.get(one.job, one) for one in _left(every, rest)), elsewhere=True)
     finally:
         runner.end()
-    return Maintained(tuple(done.get(one.job, one) for one in _left(every, ())))
+    return MaintenanceReport(tuple(done.get(one.job, one) for one in _left(every, ())))
 
 
 def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
@@ -151,15 +151,15 @@ def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -
     return "; ".join(told), "`speckit-memory maintain` runs what is due again and says what fails." if failed else ""
 
 
-def _idle(run: Run) -> bool:
+def _idle(run: JobRun) -> bool:
     return not (run.failure or run.changed or run.remains or run.ended_at is None)
 
 
-def _moment(run: Run, form: str) -> str:
+def _moment(run: JobRun, form: str) -> str:
     return time.strftime(form, time.localtime(run.began_at))
 
 
-def _told_run(job: Job, run: Run) -> str:
+def _told_run(job: Job, run: JobRun) -> str:
     when = _moment(run, "%Y-%m-%d %H:%M:%S")
     if run.failure:
         return f"{job.name} failed at {when}: {run.failure}"
@@ -167,8 +167,8 @@ def _told_run(job: Job, run: Run) -> str:
     return f"{job.name} at {when}: {run.changed} {job.what}{more}"
 
 
-def _left(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[Done, ...]:
-    return tuple(Done(job.name, "waiting" if job in waiting else "not due", 0, job.what) for job in every)
+def _left(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[JobOutcome, ...]:
+    return tuple(JobOutcome(job.name, "waiting" if job in waiting else "not due", 0, job.what) for job in every)
 
 
 class _Runner:
@@ -191,7 +191,7 @@ class _Runner:
         except SpeckitError:
             pass
 
-    def run(self, job: Job) -> Done:
+    def run(self, job: Job) -> JobOutcome:
         """Runs one job."""
         began, changed, remains = time.time(), 0, True
         for _ in range(MOST_BATCHES):
@@ -206,19 +206,19 @@ class _Runner:
                         raise _LostError
                     more = batch(txn, now)
                     changed, remains = changed + more, more > 0
-                    jobs.note(txn, Run(job.name, began, None if remains else ended, changed, remains, ""))
+                    jobs.note(txn, JobRun(job.name, began, None if remains else ended, changed, remains, ""))
             except _LostError:
                 raise
             except Exception as error:  # one job's failure; the others still run
                 if isinstance(error, SpeckitError) and error.code in NOT_THE_JOBS:
                     raise
-                return self._noted(job, Run(job.name, began, time.time(), changed, False, _told(error)))
+                return self._noted(job, JobRun(job.name, began, time.time(), changed, False, _told(error)))
             if not remains:
-                return Done(job.name, "ran", changed, job.what)
-        return self._noted(job, Run(job.name, began, time.time(), changed, True, ""))
+                return JobOutcome(job.name, "ran", changed, job.what)
+        return self._noted(job, JobRun(job.name, began, time.time(), changed, True, ""))
 
     def _batch(self, job: Job, now: float) -> Callable[[Transaction, float], int]:
-        if not isinstance(job.batch, Prepared):
+        if not isinstance(job.batch, PreparedBatch):
             return job.batch
         with heartbeat(self._beat, BEAT_SECONDS, MOST_BEATS):
             found = job.batch.find(self._database, now)
@@ -233,13 +233,13 @@ class _Runner:
         except SpeckitError as error:
             return error.code == "E022"  # there is time for another one before the lease ends
 
-    def _noted(self, job: Job, run: Run) -> Done:
+    def _noted(self, job: Job, run: JobRun) -> JobOutcome:
         # a failure must be recorded, even if that means waiting: no process may retry at once, say a paid service
         with self._database.write(None if run.failure else self._patience_ms) as txn:
             if not jobs.renew(txn, self._holder, time.time()):
                 raise _LostError
             jobs.note(txn, run)
-        return Done(job.name, "failed" if run.failure else "unfinished", run.changed, job.what, run.failure)
+        return JobOutcome(job.name, "failed" if run.failure else "unfinished", run.changed, job.what, run.failure)
 
 
 def _told(error: Exception) -> str:

@@ -19,7 +19,7 @@ from speckit_memory.memory.store.tables.vectors import embedding_cache
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.memory.indexing.pending_vectors import Completed
+    from speckit_memory.memory.indexing.pending_vectors import EmbeddedBatch
     from speckit_memory.memory.models.embedders import Embedder
     from speckit_memory.pipeline.ports import Vectors
 
@@ -28,7 +28,7 @@ WEEK = 7 * 24 * HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedBatch:
     """A batch that does its work before it locks the store: `find` computes what `write` then stores.
 
     Changes made in between are found by the next batch.
@@ -40,14 +40,14 @@ class Prepared:
 
 def _from_one_state(
     read: Callable[[Connection, float], Any], write: Callable[[Transaction, float, Any], int]
-) -> Prepared:
+) -> PreparedBatch:
     """Work on one snapshot. It must not wait for anything, as the write-ahead log cannot be cut meanwhile."""
 
     def find(database: Database, now: float) -> Any:
         with database.snapshot_read() as connection:
             return read(connection, now)
 
-    return Prepared(find, write)
+    return PreparedBatch(find, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Job:
     what: str
     """What the count means, in words."""
     waiting: Callable[[Connection, float], int]
-    batch: Callable[[Transaction, float], int] | Prepared
+    batch: Callable[[Transaction, float], int] | PreparedBatch
     at_once: bool = False
     """Due whenever an item waits, regardless of the interval; after a failure the usual delay applies."""
 
@@ -161,12 +161,12 @@ def _vectors(embedder: Callable[[], Embedder]) -> Job:
         HOUR,
         "waiting passages embedded",
         lambda connection, _now: pending_vectors.waiting(connection),
-        Prepared(partial(_completed, embedder), pending_vectors.store),
+        PreparedBatch(partial(_completed, embedder), pending_vectors.store),
         at_once=True,
     )
 
 
-def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> Completed | None:
+def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> EmbeddedBatch | None:
     if not pending_vectors.waiting(database.reader()):
         return None  # no need to load a model
     model = embedder()
@@ -186,6 +186,6 @@ def _encoder(encoder: Embedder) -> Job:
         HOUR,
         "memories and passages encoded for the second stage",
         partial(encoder_vectors.waiting, encoder),
-        Prepared(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
+        PreparedBatch(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
         at_once=True,
     )

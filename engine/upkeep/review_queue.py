@@ -13,7 +13,7 @@ from speckit_memory.memory.store.file.connection import Database
 
 
 @dataclass(frozen=True, slots=True)
-class ToReview:
+class ReviewQueue:
     """Pairs that seem to contradict, the surest first, and memories unused for 90 days, the oldest first."""
 
     contradictions: tuple[Suspicion, ...]
@@ -25,10 +25,10 @@ class ToReview:
         return {"contradictions": pairs, "stale": [memory._asdict() for memory in self.stale]}
 
 
-def to_review(database: Database, now: float) -> ToReview:
+def to_review(database: Database, now: float) -> ReviewQueue:
     """The present findings, at `now` (epoch seconds)."""
     with database.snapshot_read() as connection:
-        return ToReview(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))
+        return ReviewQueue(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))
 
 
 def dismiss(database: Database, number: int, now: float) -> None:

@@ -13,7 +13,7 @@ from speckit_memory.memory.intake.secrets import redact
 from speckit_memory.memory.lifecycle import learned_triggers
 from speckit_memory.memory.lifecycle.learned_triggers import TTL_SECONDS
 from speckit_memory.memory.store.evaluation.database import read_if_there
-from speckit_memory.memory.store.evaluation.selections import Selected
+from speckit_memory.memory.store.evaluation.selections import SelectionEvent
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.sessions import selections
@@ -42,7 +42,7 @@ def words_of(question: str) -> tuple[str, ...]:
     return learned_triggers.terms(read(question).text)
 
 
-def _new(connection: Connection, now: float) -> list[Selected]:
+def _new(connection: Connection, now: float) -> list[SelectionEvent]:
     """Selections within the lifetime of a learned phrase that are not processed yet, each pair once, oldest first.
 
     Questions older than the store are left out: another store answered them.
@@ -53,7 +53,7 @@ def _new(connection: Connection, now: float) -> list[Selected]:
         Path(connection.filename), lambda database: database.selections(since, max(since, float(born or 0.0)))
     )
     known = selections.known(connection, since)
-    new: dict[tuple[str, int], Selected] = {}
+    new: dict[tuple[str, int], SelectionEvent] = {}
     for selected in found or ():
         if (selected.query, selected.memory) not in known:
             new.setdefault((selected.query, selected.memory), selected)

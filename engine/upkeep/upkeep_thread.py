@@ -44,7 +44,7 @@ OnParts = Callable[[int, int], None]
 Replaying = Callable[["OpenStore", Pause], None]
 
 
-class Upkeep:
+class MaintenanceThread:
     """Writes a segment whenever one is due, and makes searches use it.
 
     Searches and saves never wait for it, and its failures do not affect them.

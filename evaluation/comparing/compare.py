@@ -13,13 +13,13 @@ from pathlib import Path
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparing.contrast import Asked, Side, contrast
+from speckit_memory.evaluation.comparing.contrast import ContrastQuery, Side, contrast
 from speckit_memory.evaluation.comparing.storage import kept
 from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
 from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
-from speckit_memory.evaluation.ground_truth.ground import Ground, GroundSource
+from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.run import Measured, distinct, evaluate_pipelines, loaded, rankings
+from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, loaded, rankings
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -132,7 +132,7 @@ def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effectiv
     return control, [replace(either_way(control, name)[1], name=f"{control.name} with {name}") for name in flags]
 
 
-def reported(measured: Measured, ground: Ground, *, kind: str, at: float) -> CompareReport:
+def reported(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: float) -> CompareReport:
     """The report on measured pipelines; the first is the control, the last is the control run a second time.
 
     Args:
@@ -178,7 +178,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
         )
     queries = [query for query, judged in judgements.items() if relevant(judged)]
     grades = [judgements[query] for query in queries]
-    asked = [Asked(query, "") for query in queries]
+    asked = [ContrastQuery(query, "") for query in queries]
     sides: list[Side] = []
     warnings: list[str] = []
     for name, (_, found) in zip(distinct([tag for tag, _ in runs]), runs, strict=True):
@@ -210,14 +210,14 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
     return kept(report, store)
 
 
-def _asked(measured: Measured, control: str) -> list[Asked]:
+def _asked(measured: EvaluationRun, control: str) -> list[ContrastQuery]:
     """The queries, with the intent and complexity of the control's plan."""
     return [
-        Asked(query.id, query.text, answer.intent, answer.complexity, query.folder)
+        ContrastQuery(query.id, query.text, answer.intent, answer.complexity, query.folder)
         for query, answer in zip(measured.asked, measured.answers[control], strict=True)
     ]
 
 
-def _side(measured: Measured, name: str) -> Side:
+def _side(measured: EvaluationRun, name: str) -> Side:
     answers = measured.answers[name]
     return Side(name, [answer.ranking for answer in answers], measured.values[name], answers)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from speckit_memory.evaluation.comparing.contrast import MAIN, Contrast, Differing, Segment
+from speckit_memory.evaluation.comparing.contrast import MAIN, ContrastSegment, DifferingQuery, PipelineContrast
 from speckit_memory.evaluation.running.report import comparison_json, sentence
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.tables import Block, Table, in_line, plain_text
-from speckit_memory.memory.store.evaluation.records import Snapshot, StoredEvaluation
+from speckit_memory.memory.store.evaluation.records import EvaluationFigure, StoredEvaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class CompareReport:
     no_relevant: int
     pipelines: tuple[Mapping[str, Any], ...]
     comparisons: tuple[Comparison, ...]
-    noise: Contrast | None
-    contrasts: tuple[Contrast, ...]
+    noise: PipelineContrast | None
+    contrasts: tuple[PipelineContrast, ...]
     values: Mapping[str, Values]
     warnings: tuple[str, ...] = ()
     times: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -88,11 +88,11 @@ class CompareReport:
         document = {**self.as_json(texts=False), **(further or {}), "per_query": per_query}
         return StoredEvaluation(self.id, self.kind, self.at, self.dataset, self.digest, document)
 
-    def snapshots(self) -> Iterator[Snapshot]:
+    def snapshots(self) -> Iterator[EvaluationFigure]:
         """The metrics of each pipeline, as recorded for `eval history`."""
         for pipeline in self.pipelines:
             for metric, value in pipeline["metrics"].items():
-                yield Snapshot(pipeline["hash"] or pipeline["name"], metric, value, len(self.queries))
+                yield EvaluationFigure(pipeline["hash"] or pipeline["name"], metric, value, len(self.queries))
 
     def all_warnings(self) -> Iterator[str]:
         """Warnings about the limits of the figures."""
@@ -135,7 +135,7 @@ def _figures(pipelines: Sequence[Mapping[str, Any]]) -> Table:
     return Table(rows)
 
 
-def _noise(noise: Contrast) -> str:
+def _noise(noise: PipelineContrast) -> str:
     if noise.ordering_differences or noise.score_differences:
         text = f"noise floor: the control against itself orders {noise.ordering_differences:,} of {noise.queries:,} "
         text += f"queries differently and scores {noise.score_differences:,} more differently"
@@ -146,7 +146,7 @@ def _noise(noise: Contrast) -> str:
     return text
 
 
-def _contrast(one: Contrast) -> Iterator[Block]:
+def _contrast(one: PipelineContrast) -> Iterator[Block]:
     if not one.ordering_differences:
         scores = f"; {one.score_differences:,} have other scores" if one.score_differences else ""
         yield f"{one.variant} orders all {one.queries:,} queries as {one.control} does: no ordering difference{scores}"
@@ -168,7 +168,7 @@ def _contrast(one: Contrast) -> Iterator[Block]:
     yield "\n".join(line for differing in one.differ_most for line in _differing(differing))
 
 
-def _segments(segments: Sequence[Segment]) -> Table:
+def _segments(segments: Sequence[ContrastSegment]) -> Table:
     rows = [[f"{MAIN} by segment, not tested", "queries", "delta", "95 % interval", "wins", "ties", "losses"]]
     for one in segments:
         interval = "too few" if one.ci95 is None else f"{one.ci95[0]:+.4f} to {one.ci95[1]:+.4f}"
@@ -177,7 +177,7 @@ def _segments(segments: Sequence[Segment]) -> Table:
     return Table(rows)
 
 
-def _differing(one: Differing) -> Iterator[str]:
+def _differing(one: DifferingQuery) -> Iterator[str]:
     said = f" {in_line(one.text)}" if one.text else ""
     parted = f", they part at {one.parted_at}" if one.parted_at else ""
     yield f"{one.query}:{said} ({MAIN} {one.delta:+.3f}, first difference at rank {one.first_difference}{parted})"

@@ -27,7 +27,7 @@ LEAST_IN_SEGMENT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ContrastQuery:
     """A query with the `intent` and `complexity` of the control's plan, "" where there is no plan."""
 
     id: str
@@ -48,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class WinCount:
     """Counts of queries on which the variant wins, ties and loses on one metric."""
 
     wins: int
@@ -56,14 +56,14 @@ class Tally:
     losses: int
 
     @classmethod
-    def of(cls, differences: Column) -> Tally:
+    def of(cls, differences: Column) -> WinCount:
         """Counts differences, variant minus control."""
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         return cls(wins, len(differences) - wins - losses, losses)
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class ContrastSegment:
     """nDCG@10 of the queries of one kind. Not tested: with many segments, one looks good by chance."""
 
     by: str
@@ -71,11 +71,11 @@ class Segment:
     queries: int
     delta: float
     ci95: tuple[float, float] | None
-    tally: Tally
+    tally: WinCount
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DifferingQuery:
     """A query whose answers differ: both lists, their overlap, the effect on nDCG@10, and the first step that differs.
 
     `first_difference` is a rank from 1, `delta` the difference of nDCG@10.
@@ -100,7 +100,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class PipelineContrast:
     """A variant compared with the control. Means are over all queries; tau is over those where neither answer is empty.
 
     `ordering_differences` 0 means that a change of the code or the pipeline file changed no order anywhere.
@@ -116,9 +116,9 @@ class Contrast:
     overlap_10: float
     rbo: float
     overhead_ms: tuple[float, float] | None
-    tallies: dict[str, Tally]
-    segments: tuple[Segment, ...]
-    differ_most: tuple[Differing, ...]
+    tallies: dict[str, WinCount]
+    segments: tuple[ContrastSegment, ...]
+    differ_most: tuple[DifferingQuery, ...]
 
     def as_json(self, *, texts: bool = True) -> dict[str, Any]:
         """The entry of `contrasts`."""
@@ -141,13 +141,13 @@ class Contrast:
         }
 
 
-def contrast(asked: Sequence[Asked], control: Side, variant: Side) -> Contrast:
+def contrast(asked: Sequence[ContrastQuery], control: Side, variant: Side) -> PipelineContrast:
     """Compares two sides over the same queries."""
     agreements = [agree(a, b) for a, b in zip(control.rankings, variant.rankings, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
     # Every difference is variant minus control, aligned with the queries: (n,) float64.
-    return Contrast(
+    return PipelineContrast(
         control=control.name,
         variant=variant.name,
         queries=len(asked),
@@ -158,7 +158,7 @@ def contrast(asked: Sequence[Asked], control: Side, variant: Side) -> Contrast:
         overlap_10=float(np.mean([one.overlap_10 for one in agreements])),
         rbo=float(np.mean([one.rbo for one in agreements])),
         overhead_ms=_overhead(control.answers, variant.answers),
-        tallies={metric: Tally.of(column) for metric, column in differences.items()},
+        tallies={metric: WinCount.of(column) for metric, column in differences.items()},
         segments=tuple(_segments(asked, differences[MAIN])),
         differ_most=tuple(_differ_most(asked, control, variant, agreements, differences[MAIN])),
     )
@@ -173,7 +173,7 @@ def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[flo
     return float(p50), float(p95)
 
 
-def _segments(asked: Sequence[Asked], differences: Column) -> Iterator[Segment]:
+def _segments(asked: Sequence[ContrastQuery], differences: Column) -> Iterator[ContrastSegment]:
     for by in ("intent", "complexity", "folder"):
         names = [getattr(query, by) for query in asked]
         kinds = sorted({name for name in names if name})
@@ -182,12 +182,16 @@ def _segments(asked: Sequence[Asked], differences: Column) -> Iterator[Segment]:
             chosen = differences[[place for place, other in enumerate(names) if other == name]]
             enough = len(chosen) >= LEAST_IN_SEGMENT
             interval = anytime_interval(chosen) if enough else None
-            yield Segment(by, name, len(chosen), float(chosen.mean()), interval, Tally.of(chosen))
+            yield ContrastSegment(by, name, len(chosen), float(chosen.mean()), interval, WinCount.of(chosen))
 
 
 def _differ_most(
-    asked: Sequence[Asked], control: Side, variant: Side, agreements: Sequence[Agreement[str]], differences: Column
-) -> Iterator[Differing]:
+    asked: Sequence[ContrastQuery],
+    control: Side,
+    variant: Side,
+    agreements: Sequence[Agreement[str]],
+    differences: Column,
+) -> Iterator[DifferingQuery]:
     """The queries whose answers agree least; ties are sorted by the larger difference of nDCG@10."""
     places = [place for place, one in enumerate(agreements) if one.ordering_difference]
     # least overlap first, then the larger effect; the id makes the order deterministic
@@ -195,7 +199,7 @@ def _differ_most(
     for place in places[:SHOWN_QUERIES]:
         one = agreements[place]
         assert one.first_difference is not None
-        yield Differing(
+        yield DifferingQuery(
             query=asked[place].id,
             text=asked[place].text,
             control=tuple(key for key, _ in control.rankings[place][:SHOWN_ROWS]),
@@ -214,5 +218,5 @@ def _parted(control: Side, variant: Side, place: int) -> str:
     return parted_at(old, new) if old is not None and new is not None else ""
 
 
-def _segment_json(segment: Segment) -> dict[str, Any]:
+def _segment_json(segment: ContrastSegment) -> dict[str, Any]:
     return dict(rounded(asdict(segment)))

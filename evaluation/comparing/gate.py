@@ -14,7 +14,7 @@ from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import reported
-from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, Gated, Hidden
+from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, DetectableLoss, GateResult
 from speckit_memory.evaluation.comparing.paired import paired
 from speckit_memory.evaluation.comparing.replay import KIND as REPLAY
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
@@ -46,7 +46,7 @@ def gate(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
-) -> Gated:
+) -> GateResult:
     """Compares a pipeline with a preset, a file, a stored evaluation or a revision.
 
     A stored evaluation is paired query by query with the present measurement; the digests of both datasets must be
@@ -109,14 +109,14 @@ def gate(
         report = reported(measured, ground, kind=KIND, at=at)
     before, after = report.values.values()
     losses = tuple(_hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
-    found = Gated(report, against, losses, max_loss)
+    found = GateResult(report, against, losses, max_loss)
     return replace(found, report=kept(report, store if keep else None, {"gate": found.gate()}))
 
 
-def _hidden(metric: str, differences: Column, max_loss: float | None) -> Hidden:
+def _hidden(metric: str, differences: Column, max_loss: float | None) -> DetectableLoss:
     alpha = 1 - CONFIDENCE
     needed = None if max_loss is None else queries_to_rule_out(max_loss, differences, alpha=alpha)
-    return Hidden(metric, largest_loss(differences, alpha=alpha), needed)
+    return DetectableLoss(metric, largest_loss(differences, alpha=alpha), needed)
 
 
 def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:

@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class DetectableLoss:
     """The largest loss on one metric that these queries do not rule out, one-sided with 95 % confidence; 0 for none.
 
     `queries_needed`: how many queries would rule out a loss of the margin; None without a margin or when none would.
@@ -25,7 +25,7 @@ class Hidden:
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class GateResult:
     """The result of a gate. The control of `report` is the other pipeline.
 
     `against` names the other pipeline; `max_loss` is the non-inferiority margin, None for a test of regression.
@@ -33,7 +33,7 @@ class Gated:
 
     report: CompareReport
     against: str
-    hidden: tuple[Hidden, ...]
+    hidden: tuple[DetectableLoss, ...]
     max_loss: float | None
 
     @property
@@ -122,5 +122,5 @@ class Gated:
         return "\n\n".join(lines) + "\n"
 
 
-def _more(one: Hidden) -> str:
+def _more(one: DetectableLoss) -> str:
     return f" (about {one.queries_needed:,} queries would rule it out)" if one.queries_needed else ""

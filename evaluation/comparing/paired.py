@@ -6,14 +6,14 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.ground_truth.ground import Ground
-from speckit_memory.evaluation.running.run import Measured
+from speckit_memory.evaluation.ground_truth.ground import GroundTruth
+from speckit_memory.evaluation.running.run import EvaluationRun
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
 
 def paired(
-    measured: Measured, ground: Ground, kept: StoredEvaluation, name: str, *, kind: str, at: float
+    measured: EvaluationRun, ground: GroundTruth, kept: StoredEvaluation, name: str, *, kind: str, at: float
 ) -> CompareReport:
     """The report on the one measured pipeline, with a stored pipeline as its control.
 

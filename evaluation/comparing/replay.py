@@ -24,19 +24,19 @@ from speckit_memory.evaluation.comparing.storage import NOT_WANTED, not_kept
 from speckit_memory.evaluation.experiments.archived_evidence import written
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_sentence import names
-from speckit_memory.evaluation.experiments.experiments import Judged, known_judgements
-from speckit_memory.evaluation.experiments.flag_evidence import OfExperiment
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, known_judgements
+from speckit_memory.evaluation.experiments.flag_evidence import ExperimentFigures
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.running.run import loaded
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
     Arm,
-    Experiment,
+    EvaluationFigure,
+    ExperimentRecord,
     Observation,
-    Pair,
     PipelineRecord,
-    Snapshot,
+    RecordedPair,
     StoredEvaluation,
     UseRecord,
 )
@@ -53,7 +53,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayReport:
     """The result of a replay.
 
     `without_text` further queries of the period have no stored text, so they cannot be replayed; `served_by_others` of
@@ -61,7 +61,7 @@ class Replayed:
     stored, or why it is not; `is_kept` says whether its id can be cited.
     """
 
-    judged: Judged
+    judged: JudgedExperiment
     store: Path
     log: Path
     without_text: int
@@ -94,7 +94,7 @@ def replay(
     overrides: Mapping[str, str] | None = None,
     progress: OnProgress | None = None,
     keep: bool = True,
-) -> Replayed:
+) -> ReplayReport:
     """Asks the queries recorded in `log` again in `store`, through a pipeline and a control, in a fixed random order.
 
     The control is asked twice, which measures the noise. Every question is asked as of the time when it was first
@@ -148,7 +148,7 @@ def replay(
     known = {query: grades for query, grades in judgements.items() if query in ids}
     found = _judged(pairs, noise, known, uses, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
     others = sum(seen.control.pipeline != hashes[0] for seen in asked)
-    result = Replayed(found, store, log, len(logged) - len(asked), others)
+    result = ReplayReport(found, store, log, len(logged) - len(asked), others)
     return _kept(result) if keep else result
 
 
@@ -166,35 +166,35 @@ def _pipelines(
 
 def _asked_again(
     asked: Sequence[Observation], asking: Replayer, again: Replayer, progress: OnProgress | None
-) -> tuple[list[Pair], list[Pair]]:
+) -> tuple[list[RecordedPair], list[RecordedPair]]:
     """Pairs of control and variant, and of the control with itself. Their order is drawn at random for each query."""
     chance = random.Random(SEED)
     for seen in asked[:WARM_UPS]:
         asking.replay(seen)
-    pairs: dict[Replayer, list[Pair]] = {asking: [], again: []}
+    pairs: dict[Replayer, list[RecordedPair]] = {asking: [], again: []}
     for done, seen in enumerate(chance.sample(asked, len(asked)), 1):
         # random order within a query, so that caches favour neither
         for replayer in chance.sample([asking, again], 2):
             found = replayer.replay(seen)
             if found.basis != "gone":
-                pairs[replayer].append(Pair(seen.query, found.control, found.variant, found.basis))
+                pairs[replayer].append(RecordedPair(seen.query, found.control, found.variant, found.basis))
         if progress is not None:
             progress(done, len(asked))
     return pairs[asking], pairs[again]
 
 
 def _judged(
-    pairs: Sequence[Pair],
-    noise: Sequence[Pair],
+    pairs: Sequence[RecordedPair],
+    noise: Sequence[RecordedPair],
     judgements: Mapping[str, Mapping[int, float]],
     uses: Sequence[UseRecord],
     pipelines: tuple[PipelineRecord, PipelineRecord],
     flag: str,
-) -> Judged:
+) -> JudgedExperiment:
     control, variant = pipelines
     moments = [pair.query.at for pair in pairs]
     failed = sum(bool(pair.variant.answer.failure) for pair in pairs)
-    experiment = Experiment(control, variant, "shadow", flag, min(moments), max(moments), len(pairs), failed)
+    experiment = ExperimentRecord(control, variant, "shadow", flag, min(moments), max(moments), len(pairs), failed)
     ids = {pair.query.id for pair in pairs}
     seen = tuple(use for use in uses if use.query in ids)
     feedback = implicit_feedback((pair.query for pair in pairs), uses, now=time.time())
@@ -205,24 +205,24 @@ def _judged(
     # queries: a replay of later queries is another comparison, which may confirm an earlier one.
     name = sha256(f"replay:{control.hash}:{variant.hash}:{' '.join(sorted(ids))}".encode()).hexdigest()[:12]
     told = _ADVICE.sub("", report.sentence)
-    return Judged(replace(report, id=name, sentence=told), tuple(pairs), judgements, seen)
+    return JudgedExperiment(replace(report, id=name, sentence=told), tuple(pairs), judgements, seen)
 
 
-def _kept(result: Replayed) -> Replayed:
+def _kept(result: ReplayReport) -> ReplayReport:
     """The result, stored next to the queries, or with the reason why that failed."""
     report, asked = result.judged.report, sorted(pair.query.id for pair in result.judged.pairs)
     digest = sha256("\n".join(asked).encode()).hexdigest()[:12]
     name = f"{len(asked)} logged queries"
     document = {
         **replace(result, is_kept=True).as_json(),
-        **written(report, OfExperiment(result.judged)),
+        **written(report, ExperimentFigures(result.judged)),
         "per_query": _per_query(result.judged),
     }
     stored = StoredEvaluation(report.id, KIND, time.time(), name, digest, document)
     figures = []
     if (agreement := report.agreement) is not None:
         means = {"overlap@10": agreement.overlap_10, "kendall_tau_b": agreement.kendall_tau_b, "rbo": agreement.rbo}
-        figures = [Snapshot(report.variant.hash, name, one.mean, one.n) for name, one in means.items() if one]
+        figures = [EvaluationFigure(report.variant.hash, name, one.mean, one.n) for name, one in means.items() if one]
     try:
         with EvaluationDatabase.open(result.log) as database:
             database.keep(stored, figures)
@@ -231,7 +231,7 @@ def _kept(result: Replayed) -> Replayed:
     return replace(result, keeping=f"kept as {report.id} in {result.log}", is_kept=True)
 
 
-def _per_query(judged: Judged) -> dict[str, Any]:
+def _per_query(judged: JudgedExperiment) -> dict[str, Any]:
     """The queries that both answered, with time and metrics of each by pipeline; None for a query without a relevant
     memory."""
     pairs, report = judged.answered(), judged.report

@@ -14,7 +14,7 @@ from speckit_memory.config.files.paths import is_file, is_folder
 from speckit_memory.config.files.regular_file import read_bytes
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.errors import SpeckitError, Where, nearest
-from speckit_memory.evaluation.datasets.lines import LONGEST_LINE, Problems, Record, json_records
+from speckit_memory.evaluation.datasets.lines import LONGEST_LINE, JsonLine, Problems, json_records
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.parsing.markdown import title
@@ -103,7 +103,7 @@ def _as_record(document: DatasetDocument) -> dict[str, Any]:
     return {"_id": document.key, "title": document.title, "text": document.text, "metadata": metadata}
 
 
-def _of_record(record: Record) -> DatasetDocument:
+def _of_record(record: JsonLine) -> DatasetDocument:
     metadata = record.record("metadata")
     tier = metadata.text("tier") or Tier.NORMAL
     if tier not in tuple(Tier):

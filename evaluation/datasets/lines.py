@@ -77,7 +77,7 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
         problems.add(Where(str(path), 1, 1), f"the file cannot be read: {(error.strerror or str(error)).lower()}")
 
 
-def json_records(path: Path, problems: Problems) -> Iterator[Record]:
+def json_records(path: Path, problems: Problems) -> Iterator[JsonLine]:
     """The objects of a JSON Lines file."""
     for where, line in lines(path, problems):
         try:
@@ -90,7 +90,7 @@ def json_records(path: Path, problems: Problems) -> Iterator[Record]:
             problems.add(where, "the line cannot be read as JSON: it is nested too deeply")
         else:
             if isinstance(fields, dict):
-                yield Record(fields, where, problems)
+                yield JsonLine(fields, where, problems)
             else:
                 problems.add(where, f"a line must be an object; found {_KINDS[type(fields)]}")
 
@@ -132,7 +132,7 @@ def finite(text: str, name: str, where: Where, problems: Problems) -> float | No
     return None
 
 
-class Record:
+class JsonLine:
     """One object of a JSON Lines file. Fields of a wrong type are reported and read as absent."""
 
     def __init__(self, fields: dict[str, Any], where: Where, problems: Problems, owner: str = "") -> None:
@@ -190,10 +190,10 @@ class Record:
             return None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
-    def record(self, name: str) -> Record:
+    def record(self, name: str) -> JsonLine:
         """An object in this object; an empty one when absent or null."""
         value = self._fields.get(name)
         if value is not None and not isinstance(value, dict):
             self._wrong(name, "an object", value)
             value = None
-        return Record(value or {}, self.where, self._problems, f"{self._owner}{name}.")
+        return JsonLine(value or {}, self.where, self._problems, f"{self._owner}{name}.")

@@ -25,7 +25,7 @@ def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> Stor
 
 
 def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
-    """The two pipelines and every figure that a criterion can use, as a document for `OfKept`."""
+    """The two pipelines and every figure that a criterion can use, as a document for `ArchivedFigures`."""
     return {
         "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],
         "compared": report.compared,
@@ -35,7 +35,7 @@ def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class OfKept:
+class ArchivedFigures:
     """The figures of an experiment at the time when it promoted a flag."""
 
     document: Mapping[str, Any]

@@ -10,7 +10,11 @@ from speckit_memory.evaluation.experiments.experiment_agreement import agreement
 from speckit_memory.evaluation.experiments.experiment_costs import answered, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
-from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, ExperimentVerdict, Quality
+from speckit_memory.evaluation.experiments.experiment_report import (
+    ExperimentReport,
+    ExperimentVerdict,
+    QualityDifference,
+)
 from speckit_memory.evaluation.experiments.experiment_segments import segments
 from speckit_memory.evaluation.experiments.experiment_sentence import sentence
 from speckit_memory.evaluation.experiments.implicit_feedback import NO_FEEDBACK, ImplicitFeedback, feedback_counts
@@ -18,7 +22,7 @@ from speckit_memory.evaluation.experiments.interleaving import Teams, judge_duel
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.evaluation.statistics.label_free import LabelFree, label_free
-from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord
+from speckit_memory.memory.store.evaluation.records import ExperimentRecord, RecordedPair, UseRecord
 
 FEWEST_FAILURES = 3
 """A variant that failed on all queries, at least this many, has the verdict "failed"."""
@@ -27,14 +31,14 @@ BUDGET_MS = 500.0
 
 
 def judge_experiment(
-    pairs: Sequence[Pair],
+    pairs: Sequence[RecordedPair],
     *,
-    experiment: Experiment,
+    experiment: ExperimentRecord,
     judgements: Judgements | None = None,
     uses: Sequence[UseRecord] = (),
     keys: Mapping[int, str] | None = None,
     teams: Teams | None = None,
-    noise: Sequence[Pair] = (),
+    noise: Sequence[RecordedPair] = (),
     variants: int = 1,
     feedback: ImplicitFeedback = NO_FEEDBACK,
 ) -> ExperimentReport:
@@ -113,7 +117,7 @@ def judge_experiment(
     return replace(report, sentence=sentence(report))
 
 
-def _verdict(bounds: Sequence[LabelFree], quality: Sequence[Quality]) -> tuple[Verdict, int | None]:
+def _verdict(bounds: Sequence[LabelFree], quality: Sequence[QualityDifference]) -> tuple[Verdict, int | None]:
     """The verdict on quality; when undecided, also the number of queries needed by the judged metrics."""
     # even the least favourable judgements could not make a difference of interest
     if bounds and all(one.bound <= MARGIN for one in bounds):

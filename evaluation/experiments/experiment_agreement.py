@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation.experiments.experiment_report import Agreements, Contrast, Estimate
+from speckit_memory.evaluation.experiments.experiment_report import Agreements, Estimate, QueryContrast
 from speckit_memory.evaluation.statistics.agreement import Agreement, agree
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
-from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair
+from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
 from speckit_memory.pipeline.ports import Column
 
 _DIFFERING = 10
@@ -22,12 +22,12 @@ _STEP = 0.001
 """The rounding step for many live queries; the interval is widened by half of it at each end."""
 
 
-def contrast(pair: Pair) -> Contrast:
+def contrast(pair: RecordedPair) -> QueryContrast:
     """A pair with the agreement of its two answers."""
-    return Contrast(pair, agree(_ranking(pair.control), _ranking(pair.variant.answer)))
+    return QueryContrast(pair, agree(_ranking(pair.control), _ranking(pair.variant.answer)))
 
 
-def most_different(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
+def most_different(contrasts: Sequence[QueryContrast]) -> tuple[QueryContrast, ...]:
     """The ten queries that agree least by displayed rank-biased overlap; ties are sorted by id."""
     order = sorted(contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
     return tuple(order[:_DIFFERING])

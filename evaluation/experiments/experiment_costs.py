@@ -6,25 +6,30 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation.experiments.experiment_report import Cost, LatencyVerdict, NoiseFloor, StepFigures
+from speckit_memory.evaluation.experiments.experiment_report import (
+    CostDifference,
+    LatencyVerdict,
+    NoiseFloor,
+    StepFigures,
+)
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.sequential import median_interval
-from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair
+from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
 
 _STAGES = ("candidates", "fusion", "rerank", "annotate")
 
 
-def answered(pairs: Iterable[Pair]) -> list[Pair]:
+def answered(pairs: Iterable[RecordedPair]) -> list[RecordedPair]:
     """The pairs in which both pipelines gave an answer."""
     return [pair for pair in pairs if not pair.control.failure and not pair.variant.answer.failure]
 
 
-def overhead(pairs: Sequence[Pair]) -> Latency | None:
+def overhead(pairs: Sequence[RecordedPair]) -> Latency | None:
     """How much longer the variant takes than the control, query by query; None without queries."""
     return _latency([_longer(pair) for pair in pairs])
 
 
-def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
+def cost(pairs: Sequence[RecordedPair], *, budget_ms: float) -> CostDifference:
     """The cost of the variant over all its queries; `spent` also includes the queries on which it failed.
 
     It is slower or faster when the anytime-valid interval of the median overhead excludes 0.
@@ -32,7 +37,7 @@ def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
     both = answered(pairs)
     # paired: variant minus control of the same query
     interval = median_interval(np.array([_longer(pair) for pair in both]))
-    return Cost(
+    return CostDifference(
         overhead=overhead(both),
         median_ci95=interval,
         verdict=_verdict(interval),
@@ -43,7 +48,7 @@ def cost(pairs: Sequence[Pair], *, budget_ms: float) -> Cost:
     )
 
 
-def step_figures(pairs: Sequence[Pair]) -> tuple[StepFigures, ...]:
+def step_figures(pairs: Sequence[RecordedPair]) -> tuple[StepFigures, ...]:
     """The times of every step of either pipeline, by stage; steps of the control come first, then those of the
     variant alone."""
     control, _ = _by_step(pair.control for pair in pairs)
@@ -55,7 +60,7 @@ def step_figures(pairs: Sequence[Pair]) -> tuple[StepFigures, ...]:
     )
 
 
-def noise_floor(pairs: Sequence[Pair]) -> NoiseFloor | None:
+def noise_floor(pairs: Sequence[RecordedPair]) -> NoiseFloor | None:
     """The control compared with itself, from pairs in which it answered twice; None without such pairs."""
     both = answered(pairs)
     if not both:
@@ -64,7 +69,7 @@ def noise_floor(pairs: Sequence[Pair]) -> NoiseFloor | None:
     return NoiseFloor(len(both), differences, overhead(both))
 
 
-def _longer(pair: Pair) -> float:
+def _longer(pair: RecordedPair) -> float:
     return pair.variant.answer.total_ms - pair.control.total_ms
 
 

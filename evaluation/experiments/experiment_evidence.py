@@ -11,7 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_report import Evidence
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.pipeline.ports import Column
 
 Judgements = Mapping[str, Mapping[int, float]]
@@ -28,7 +28,7 @@ OPEN = 0.1
 """Largest share of unjudged questions among those that came first by lot; the worst case is assumed for them."""
 
 
-class Answered(NamedTuple):
+class AnsweredQuery(NamedTuple):
     """One question: the keys of both answers, best first, and the known grades.
 
     `lot` is its place in the order of judging.
@@ -40,7 +40,7 @@ class Answered(NamedTuple):
     known: Mapping[str, float]
 
 
-class Evidenced(NamedTuple):
+class MetricEvidence(NamedTuple):
     """One metric over all questions that both pipelines answered.
 
     `column` holds variant minus control for the questions that differ on the metric and have evidence. `unknown` more
@@ -60,17 +60,17 @@ class Evidenced(NamedTuple):
         worst, best = (np.append(self.column, np.full(self.skipped, end)) for end in (-1.0, 1.0))
         return worst, best
 
-    def times(self, factor: float) -> Evidenced:
+    def times(self, factor: float) -> MetricEvidence:
         """The evidence expected from `factor` times as many similar queries."""
         column = np.resize(self.column, round(factor * len(self.column)))
         alike, unknown, skipped = (round(factor * count) for count in (self.alike, self.unknown, self.skipped))
         return self._replace(column=column, alike=alike, unknown=unknown, skipped=skipped)
 
 
-def answered_with(questions: Sequence[Sequence[Pair]], judgements: Judgements) -> list[Answered]:
+def answered_with(questions: Sequence[Sequence[RecordedPair]], judgements: Judgements) -> list[AnsweredQuery]:
     """The first answers to each question, with its known grades from every time it was asked."""
     return [
-        Answered(
+        AnsweredQuery(
             lot(first.query.id, readable=bool(first.query.question)),
             [str(memory) for memory in first.control.memories],
             [str(memory) for memory in first.variant.answer.memories],
@@ -86,8 +86,8 @@ def answered_with(questions: Sequence[Sequence[Pair]], judgements: Judgements) -
 
 
 def evidenced(
-    answers: Sequence[Answered], evidence: Evidence, *, alike: int = 0, metrics: Sequence[str] = COMPARED_METRICS
-) -> list[Evidenced]:
+    answers: Sequence[AnsweredQuery], evidence: Evidence, *, alike: int = 0, metrics: Sequence[str] = COMPARED_METRICS
+) -> list[MetricEvidence]:
     """The metrics on which at least `FEWEST` differing questions have evidence, and those on which nothing differs.
 
     Judgements count only for the questions that come first by lot, because questions chosen by a person represent no
@@ -112,7 +112,7 @@ def evidenced(
     return found if answers and evidence == "judgements" and len(found) == len(every) else []
 
 
-def told_apart(answers: Sequence[Answered], metric: str = COMPARED_METRICS[0]) -> int:
+def told_apart(answers: Sequence[AnsweredQuery], metric: str = COMPARED_METRICS[0]) -> int:
     """Counts the questions that differ on a metric and have a judgement of every document that affects it.
 
     Only judgements in the order of lots count; from `FEWEST` questions on there is a figure.
@@ -120,7 +120,7 @@ def told_apart(answers: Sequence[Answered], metric: str = COMPARED_METRICS[0]) -
     return len(_of_metric(answers, metric, "judgements", 0).column)
 
 
-def _of_metric(answers: Sequence[Answered], metric: str, evidence: Evidence, alike: int) -> Evidenced:
+def _of_metric(answers: Sequence[AnsweredQuery], metric: str, evidence: Evidence, alike: int) -> MetricEvidence:
     differing = [one for one in answers if _differs(one, metric)]
     # in the order of lots, which does not depend on the answers
     drawn = [(one, _complete(one, metric, evidence)) for one in sorted(differing, key=lambda one: one.lot)]
@@ -135,7 +135,7 @@ def _of_metric(answers: Sequence[Answered], metric: str, evidence: Evidence, ali
     # a question whose answers are equal down to the depth of the metric counts as 0
     same = alike + len(answers) - len(differing)
     skipped = 0 if evidence == "uses" else len(first) - len(known)
-    return Evidenced(evidence, metric, column, same, len(differing) - len(known), skipped)
+    return MetricEvidence(evidence, metric, column, same, len(differing) - len(known), skipped)
 
 
 def _reach(complete: Sequence[bool]) -> int:
@@ -150,13 +150,13 @@ def _reach(complete: Sequence[bool]) -> int:
     return int(ends[-1]) + 1 if len(ends) else 0
 
 
-def _differs(one: Answered, metric: str) -> bool:
+def _differs(one: AnsweredQuery, metric: str) -> bool:
     """Whether the answers can differ on a metric under some judgements."""
     control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
     return {*control} != {*variant} if metric == "Recall@20" else control != variant
 
 
-def _told_apart(one: Answered, metric: str) -> set[str]:
+def _told_apart(one: AnsweredQuery, metric: str) -> set[str]:
     """The documents whose judgements decide how two answers differ on a metric."""
     control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
     if metric == "Recall@20":
@@ -174,7 +174,7 @@ def _to_first_relevant(keys: Sequence[str], known: Mapping[str, float]) -> Seque
     return keys[: next((rank for rank, key in enumerate(keys, start=1) if known.get(key, 0.0) > 0), len(keys))]
 
 
-def _complete(one: Answered, metric: str, evidence: Evidence) -> bool:
+def _complete(one: AnsweredQuery, metric: str, evidence: Evidence) -> bool:
     if evidence == "uses" or not one.known:  # fast path: most queries have no judgements
         return relevant(one.known) > 0
     return _told_apart(one, metric) <= set(one.known)

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
-from speckit_memory.evaluation.experiments.experiment_report import Contrast, Quality
+from speckit_memory.evaluation.experiments.experiment_evidence import (
+    Judgements,
+    MetricEvidence,
+    answered_with,
+    evidenced,
+)
+from speckit_memory.evaluation.experiments.experiment_report import QualityDifference, QueryContrast
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict, verdict_of
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.evaluation.statistics.sequential import (
@@ -17,7 +22,7 @@ from speckit_memory.evaluation.statistics.sequential import (
     queries_needed,
     share_interval,
 )
-from speckit_memory.memory.store.evaluation.records import USE_GRADES, Pair, UseRecord
+from speckit_memory.memory.store.evaluation.records import USE_GRADES, RecordedPair, UseRecord
 from speckit_memory.pipeline.ports import Column
 
 OF_MEAN = 0.8
@@ -34,11 +39,11 @@ def used(uses: Sequence[UseRecord]) -> Judgements:
 
 
 def known_of(
-    contrasts: Sequence[Contrast],
+    contrasts: Sequence[QueryContrast],
     judgements: Judgements,
     uses: Sequence[UseRecord],
     metrics: Sequence[str] = COMPARED_METRICS,
-) -> list[Evidenced]:
+) -> list[MetricEvidence]:
     """The evidence from judgements and uses on all queries that both pipelines answered, metric by metric.
 
     Args:
@@ -54,7 +59,7 @@ def known_of(
     return [*judged, *evidenced(answered_with(differing, used(uses)), "uses", alike=alike, metrics=metrics)]
 
 
-def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
+def questions_of(contrasts: Sequence[QueryContrast]) -> tuple[list[list[RecordedPair]], int]:
     """The questions whose first answers differ, each with all its pairs, and the number of other questions."""
     differ = {one.pair.query.id for one in contrasts if one.agreement.ordering_difference}
     questions = distinct(one.pair for one in contrasts)
@@ -62,13 +67,13 @@ def questions_of(contrasts: Sequence[Contrast]) -> tuple[list[list[Pair]], int]:
     return differing, len(questions) - len(differing)
 
 
-def qualities(family: Sequence[Evidenced], *, variants: int) -> tuple[Quality, ...]:
+def qualities(family: Sequence[MetricEvidence], *, variants: int) -> tuple[QualityDifference, ...]:
     """A comparison for each metric with evidence, as one family with the comparisons of all `variants` of the
     report."""
     return tuple(_quality(entry, variants * max(len(COMPARED_METRICS), len(family))) for entry in family)
 
 
-def p_value(entry: Evidenced) -> float:
+def p_value(entry: MetricEvidence) -> float:
     """The anytime-valid p of the metric by itself; 1 where the skipped questions might reverse the direction."""
     worst, best = entry.bounds()
     # skipped questions could reverse the direction
@@ -77,14 +82,14 @@ def p_value(entry: Evidenced) -> float:
     return min(1.0, max(anytime_p(worst), anytime_p(best)) / (OF_MEAN if _sampled(entry) else 1.0))
 
 
-def _quality(entry: Evidenced, family: int) -> Quality:
+def _quality(entry: MetricEvidence, family: int) -> QualityDifference:
     alpha, p = ALPHA / family, p_value(entry)
     delta, interval = over_all(entry, alpha=alpha)
     verdict = _verdict(entry, interval)
     needed = queries_needed(likely := _likely(entry), alpha=alpha, margin=MARGIN, made=likely)
     if verdict != "undecided" or (entry.evidence == "uses" and delta <= 0):
         needed = None  # uses cannot show that the variant is worse
-    return Quality(
+    return QualityDifference(
         metric=entry.metric,
         evidence=entry.evidence,
         queries=len(entry.column),
@@ -100,7 +105,7 @@ def _quality(entry: Evidenced, family: int) -> Quality:
     )
 
 
-def _likely(entry: Evidenced) -> Column:
+def _likely(entry: MetricEvidence) -> Column:
     """The expected differences of all questions: those with evidence, and a proportional number of zeros for equal
     answers."""
     alike = entry.alike
@@ -111,23 +116,23 @@ def _likely(entry: Evidenced) -> Column:
     return np.concatenate([entry.column, np.zeros(alike)])
 
 
-def live_verdict(entry: Evidenced, *, variants: int) -> Verdict:
+def live_verdict(entry: MetricEvidence, *, variants: int) -> Verdict:
     """The verdict on this metric in a report on `variants` variants, regardless of its other metrics."""
     return _verdict(entry, over_all(entry, alpha=ALPHA / (variants * len(COMPARED_METRICS)))[1])
 
 
-def _verdict(entry: Evidenced, interval: tuple[float, float]) -> Verdict:
+def _verdict(entry: MetricEvidence, interval: tuple[float, float]) -> Verdict:
     verdict = verdict_of(interval)
     if entry.evidence == "uses" and (verdict == "worse" or (verdict == "same" and entry.unknown)):
         return "undecided"  # memories that only the variant finds were never served, so they could not be used
     return verdict
 
 
-def _sampled(entry: Evidenced) -> bool:
+def _sampled(entry: MetricEvidence) -> bool:
     return bool(entry.unknown) and entry.evidence == "judgements"
 
 
-def over_all(entry: Evidenced, *, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
+def over_all(entry: MetricEvidence, *, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
     """The mean difference over all questions, and an interval that misses it with a probability of at most `alpha`.
 
     If every differing question has evidence, or the evidence is uses (unused memories gain nothing), this is the mean

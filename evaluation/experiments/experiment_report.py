@@ -16,7 +16,7 @@ from speckit_memory.evaluation.statistics.agreement import Agreement
 from speckit_memory.evaluation.statistics.comparison import Verdict
 from speckit_memory.evaluation.statistics.label_free import LabelFree
 from speckit_memory.evaluation.statistics.tables import rounded
-from speckit_memory.memory.store.evaluation.records import Mode, Pair, PipelineRecord
+from speckit_memory.memory.store.evaluation.records import Mode, PipelineRecord, RecordedPair
 
 LatencyVerdict = Literal["faster", "slower", "undecided"]
 ExperimentVerdict = Literal["better", "worse", "same", "undecided", "failed"]
@@ -75,7 +75,7 @@ class Agreements:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CostDifference:
     """The cost of the variant.
 
     `overhead` is the total time of the variant minus that of the control, query by query, each as if it ran alone.
@@ -111,7 +111,7 @@ class StepFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class QualityDifference:
     """Variant against control on one metric, over the queries that have evidence.
 
     Judgements grade every memory of both answers. Uses exist only for memories that the control served, so they may
@@ -142,7 +142,7 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class QuerySegment:
     """The queries of one intent, complexity or folder. Small segments have counts and no figures."""
 
     by: SegmentKind
@@ -150,7 +150,7 @@ class Segment:
     queries: int
     agreement: Agreements | None
     overhead: Latency | None
-    quality: Quality | None
+    quality: QualityDifference | None
 
     @property
     def too_few(self) -> bool:
@@ -168,10 +168,10 @@ class NoiseFloor:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class QueryContrast:
     """A query with the answers of both pipelines and their agreement."""
 
-    pair: Pair
+    pair: RecordedPair
     agreement: Agreement[int]
 
 
@@ -205,13 +205,13 @@ class ExperimentReport:
     dropped: Mapping[str, int]
     pruned: int
     agreement: Agreements | None
-    cost: Cost
+    cost: CostDifference
     steps: tuple[StepFigures, ...]
-    quality: tuple[Quality, ...]
+    quality: tuple[QualityDifference, ...]
     duels: Duels | None
-    segments: tuple[Segment, ...]
+    segments: tuple[QuerySegment, ...]
     noise: NoiseFloor | None
-    differing: tuple[Contrast, ...]
+    differing: tuple[QueryContrast, ...]
     parted_at: Mapping[str, int]
     verdict: ExperimentVerdict
     sentence: str
@@ -292,7 +292,7 @@ class ExperimentReport:
             "queries_needed": self.queries_needed,
         }
 
-    def _contrast(self, contrast: Contrast) -> dict[str, Any]:
+    def _contrast(self, contrast: QueryContrast) -> dict[str, Any]:
         pair, agreement = contrast.pair, contrast.agreement
         return {
             "query": pair.query.id,
@@ -314,7 +314,7 @@ class ExperimentReport:
         ]
 
 
-def _segment(segment: Segment) -> dict[str, Any]:
+def _segment(segment: QuerySegment) -> dict[str, Any]:
     agreement = segment.agreement
     return {
         "by": segment.by,

@@ -7,22 +7,32 @@ from itertools import zip_longest
 
 from speckit_memory.evaluation.experiments.experiment_agreement import agreements
 from speckit_memory.evaluation.experiments.experiment_costs import overhead
-from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced, Judgements, answered_with, evidenced
+from speckit_memory.evaluation.experiments.experiment_evidence import (
+    Judgements,
+    MetricEvidence,
+    answered_with,
+    evidenced,
+)
 from speckit_memory.evaluation.experiments.experiment_quality import qualities, questions_of
-from speckit_memory.evaluation.experiments.experiment_report import Contrast, Quality, Segment, SegmentKind
+from speckit_memory.evaluation.experiments.experiment_report import (
+    QualityDifference,
+    QueryContrast,
+    QuerySegment,
+    SegmentKind,
+)
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 
 _KINDS: tuple[SegmentKind, ...] = ("intent", "complexity", "folder")
 _ENOUGH = 10
 """Below this number of queries a segment has no figures: they would describe the queries rather than the pipelines."""
 
-_Row = tuple[Pair, Contrast | None]
+_Row = tuple[RecordedPair, QueryContrast | None]
 
 
 def segments(
-    pairs: Sequence[Pair], contrasts: Sequence[Contrast], judgements: Judgements, *, variants: int
-) -> tuple[Segment, ...]:
+    pairs: Sequence[RecordedPair], contrasts: Sequence[QueryContrast], judgements: Judgements, *, variants: int
+) -> tuple[QuerySegment, ...]:
     """The answered `pairs` in groups, the largest of each kind first.
 
     Where ten differing queries of a segment are judged, its quality is compared on the first metric.
@@ -51,16 +61,16 @@ def _groups(rows: Sequence[_Row], kind: SegmentKind) -> list[tuple[str, list[_Ro
     return sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0]))
 
 
-def _judged(group: Sequence[_Row], judgements: Judgements) -> list[Evidenced]:
+def _judged(group: Sequence[_Row], judgements: Judgements) -> list[MetricEvidence]:
     """The differences on the first metric; empty where too few queries are judged."""
     differing, alike = questions_of([found for _, found in group if found])
     evidence = evidenced(answered_with(differing, judgements), "judgements", alike=alike)
     return [one for one in evidence if one.metric == COMPARED_METRICS[0]]
 
 
-def _segment(kind: SegmentKind, value: str, group: Sequence[_Row], quality: Quality | None) -> Segment:
+def _segment(kind: SegmentKind, value: str, group: Sequence[_Row], quality: QualityDifference | None) -> QuerySegment:
     if len(group) < _ENOUGH:
-        return Segment(kind, value, len(group), None, None, None)
+        return QuerySegment(kind, value, len(group), None, None, None)
     found = [contrast.agreement for _, contrast in group if contrast]
     agreed = agreements(found) if found else None
-    return Segment(kind, value, len(group), agreed, overhead([pair for pair, _ in group]), quality)
+    return QuerySegment(kind, value, len(group), agreed, overhead([pair for pair, _ in group]), quality)

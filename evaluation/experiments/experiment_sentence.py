@@ -8,7 +8,12 @@ from math import ceil
 from pathlib import PurePath
 
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
-from speckit_memory.evaluation.experiments.experiment_report import Agreements, Cost, ExperimentReport, Quality
+from speckit_memory.evaluation.experiments.experiment_report import (
+    Agreements,
+    CostDifference,
+    ExperimentReport,
+    QualityDifference,
+)
 from speckit_memory.evaluation.experiments.interleaving import Duels
 from speckit_memory.evaluation.statistics.comparison import MARGIN
 from speckit_memory.memory.store.evaluation.records import PipelineRecord
@@ -132,7 +137,7 @@ def _unjudged(report: ExperimentReport) -> str:
     return f"; {asked}, of which some {to_judge:,} differ and are judged, {shown}"
 
 
-def _missing(quality: Quality) -> str:
+def _missing(quality: QualityDifference) -> str:
     """What would settle one metric: judgements where some are waiting, else queries."""
     judged, waiting, needed = quality.queries, quality.waiting, quality.queries_needed
     to_judge = waiting if quality.evidence == "judgements" else 0
@@ -175,7 +180,7 @@ def _duels(duels: Duels, control: str, variant: str) -> str:
     return text
 
 
-def _figures(quality: Quality) -> str:
+def _figures(quality: QualityDifference) -> str:
     low, high = quality.ci95
     return (
         f"{quality.metric} ({quality.delta:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}, "
@@ -190,7 +195,7 @@ def _differs(agreement: Agreements) -> str:
     return text
 
 
-def _takes(cost: Cost) -> str:
+def _takes(cost: CostDifference) -> str:
     if cost.overhead is None:
         return "has no times"
     middle = cost.overhead.p50
@@ -199,7 +204,7 @@ def _takes(cost: Cost) -> str:
     return f"takes {abs(middle):.1f} ms {'more' if cost.verdict == 'slower' else 'less'} at the median"
 
 
-def _budget(cost: Cost) -> str:
+def _budget(cost: CostDifference) -> str:
     if cost.spent is None:
         return ""
     kept = "breaks" if cost.budget_broken else "keeps"

@@ -10,33 +10,33 @@ from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_agreement import contrast
 from speckit_memory.evaluation.experiments.experiment_costs import answered
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements
-from speckit_memory.evaluation.experiments.experiment_report import Contrast, ExperimentReport
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.experiments.interleaving import Team, Teams
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Experiment, Pair, UseRecord, experiment_id
+from speckit_memory.memory.store.evaluation.records import ExperimentRecord, RecordedPair, UseRecord, experiment_id
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedExperiment:
     """An experiment: its report, the pairs it rests on, by time, and the known grades and uses of their answers."""
 
     report: ExperimentReport
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RecordedPair, ...]
     judgements: Judgements
     uses: tuple[UseRecord, ...] = ()
 
-    def answered(self) -> list[Pair]:
+    def answered(self) -> list[RecordedPair]:
         """The queries that both pipelines answered."""
         return answered(self.pairs)
 
-    def contrasts(self) -> list[Contrast]:
+    def contrasts(self) -> list[QueryContrast]:
         """The answered queries, compared one by one; empty where the report compares no rankings."""
         return [] if self.report.agreement is None else [contrast(pair) for pair in self.answered()]
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class PipelineLabel:
     """The name of a pipeline without a recorded answer, and the flag that makes it, "" for none."""
 
     name: str
@@ -48,8 +48,8 @@ def judged(
     *,
     since: float | None = None,
     experiment: str = "",
-    known: Callable[[], Mapping[str, Called]] = dict,
-) -> list[Judged]:
+    known: Callable[[], Mapping[str, PipelineLabel]] = dict,
+) -> list[JudgedExperiment]:
     """Judges all experiments, or the one with this id; the one seen last comes first.
 
     An experiment in which the control answered twice, with both answers stored, is the noise floor of all experiments
@@ -76,7 +76,7 @@ def judged(
     noise = {(one.control.hash, one.epoch): by_id[one.id] for one in again}
     variants = max(1, database.variants())  # all of them, so that no verdict depends on the selection
 
-    def judge(one: Experiment) -> Judged:
+    def judge(one: ExperimentRecord) -> JudgedExperiment:
         pairs = by_id[one.id]
         queries = {pair.query.id for pair in pairs}
         graded = {query: grades for query, grades in judgements.items() if query in queries}
@@ -91,12 +91,12 @@ def judged(
             variants=variants,
             feedback=implicit_feedback((pair.query for pair in pairs), uses, now=now),
         )
-        return Judged(report, pairs, graded, seen)
+        return JudgedExperiment(report, pairs, graded, seen)
 
     return [judge(one) for one in asked]
 
 
-def _called(one: Experiment, known: Mapping[str, Called]) -> Experiment:
+def _called(one: ExperimentRecord, known: Mapping[str, PipelineLabel]) -> ExperimentRecord:
     """An experiment that only lost queries, with the names of its pipelines."""
     control, variant = (
         record if record.name or record.hash not in known else replace(record, name=known[record.hash].name)
@@ -106,7 +106,7 @@ def _called(one: Experiment, known: Mapping[str, Called]) -> Experiment:
     return replace(one, control=control, variant=variant, flag=flag)
 
 
-def teams_of(pairs: Iterable[Pair]) -> Teams:
+def teams_of(pairs: Iterable[RecordedPair]) -> Teams:
     """The pipeline that contributed each memory of interleaved answers; answers of one pipeline are left out."""
     names: dict[int, Team] = {1: "variant", -1: "control", 0: "both"}
     return {

@@ -10,11 +10,11 @@ import numpy as np
 
 from speckit_memory.config.flags.criterion import QUALITY
 from speckit_memory.config.flags.flag import Flag
-from speckit_memory.evaluation.experiments.archived_evidence import OfKept, as_evaluation
+from speckit_memory.evaluation.experiments.archived_evidence import ArchivedFigures, as_evaluation
 from speckit_memory.evaluation.experiments.criteria import Figure, Figures, promotion_lacks
-from speckit_memory.evaluation.experiments.experiment_evidence import Evidenced
+from speckit_memory.evaluation.experiments.experiment_evidence import MetricEvidence
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
-from speckit_memory.evaluation.experiments.experiments import Judged, judged
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judged
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
@@ -32,7 +32,7 @@ LIVE = "live queries"
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedComparison:
     """A comparison cited as evidence: the hash of its control, and its figures by the hash of each variant.
 
     It was made `at` (epoch seconds). `asked` holds each query as (origin, id); empty where they are not stored.
@@ -45,7 +45,7 @@ class Cited:
     asked: frozenset[tuple[str, str]] = frozenset()
 
 
-def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> Cited | None:
+def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> CitedComparison | None:
     """The comparison with this id, None where the database has none.
 
     The figures of a live experiment are stored when it promotes a flag. The stored figures are returned if they rest on
@@ -62,18 +62,18 @@ def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) ->
     if live is not None and not (stored and kept and stored.document["compared"] > live.report.compared):
         asked = frozenset((LIVE, pair.query.id) for pair in live.answered())
         latest = max(pair.query.at for pair in live.pairs) if live.pairs else 0.0
-        shown = {live.report.variant.hash: OfExperiment(live)}
-        return Cited(name, live.report.control.hash, shown, latest, asked)
+        shown = {live.report.variant.hash: ExperimentFigures(live)}
+        return CitedComparison(name, live.report.control.hash, shown, latest, asked)
     if stored is None:
         return None
     control, *variants = (str(pipeline["hash"]) for pipeline in stored.document.get("pipelines", ({"hash": ""},)))
     if kept:
-        figures: Mapping[str, Figures] = dict.fromkeys(variants, OfKept(stored.document))
+        figures: Mapping[str, Figures] = dict.fromkeys(variants, ArchivedFigures(stored.document))
     else:
-        figures = {hashed: OfStored(stored, place) for place, hashed in enumerate(variants, 1)}
+        figures = {hashed: StoredFigures(stored, place) for place, hashed in enumerate(variants, 1)}
     origin = LIVE if kept else stored.dataset  # a replay asks live queries again
     queries = stored.document.get("per_query", {}).get("queries", ())
-    return Cited(name, control, figures, stored.at, frozenset((origin, str(query)) for query in queries))
+    return CitedComparison(name, control, figures, stored.at, frozenset((origin, str(query)) for query in queries))
 
 
 def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
@@ -85,26 +85,26 @@ def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
     live, stored = _live(database, name), database.evaluation(name)
     if live is None or (stored is not None and stored.document.get("compared", 0) > live.report.compared):
         return
-    database.keep(as_evaluation(live.report, OfExperiment(live), at))
+    database.keep(as_evaluation(live.report, ExperimentFigures(live), at))
 
 
-def missing(one: Judged, flag: Flag) -> list[str]:
+def missing(one: JudgedExperiment, flag: Flag) -> list[str]:
     """Lists what an experiment lacks to justify an enabled flag."""
-    return promotion_lacks(flag, OfExperiment(one))
+    return promotion_lacks(flag, ExperimentFigures(one))
 
 
-def _live(database: EvaluationDatabase, name: str) -> Judged | None:
+def _live(database: EvaluationDatabase, name: str) -> JudgedExperiment | None:
     return next(iter(judged(database, experiment=name)), None) if name else None
 
 
 @dataclass(frozen=True, slots=True)
-class OfExperiment:
+class ExperimentFigures:
     """The figures of an experiment, live or replayed, valid at any time.
 
     Only judgements can show that a variant is not worse: uses exist only for memories that the control served.
     """
 
-    judged: Judged
+    judged: JudgedExperiment
 
     def difference(self, metric: str) -> Figure | None:
         """A difference by interleaved answers, by times, or by judgements, else uses."""
@@ -122,7 +122,7 @@ class OfExperiment:
         family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
         if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
             # equal rankings everywhere: every metric is known to differ by 0
-            family = [Evidenced("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
+            family = [MetricEvidence("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
         tests = self.judged.report.variants * max(len(metrics), len(family))
         found = {one.evidence: one for one in family if one.metric == metric}
         best = found.get("judgements") or found.get("uses")
@@ -157,7 +157,7 @@ class OfExperiment:
 
 
 @dataclass(frozen=True, slots=True)
-class OfStored:
+class StoredFigures:
     """The figures of a stored evaluation for the variant at index `place` of its pipelines; the control has index 0."""
 
     stored: StoredEvaluation

@@ -10,7 +10,7 @@ from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_states import ON, STATES
 from speckit_memory.evaluation.experiments.criteria import promotion_lacks
 from speckit_memory.evaluation.experiments.experiments import evidence
-from speckit_memory.evaluation.experiments.flag_evidence import Cited
+from speckit_memory.evaluation.experiments.flag_evidence import CitedComparison
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import experiment_id
 from speckit_memory.pipeline.configuration.builder import examined
@@ -18,7 +18,7 @@ from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags, with_flag
 from speckit_memory.pipeline.roles.registry import Registry
 
-Find = Callable[[str], Cited | None]
+Find = Callable[[str], CitedComparison | None]
 """Finds the comparison with an id, None where there is none."""
 
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
-from speckit_memory.memory.store.evaluation.records import PipelineRecord, Scoring
+from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoreSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class ScoringReport:
         return plain_text(self.blocks())
 
 
-def observed(scorings: Iterable[Scoring], known: Mapping[str, PipelineRecord]) -> ScoringReport:
+def observed(scorings: Iterable[ScoreSample], known: Mapping[str, PipelineRecord]) -> ScoringReport:
     """The effects of the steps in these answers; `known` names pipelines by hash. Empty answers are ignored."""
-    by_pipeline: dict[str, list[Scoring]] = {}
+    by_pipeline: dict[str, list[ScoreSample]] = {}
     for one in scorings:
         if one.memories:
             by_pipeline.setdefault(one.pipeline, []).append(one)
@@ -90,7 +90,7 @@ def observed(scorings: Iterable[Scoring], known: Mapping[str, PipelineRecord]) -
     return ScoringReport(tuple(sorted(found, key=lambda one: (-one.queries, one.hash))))
 
 
-def _moves(scorings: Sequence[Scoring]) -> tuple[StepMoves, ...]:
+def _moves(scorings: Sequence[ScoreSample]) -> tuple[StepMoves, ...]:
     """The steps of one pipeline. A step that did not run in an answer does not count there."""
     counted: dict[str, int] = {}
     moved: dict[str, list[tuple[float, float]]] = {}

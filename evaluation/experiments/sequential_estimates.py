@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, evidenced
 from speckit_memory.evaluation.experiments.experiment_quality import over_all, questions_of
-from speckit_memory.evaluation.experiments.experiment_report import Contrast
+from speckit_memory.evaluation.experiments.experiment_report import QueryContrast
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 
 METRIC = COMPARED_METRICS[0]
@@ -15,7 +15,7 @@ _LOOKS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SequentialEstimate:
     """The estimate after the first `queries` queries: variant minus control on `METRIC`, with an anytime-valid
     interval.
 
@@ -28,7 +28,7 @@ class Look:
     ci95: tuple[float, float]
 
 
-def course(contrasts: Sequence[Contrast], judgements: Judgements) -> list[Look]:
+def course(contrasts: Sequence[QueryContrast], judgements: Judgements) -> list[SequentialEstimate]:
     """Up to forty estimates, in the order in which the queries came; none before ten differing queries are judged.
 
     The last estimate is over all queries.
@@ -42,5 +42,5 @@ def course(contrasts: Sequence[Contrast], judgements: Judgements) -> list[Look]:
         found = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=(METRIC,))
         if found:
             delta, interval = over_all(found[0])
-            looks.append(Look(end, len(found[0].column), delta, interval))
+            looks.append(SequentialEstimate(end, len(found[0].column), delta, interval))
     return looks

@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class GroundTruth:
     """Queries with their judgements, and how to open the store that holds the documents.
 
     `digest` (16 hex digits) covers documents, queries and judgements; two evaluations may be paired query by query only
@@ -43,7 +43,7 @@ class GroundSource(Protocol):
     def name(self) -> str:
         """The name shown in progress bars."""
 
-    def ground(self, environ: Mapping[str, str]) -> Ground:
+    def ground(self, environ: Mapping[str, str]) -> GroundTruth:
         """Reads the source. Raises SpeckitError with every problem."""
 
 
@@ -58,11 +58,11 @@ class DatasetSource:
         """The name of the folder."""
         return self.folder.name
 
-    def ground(self, environ: Mapping[str, str]) -> Ground:  # noqa: ARG002 -- a dataset does not depend on it
+    def ground(self, environ: Mapping[str, str]) -> GroundTruth:  # noqa: ARG002 -- a dataset does not depend on it
         """Reads the dataset. Raises SpeckitError (E123), see `dataset.read`."""
         dataset = read(self.folder)
         content = digest(dataset, _files(self.folder))
-        return Ground(dataset, throwaway_store, content, dataset.corpus(), unanswerable=dataset.hard_negatives())
+        return GroundTruth(dataset, throwaway_store, content, dataset.corpus(), unanswerable=dataset.hard_negatives())
 
 
 def digest(dataset: Dataset, content: Iterator[bytes]) -> str:

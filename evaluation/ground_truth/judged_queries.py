@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.measuring.cached_steps import StepCache
@@ -32,7 +32,9 @@ class JudgedQueries:
     def __init__(self, memory: Memory, queries: Sequence[JudgedQuery], now: float) -> None:
         self._store = memory.store()
         self._queries = [
-            Question(text=query.text, limit=DEPTH, folder=query.folder, mode=query.mode).query(self._store, now, None)
+            SearchRequest(text=query.text, limit=DEPTH, folder=query.folder, mode=query.mode).query(
+                self._store, now, None
+            )
             for query, _ in queries
         ]
         self._judgements = [judgements for _, judgements in queries]

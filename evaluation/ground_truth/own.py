@@ -11,7 +11,7 @@ from pathlib import Path
 from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE, Settings, settings
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.evaluation.datasets.dataset import Dataset
-from speckit_memory.evaluation.ground_truth.ground import Ground, digest
+from speckit_memory.evaluation.ground_truth.ground import GroundTruth, digest
 from speckit_memory.evaluation.ground_truth.own_documents import own_documents
 from speckit_memory.evaluation.ground_truth.own_queries import own_queries
 from speckit_memory.evaluation.ground_truth.used_queries import used_queries
@@ -44,7 +44,7 @@ class OwnSource:
         """The name shown in progress bars."""
         return "own memories"
 
-    def ground(self, environ: Mapping[str, str]) -> Ground:
+    def ground(self, environ: Mapping[str, str]) -> GroundTruth:
         """Reads the store and makes the queries.
 
         Raises SpeckitError: E010 without a store, E125 with the reasons when too few queries can be made.
@@ -60,7 +60,7 @@ class OwnSource:
         keys = frozenset(one.document.key for one in documents)
         dataset = Dataset(config.root, keys, made.queries, made.judgements)
         content = (f"{one.document.key}\n{one.content}\n".encode() for one in documents)
-        return Ground(
+        return GroundTruth(
             dataset=dataset,
             opened=partial(_opened, config),
             digest=digest(dataset, content),

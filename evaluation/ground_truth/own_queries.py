@@ -20,7 +20,7 @@ from speckit_memory.evaluation.made_queries.collection import words as folded_wo
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.prose import plain_runs
-from speckit_memory.evaluation.made_queries.query_maker import Maker
+from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
 
 Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""
@@ -81,7 +81,7 @@ def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1)
         message = f"the store holds {len(documents)} memories; making queries takes at least {LEAST_MEMORIES}"
         raise SpeckitError("E125", message, actions=("index more documents", "measure on a dataset with --dataset"))
     collection = Collection([one.document for one in documents])
-    maker = Maker(collection.documents, scoped=False, seed=seed)
+    maker = QueryMaker(collection.documents, scoped=False, seed=seed)
     made: dict[str, list[Asked]] = {
         "triggers": _unique([(phrase, one) for one in documents for phrase in one.document.triggers], seed),
         "headings": _unique([(text, one) for one in documents for text in one.headings], seed),

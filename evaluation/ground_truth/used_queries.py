@@ -11,10 +11,10 @@ from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
 from speckit_memory.evaluation.ground_truth.own_queries import LEAST_QUERIES, OwnQueries
 from speckit_memory.evaluation.statistics.metrics import relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
-from speckit_memory.memory.store.evaluation.records import USE_GRADES, Judgement, QueryRecord, UseRecord
+from speckit_memory.memory.store.evaluation.records import USE_GRADES, QueryJudgement, QueryRecord, UseRecord
 
 TEXTS_HINT = "Texts are kept for seven days unless .speckit/config.yaml says otherwise: `evaluation: {keep_texts: 30}`."
-_Known = tuple[list[QueryRecord], list[UseRecord], dict[str, tuple[int, ...]], list[Judgement]]
+_Known = tuple[list[QueryRecord], list[UseRecord], dict[str, tuple[int, ...]], list[QueryJudgement]]
 
 
 def used_queries(documents: Sequence[OwnDocument], store: Path) -> OwnQueries:
@@ -42,7 +42,7 @@ def judged_by_use(
     uses: Sequence[UseRecord],
     *,
     ignored: Mapping[str, Sequence[int]] | None = None,
-    judgements: Sequence[Judgement] = (),
+    judgements: Sequence[QueryJudgement] = (),
 ) -> OwnQueries:
     """Judges recorded queries by use; only existing memories and queries with a stored text count.
 

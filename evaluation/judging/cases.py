@@ -18,14 +18,14 @@ from speckit_memory.evaluation.experiments.flag_evidence import LIVE
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.ground_truth.own_documents import own_documents
 from speckit_memory.evaluation.ground_truth.used_queries import TEXTS_HINT
-from speckit_memory.evaluation.judging.disputes import Case
+from speckit_memory.evaluation.judging.disputes import JudgingCase
 from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
 from speckit_memory.evaluation.judging.session import SEED, Label
 from speckit_memory.evaluation.measuring.measure import Report, measure
 from speckit_memory.evaluation.running.run import loaded
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import Judgement
+from speckit_memory.memory.store.evaluation.records import QueryJudgement
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 Shown = tuple[str, str]
@@ -33,14 +33,14 @@ Shown = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Docket:
+class JudgingQueue:
     """The cases to be judged, the documents by key, and functions that store and remove a judge's label.
 
     `live` cases come from an experiment that continues, one of `variants`. `pipelines` are the names and hashes of
     control and variant; `origin` names the source of the queries.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[JudgingCase, ...]
     documents: Mapping[str, Shown]
     keep: Callable[[Label, str], None]
     remove: Callable[[Label, str], None]
@@ -60,7 +60,7 @@ def of_source(
     imported_from: str = "",
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Docket:
+) -> JudgingQueue:
     """Collects all queries of a source, judged or not, through two pipelines.
 
     Known judgements are the source's own, the imported ones, those stored next to `store` by earlier versions, and
@@ -108,7 +108,7 @@ def of_source(
         for query, a, b in zip(queries, control, variant, strict=True)
     ]
     cases = tuple(
-        Case(query.id, query.text, tuple(a.ranked(judged)), tuple(b.ranked(judged)), judged)
+        JudgingCase(query.id, query.text, tuple(a.ranked(judged)), tuple(b.ranked(judged)), judged)
         for query, a, b, judged in zip(queries, control, variant, known, strict=True)
     )
 
@@ -118,7 +118,7 @@ def of_source(
     def remove(label: Label, by: str) -> None:
         labels.remove(pair_of(texts[label.query], *documents[label.key]), by)
 
-    return Docket(cases, documents, keep, remove, pipelines_asked, ground.dataset.name)
+    return JudgingQueue(cases, documents, keep, remove, pipelines_asked, ground.dataset.name)
 
 
 def _listed(
@@ -160,7 +160,7 @@ def of_experiment(
     imported: Judgements,
     imported_from: str = "",
     environ: Mapping[str, str] | None = None,
-) -> Docket:
+) -> JudgingQueue:
     """Collects the queries of an experiment whose texts are stored, with the memories of their answers.
 
     Args:
@@ -206,7 +206,7 @@ def of_experiment(
     for one in judgements:
         if one.memory in keys:
             earlier.setdefault(one.query, {})[keys[one.memory]] = float(one.grade)
-    reused: list[Judgement] = []
+    reused: list[QueryJudgement] = []
     for pair, *_ in texted:
         shown = _named((*pair.control.memories, *pair.variant.answer.memories), keys)
         for key, grade in _listed(known, texts[pair.query.id], shown, documents).items():
@@ -214,12 +214,12 @@ def of_experiment(
             if key not in earlier.setdefault(pair.query.id, {}):
                 earlier[pair.query.id][key] = grade
                 by = f"list {labels.name}"
-                reused.append(Judgement(pair.query.id, ids[key], round(grade), "judged", by, time.time()))
+                reused.append(QueryJudgement(pair.query.id, ids[key], round(grade), "judged", by, time.time()))
     if reused and labels.store is not None:
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
             database.judge(reused)
     cases = tuple(
-        Case(
+        JudgingCase(
             pair.query.id,
             str((pair.query.question or {}).get("text", "")),
             _named(pair.control.memories, keys),
@@ -234,7 +234,7 @@ def of_experiment(
             return
         labels.put({pair_of(texts[label.query], *documents[label.key]): label.grade}, by)
         with EvaluationDatabase.open(evaluation_file(config.db)) as database:
-            database.judge([Judgement(label.query, ids[label.key], label.grade, "judged", by, time.time())])
+            database.judge([QueryJudgement(label.query, ids[label.key], label.grade, "judged", by, time.time())])
 
     def remove(label: Label, by: str) -> None:
         if labels.store is None:
@@ -245,7 +245,7 @@ def of_experiment(
 
     first = pairs[0]
     compared = tuple((one, one) for one in (first.control.pipeline, first.variant.answer.pipeline))
-    return Docket(cases, documents, keep, remove, compared, LIVE, live=True, variants=variants)
+    return JudgingQueue(cases, documents, keep, remove, compared, LIVE, live=True, variants=variants)
 
 
 def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgingCase:
     """A query with the keys of both answers, best first, and its known judgements."""
 
     query: str
@@ -40,12 +40,12 @@ class Dispute:
     the top of both answers, which decides whether the documents below count for a reciprocal rank.
     """
 
-    case: Case
+    case: JudgingCase
     key: str
     weight: float
 
 
-def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Dispute]:
+def disputes(cases: Sequence[JudgingCase], *, seed: int, live: bool = False) -> list[Dispute]:
     """All unjudged documents that matter, those with the largest weight first; ties are in random order.
 
     For a `live` experiment all documents of a query come together and the queries come by lot, because its verdict
@@ -65,7 +65,7 @@ def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Di
     return sorted(weightiest, key=lambda dispute: lot(dispute.case.query)) if live else weightiest
 
 
-def _common_top(case: Case) -> tuple[str, ...]:
+def _common_top(case: JudgingCase) -> tuple[str, ...]:
     """The common prefix of both answers, if it can decide a difference in reciprocal rank.
 
     It cannot if all ranks that count are the same, or if one of its documents is known to be relevant: then both

@@ -19,7 +19,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class QueryDocumentPair:
     """A question and a document as a judge sees them."""
 
     query: str
@@ -57,7 +57,7 @@ class ExternalJudge:
         many judges."""
         return " ".join(word if word.startswith("-") else Path(word).name or word for word in self._words)
 
-    def grade(self, pair: Pair) -> int | None:
+    def grade(self, pair: QueryDocumentPair) -> int | None:
         """The grade, 0 to 3, or None for skipped. Raises JudgeFailedError, or SpeckitError (E030) when it cannot be
         run."""
         document = {"key": pair.key, "title": pair.title, "text": pair.text}

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from speckit_memory.evaluation.judging.disputes import Case
+from speckit_memory.evaluation.judging.disputes import JudgingCase
 from speckit_memory.evaluation.statistics.comparison import ALPHA, Verdict
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.sequential import anytime_interval, anytime_p
@@ -24,7 +24,7 @@ SHOWN = 5
 class AnswerPair:
     """Two different answers to one query; `variant_first` says which one is shown first."""
 
-    case: Case
+    case: JudgingCase
     variant_first: bool
 
     @property
@@ -41,7 +41,7 @@ class PreferenceSession:
     The verdict is anytime-valid (`sequential`): it may be read after every query.
     """
 
-    def __init__(self, cases: Sequence[Case], known: Mapping[str, float]) -> None:
+    def __init__(self, cases: Sequence[JudgingCase], known: Mapping[str, float]) -> None:
         self.preferences = dict(known)
         self._alike = [case.query for case in cases if case.control[:SHOWN] == case.variant[:SHOWN]]
         differing = [case for case in cases if case.control[:SHOWN] != case.variant[:SHOWN]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, Answered, evidenced, told_apart
+from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, evidenced, told_apart
 from speckit_memory.evaluation.experiments.experiment_quality import live_verdict
-from speckit_memory.evaluation.judging.disputes import MOST, Case, Dispute, disputes
+from speckit_memory.evaluation.judging.disputes import MOST, Dispute, JudgingCase, disputes
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Verdict, compare
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
@@ -28,13 +28,13 @@ class Label:
     grade: int
 
 
-class Sitting:
+class JudgingSession:
     """The pairs to be judged and their labels. A judge is not shown which pipeline found a document.
 
     For `live` cases of an experiment the verdict is the one in its report, which judges `variants` variants.
     """
 
-    def __init__(self, cases: Sequence[Case], *, live: bool = False, variants: int = 1) -> None:
+    def __init__(self, cases: Sequence[JudgingCase], *, live: bool = False, variants: int = 1) -> None:
         self.live, self._variants = live, variants
         self._cases = tuple(cases)
         self._open = disputes(cases, seed=SEED, live=live)
@@ -57,7 +57,10 @@ class Sitting:
         judged = dict(self.judged())
         if self.live:
             return told_apart(
-                [Answered(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in self._cases]
+                [
+                    AnsweredQuery(lot(one.query), one.control, one.variant, judged.get(one.query, {}))
+                    for one in self._cases
+                ]
             )
         return sum(relevant(grades) > 0 for grades in judged.values())
 
@@ -151,7 +154,7 @@ class Sitting:
 
 
 def verdict_of(
-    cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, live: bool = False, variants: int = 1
+    cases: Sequence[JudgingCase], said: Mapping[tuple[str, str], float], *, live: bool = False, variants: int = 1
 ) -> Verdict | None:
     """The verdict on nDCG@10 by earlier judgements and new labels.
 
@@ -169,7 +172,7 @@ def verdict_of(
         by_query.setdefault(query, {})[key] = grade
     judged = [(case, {**case.judged, **by_query.get(case.query, {})}) for case in cases]
     if live:
-        answers = [Answered(lot(case.query), case.control, case.variant, grades) for case, grades in judged]
+        answers = [AnsweredQuery(lot(case.query), case.control, case.variant, grades) for case, grades in judged]
         found = [one for one in evidenced(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
         return live_verdict(found[0], variants=variants) if found else None
     counted = [(case, grades) for case, grades in judged if relevant(grades)]

@@ -12,7 +12,7 @@ from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.prose import prose_lines
 from speckit_memory.memory.parsing.analysis import STOP_WORDS, Analyser
 from speckit_memory.memory.parsing.declarations import front_matter
-from speckit_memory.memory.parsing.declarations.metadata import Field, head_of
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField, head_of
 
 Rows = tuple[int, ...]
 """Documents by their index in the collection, ascending."""
@@ -44,7 +44,7 @@ class Collection:
         return tuple(prose_lines(document.text) for document in self.documents)
 
     @cached_property
-    def fields(self) -> tuple[tuple[Field, ...], ...]:
+    def fields(self) -> tuple[tuple[MetadataField, ...], ...]:
         """The metadata fields of each document, from front matter and the head of its text."""
         return tuple(_fields(document.text) for document in self.documents)
 
@@ -89,7 +89,7 @@ class Collection:
         return rows if len(tokens) == 1 and self.by_stem.get(tokens[0]) == rows else _NONE
 
 
-def _fields(text: str) -> tuple[Field, ...]:
+def _fields(text: str) -> tuple[MetadataField, ...]:
     front, _ = front_matter.parse(text, "")
     return (*front.fields, *head_of(text[front.body_start :]).fields)
 

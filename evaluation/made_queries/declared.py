@@ -12,7 +12,7 @@ from speckit_memory.evaluation.made_queries.collection import Collection, Rows, 
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 from speckit_memory.memory.parsing.dates import MONTHS, dates_in
-from speckit_memory.memory.parsing.declarations.metadata import CREATED, Field
+from speckit_memory.memory.parsing.declarations.metadata import CREATED, MetadataField
 
 _Value = TypeVar("_Value", bound=Hashable)
 _AUTHORS = frozenset(("author", "authors", "owner", "owners", "editor", "editors", "decider", "deciders"))
@@ -96,7 +96,7 @@ def _topics(collection: Collection) -> dict[str, Rows]:
 
 
 def _by_value(
-    collection: Collection, names: frozenset[str], values: Callable[[Field], Iterable[_Value]]
+    collection: Collection, names: frozenset[str], values: Callable[[MetadataField], Iterable[_Value]]
 ) -> dict[_Value, Rows]:
     """The documents of each value of the fields with these names."""
     of_row = (
@@ -110,13 +110,13 @@ def _by_value(
     return {value: tuple(rows) for value, rows in found.items()}
 
 
-def _people(field: Field) -> Iterator[str]:
+def _people(field: MetadataField) -> Iterator[str]:
     for piece in _BETWEEN_NAMES.split(_BESIDE_NAMES.sub(" ", field.value)):
         if _PERSON.fullmatch(name := " ".join(piece.split())):
             yield name
 
 
-def _state(field: Field) -> Iterator[str]:
+def _state(field: MetadataField) -> Iterator[str]:
     """The first word of a status."""
     if match := re.match(r"\W*([^\W\d_]+)", field.value):
         yield match[1].casefold()

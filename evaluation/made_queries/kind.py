@@ -27,7 +27,7 @@ Derive = Callable[[Collection, Random], Iterator[MadeQuery]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QueryKind:
     """A kind of query. `asks_for` says what a further query needs, to be read after "there is no further …"."""
 
     derive: Derive

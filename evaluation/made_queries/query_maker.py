@@ -26,7 +26,7 @@ class JudgedQuery:
     relevant: tuple[str, ...]
 
 
-class Maker:
+class QueryMaker:
     """Makes queries from documents of any origin: a dataset, or the user's memories.
 
     With `scoped`, each query is about the documents of one folder and searches in it; documents without a folder are

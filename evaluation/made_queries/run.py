@@ -11,7 +11,7 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.datasets.dataset import Dataset, read
 from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.query_maker import SEED, Maker
+from speckit_memory.evaluation.made_queries.query_maker import SEED, QueryMaker
 
 Scope = Literal["auto", "corpus", "folder"]
 
@@ -93,7 +93,7 @@ def make_queries(
     check_targets(folders.values(), dataset, force=force)
     source = read(dataset, judged=False)
     scoped = scope == "folder" or (scope == "auto" and _all_in_folders(source))
-    maker = Maker(source.corpus(), scoped=scoped, seed=seed)
+    maker = QueryMaker(source.corpus(), scoped=scoped, seed=seed)
     made = []
     for number, kind in enumerate(chosen):
         if progress is not None:

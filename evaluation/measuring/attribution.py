@@ -21,7 +21,7 @@ class ChannelShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribution:
+class ChannelAttribution:
     """The first ten results of all queries by channel.
 
     `single` were found by one channel, `multiple` by several, `unattributed` by none: a later step added them.
@@ -50,7 +50,7 @@ class Attribution:
         return ", ".join(shares)
 
 
-def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> Attribution:
+def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> ChannelAttribution:
     """Attributes the first ten results of each answer; each result is given as the channels that found it.
 
     Channels are sorted by coverage, the highest first.
@@ -59,7 +59,7 @@ def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> Attribution:
     found = Counter(name for channels in results for name in channels)
     alone = Counter(channels[0] for channels in results if len(channels) == 1)
     shares = [(name, ChannelShare(n / len(results), alone[name] / len(results))) for name, n in found.items()]
-    return Attribution(
+    return ChannelAttribution(
         results=len(results),
         single=alone.total(),
         multiple=sum(len(channels) > 1 for channels in results),

@@ -19,7 +19,7 @@ from speckit_memory.pipeline.running.runner import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EvaluationProgress:
     """The progress of an evaluation: `done` of `total` documents indexed, or of `total` searches made."""
 
     phase: Literal["index", "search"]
@@ -27,7 +27,7 @@ class Progress:
     total: int
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[EvaluationProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def measure(
     for place in rng.permutation(len(queries)).tolist():
         for turn in rng.permutation(len(memories)).tolist():
             answers[turn, place] = _timed(memories[turn], queries[place], limit, now)
-            progress(Progress("search", len(answers), total))
+            progress(EvaluationProgress("search", len(answers), total))
     return [[answers[turn, place] for place in range(len(queries))] for turn in range(len(memories))]
 
 

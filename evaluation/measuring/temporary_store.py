@@ -14,7 +14,7 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import Dataset
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.memory.intake import index_report
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -81,8 +81,8 @@ def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[s
     """Indexes the documents; yields warnings about those that failed or have no vectors."""
     total = len(dataset.keys)
 
-    def forward(state: index_report.Progress) -> None:
-        progress(Progress("index", state.done, total))
+    def forward(state: index_report.IndexProgress) -> None:
+        progress(EvaluationProgress("index", state.done, total))
 
     report = memory.index_documents((source_of(document) for document in dataset.corpus()), progress=forward)
     if report.failures:

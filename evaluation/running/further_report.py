@@ -10,9 +10,9 @@ import numpy as np
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
-from speckit_memory.evaluation.measuring.attribution import Attribution, attribution
+from speckit_memory.evaluation.measuring.attribution import ChannelAttribution, attribution
 from speckit_memory.evaluation.measuring.measure import Answer
-from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, Known, evaluate_further
+from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, MemoryFacts, evaluate_further
 from speckit_memory.evaluation.statistics.tables import Table
 from speckit_memory.pipeline.ports import Column
 
@@ -40,7 +40,7 @@ class FurtherFigures:
     """The further metrics of a pipeline, and the channels that found its results."""
 
     metrics: Mapping[str, FurtherFigure]
-    attribution: Attribution
+    attribution: ChannelAttribution
 
     def as_json(self) -> dict[str, Any]:
         """The entries `further_metrics` and `channel_attribution`."""
@@ -54,7 +54,7 @@ def further_figures(
     queries: Sequence[DatasetQuery],
     answers: Sequence[Answer],
     judgements: Sequence[Mapping[str, float]],
-    known: Mapping[str, Known],
+    known: Mapping[str, MemoryFacts],
     *,
     now: float,
 ) -> FurtherFigures:
@@ -95,7 +95,7 @@ def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
     )
 
 
-def known_memories(memory: Memory) -> dict[str, Known]:
+def known_memories(memory: Memory) -> dict[str, MemoryFacts]:
     """The metadata of all memories in the store, by key."""
     records, _ = memory.list(limit=memory.stats().memories)
-    return {record.key: Known(record.tier, record.created_at, record.folder) for record in records}
+    return {record.key: MemoryFacts(record.tier, record.created_at, record.folder) for record in records}

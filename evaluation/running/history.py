@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
-from speckit_memory.memory.store.evaluation.records import Measured
+from speckit_memory.memory.store.evaluation.records import StoredFigure
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class History:
     """One metric of every measured pipeline, by time. `metrics` lists the metrics with stored values."""
 
     metric: str
-    measured: Sequence[Measured]
+    measured: Sequence[StoredFigure]
     metrics: Sequence[str]
 
     def as_json(self) -> dict[str, Any]:

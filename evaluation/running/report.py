@@ -53,7 +53,7 @@ class DegradedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Restraint:
+class AbstentionScores:
     """How a pipeline behaves where it should abstain; None where this cannot be measured.
 
     `warned` is the share of the `unanswerable` queries whose answer warned that nothing fits, `false_alarms` that of
@@ -73,7 +73,7 @@ class Restraint:
         answers: Sequence[Answer],
         judgements: Sequence[Mapping[str, float]],
         unanswerable: Sequence[Answer],
-    ) -> Restraint:
+    ) -> AbstentionScores:
         """Computes the shares from the answers to judged queries and to unanswerable ones."""
         tempted = [
             _misled(answer.ranked(judged), judged)
@@ -114,7 +114,7 @@ class PipelineFigures:
     degraded_queries: int
     degraded_parts: tuple[DegradedPart, ...] = ()
     intent: IntentAccuracy | None = None
-    restraint: Restraint | None = None
+    restraint: AbstentionScores | None = None
     further: FurtherFigures | None = None
     budgets_ms: Mapping[str, float] = field(default_factory=dict)
     """The latency budget (p95) of each complexity."""
@@ -262,7 +262,7 @@ class EvalReport:
         return plain_text(self.blocks())
 
 
-def restraint_sentence(name: str, restraint: Restraint) -> str:
+def restraint_sentence(name: str, restraint: AbstentionScores) -> str:
     """A pipeline's abstention in words."""
     told = []
     if restraint.warned is not None:

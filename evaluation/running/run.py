@@ -26,7 +26,7 @@ from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundS
 from speckit_memory.evaluation.measuring.measure import Answer, Report, measure
 from speckit_memory.evaluation.measuring.temporary_store import Opener, throwaway_store
 from speckit_memory.evaluation.running.further_report import further_figures, known_memories
-from speckit_memory.evaluation.running.report import EvalReport, Restraint, figures
+from speckit_memory.evaluation.running.report import AbstentionScores, EvalReport, figures
 from speckit_memory.evaluation.statistics.comparison import Values, compare
 from speckit_memory.evaluation.statistics.metrics import evaluate
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -95,7 +95,7 @@ def loaded(
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class EvaluationRun:
     """The answers of pipelines: a report without comparisons, and the values to compare.
 
     `values` and `answers` hold an entry for each query, by pipeline, aligned with `asked`.
@@ -122,7 +122,7 @@ def evaluate_pipelines(
     now: float | None = None,
     opened: Opener = throwaway_store,
     unanswerable: Sequence[DatasetQuery] = (),
-) -> Measured:
+) -> EvaluationRun:
     """Measures pipelines on a dataset that has been read.
 
     Args:
@@ -175,7 +175,7 @@ def evaluate_pipelines(
         pipelines=tuple(
             replace(
                 figures(name, pipeline.hash, store.index_s, values[name], row, asked, more, pipeline.budgets_ms),
-                restraint=Restraint.of(row, judgements, beside) if unanswerable else None,
+                restraint=AbstentionScores.of(row, judgements, beside) if unanswerable else None,
             )
             for name, pipeline, row, more, beside in zip(names, built, answers, further, foreign, strict=True)
         ),
@@ -183,7 +183,7 @@ def evaluate_pipelines(
         embedder=embedder,
         warnings=store.warnings,
     )
-    return Measured(evaluated, values, dict(zip(names, answers, strict=True)), asked)
+    return EvaluationRun(evaluated, values, dict(zip(names, answers, strict=True)), asked)
 
 
 def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:

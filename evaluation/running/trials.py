@@ -14,11 +14,11 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
-from speckit_memory.evaluation.ground_truth.ground import DatasetSource, Ground, GroundSource
+from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource, GroundTruth
 from speckit_memory.evaluation.ground_truth.judged_queries import JudgedQuery
 from speckit_memory.evaluation.measuring.measure import Report, measure
 from speckit_memory.evaluation.running.tunable import Setting
-from speckit_memory.evaluation.running.workers import Ask, Work
+from speckit_memory.evaluation.running.workers import Ask, EvaluationTask
 from speckit_memory.evaluation.statistics.comparison import Values
 from speckit_memory.evaluation.statistics.folds import Rows
 from speckit_memory.evaluation.statistics.metrics import METRICS, evaluate
@@ -53,7 +53,7 @@ class OpenSet:
         return [(query, self.dataset.judgements[query.id]) for query in self.queries]
 
 
-def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[Ground]:
+def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[GroundTruth]:
     """Reads several datasets, given as folders or sources.
 
     Raises SpeckitError for a malformed dataset, one without a judged query (E123), and two with one name (E030): their
@@ -82,7 +82,7 @@ def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery
 
 @contextmanager
 def open_sets(
-    sets: Sequence[tuple[Ground, tuple[DatasetQuery, ...]]],
+    sets: Sequence[tuple[GroundTruth, tuple[DatasetQuery, ...]]],
     pipeline: PipelineSource,
     *,
     environ: Mapping[str, str],
@@ -105,7 +105,7 @@ def open_sets(
         yield opened
 
 
-def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> Work:
+def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> EvaluationTask:
     """The data that another process needs to ask the queries of open datasets.
 
     Args:
@@ -115,7 +115,7 @@ def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str
         now: Time of all queries in epoch seconds.
     """
     stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
-    return Work(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
+    return EvaluationTask(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
 
 
 class Trials:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.binding import BoundParameters
 
 PROPOSALS = 4
 """Number of values tried in one visit of a parameter, one from each equal part of the window."""
@@ -70,7 +70,7 @@ class Parameter:
         return min(max(near, self.low), self.high)
 
 
-def tunable(bound: Iterable[Bound], wanted: Sequence[str] = ()) -> tuple[Parameter, ...]:
+def tunable(bound: Iterable[BoundParameters], wanted: Sequence[str] = ()) -> tuple[Parameter, ...]:
     """The tunable parameters of the scoring steps, in running order; only the `wanted` ones if any are named.
 
     A name selects one parameter, or all values of a mapping. Parameters that hold a word instead of a number, such as
@@ -98,12 +98,12 @@ def _within(name: str, whole: str) -> bool:
     return name == whole or name.startswith(f"{whole}.")
 
 
-def _values(entry: Bound) -> dict[str, Any]:
+def _values(entry: BoundParameters) -> dict[str, Any]:
     assert entry.params is not None  # only pipelines without problems are tuned
     return entry.params.model_dump(mode="json", by_alias=True)
 
 
-def _of(entry: Bound) -> Iterator[Parameter]:
+def _of(entry: BoundParameters) -> Iterator[Parameter]:
     assert entry.registered is not None  # only pipelines without problems are tuned
     schema = entry.registered.params.model_json_schema(by_alias=True)
     for path, node, value in _numbers(schema, _values(entry), (), schema.get("$defs", {})):

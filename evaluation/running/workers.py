@@ -26,7 +26,7 @@ Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class EvaluationTask:
     """The data that a process needs to ask: file, root folder and queries of each dataset, and the pipeline."""
 
     stores: tuple[tuple[Path, Path, tuple[JudgedQuery, ...]], ...]
@@ -50,7 +50,7 @@ class Work:
 
 
 @contextmanager
-def asking(work: Work, jobs: int) -> Iterator[Ask]:
+def asking(work: EvaluationTask, jobs: int) -> Iterator[Ask]:
     """Asks in this process, or in `jobs` processes that each take every `jobs`-th query of each dataset."""
     with ExitStack() as stack:
         if jobs == 1:
@@ -99,7 +99,7 @@ def _received(end: Connection) -> dict[str, Column]:
     return found
 
 
-def _serve(end: Connection, work: Work) -> None:
+def _serve(end: Connection, work: EvaluationTask) -> None:
     """The loop of one process: answers until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process is interrupted instead, and closes its end
     with ExitStack() as stack, suppress(EOFError, ConnectionError):

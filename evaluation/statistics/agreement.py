@@ -26,7 +26,7 @@ _NOISE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Move(Generic[Id]):
+class RankMove(Generic[Id]):
     """The ranks of a row in both rankings, from 1; None where it is absent."""
 
     id: Id
@@ -65,10 +65,10 @@ class Agreement(Generic[Id]):
     shifted: int
 
     @property
-    def moves(self) -> tuple[Move[Id], ...]:
+    def moves(self) -> tuple[RankMove[Id], ...]:
         """Every row, in the order of the control, followed by the rows that only the variant has."""
         before, after = _ranks(self.control), _ranks(self.variant)
-        return tuple(Move(row, before.get(row), after.get(row)) for row in {**before, **after})
+        return tuple(RankMove(row, before.get(row), after.get(row)) for row in {**before, **after})
 
     @property
     def score_deltas(self) -> Mapping[Id, float]:
@@ -101,7 +101,7 @@ class Agreement(Generic[Id]):
         """The rows that only the variant returns, in its order."""
         return tuple(move.id for move in self.moves if move.before is None)
 
-    def biggest_moves(self, most: int = 5) -> tuple[Move[Id], ...]:
+    def biggest_moves(self, most: int = 5) -> tuple[RankMove[Id], ...]:
         """The common rows that moved furthest; ties are in the order of the control."""
         moved = [(move, abs(move.shift)) for move in self.moves if move.shift]
         return tuple(move for move, _ in sorted(moved, key=lambda entry: -entry[1])[:most])

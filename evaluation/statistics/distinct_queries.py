@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from hashlib import sha256
 
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 
 
 def lot(query: str, *, readable: bool = True) -> bytes:
@@ -18,20 +18,20 @@ def lot(query: str, *, readable: bool = True) -> bytes:
     return (b"0" if readable else b"1") + sha256(query.encode()).digest()
 
 
-def distinct(pairs: Iterable[Pair]) -> list[list[Pair]]:
+def distinct(pairs: Iterable[RecordedPair]) -> list[list[RecordedPair]]:
     """Groups the pairs by question; questions and their pairs keep the given order.
 
     A question is identified by its text and folder where texts are kept, else by its digest. In records older than
     digests, queries are the same question if both pipelines answered them with the same memories and scores in the same
     state of the store, which hardly happens with a different wording.
     """
-    questions: dict[Hashable, list[Pair]] = {}
+    questions: dict[Hashable, list[RecordedPair]] = {}
     for pair in pairs:
         questions.setdefault(_question(pair), []).append(pair)
     return list(questions.values())
 
 
-def _question(pair: Pair) -> Hashable:
+def _question(pair: RecordedPair) -> Hashable:
     query, control, variant = pair.query, pair.control, pair.variant.answer
     if query.question:
         # case and spacing do not make another question

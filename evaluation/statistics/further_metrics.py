@@ -51,7 +51,7 @@ _SHARES = (0.40, 0.25, 0.20, 0.15)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MemoryFacts:
     """The metadata of a memory. `created_at` is in epoch seconds, None where it is unknown."""
 
     tier: Tier = Tier.NORMAL
@@ -70,7 +70,7 @@ class AskedQuery:
     latency_ms: float = 0.0
 
 
-def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *, now: float) -> dict[str, Column]:
+def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, MemoryFacts], *, now: float) -> dict[str, Column]:
     """Every further metric for every query: float64[n], NaN where it is undefined.
 
     `known` holds the memories of the store by key; `now` (epoch seconds) is the time of the queries. Except for
@@ -131,13 +131,13 @@ def _surfaced(query: AskedQuery, constitutional: Mapping[str, str]) -> float:
     return float(not reachable.isdisjoint(query.ranking[:5])) if reachable else float("nan")
 
 
-def _weighted_recall(query: AskedQuery, known: Mapping[str, Known]) -> float:
+def _weighted_recall(query: AskedQuery, known: Mapping[str, MemoryFacts]) -> float:
     found = set(query.ranking[:DEPTH])
-    weights = {key: IMPORTANCE.get(known.get(key, Known()).tier, 1.0) for key in _relevant(query)}
+    weights = {key: IMPORTANCE.get(known.get(key, MemoryFacts()).tier, 1.0) for key in _relevant(query)}
     return sum(weight for key, weight in weights.items() if key in found) / sum(weights.values())
 
 
-def _cold_start(query: AskedQuery, known: Mapping[str, Known], now: float) -> float:
+def _cold_start(query: AskedQuery, known: Mapping[str, MemoryFacts], now: float) -> float:
     born = {key: known[key].created_at for key in _relevant(query) if key in known}
     new = {key for key, moment in born.items() if moment is not None and now - moment < NEW_S}
     return len(new.intersection(query.ranking[:10])) / len(new) if new else float("nan")

@@ -10,7 +10,7 @@ import numpy as np
 
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, MARGIN
 from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_needed, queries_to_rule_out
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.pipeline.ports import Column
 
 WORTH = 0.02
@@ -47,12 +47,12 @@ class LabelFree:
         return min(WORTH, self.mean / 4)
 
 
-def label_free(differing: Sequence[Sequence[Pair]], alike: int, *, alpha: float) -> tuple[LabelFree, ...]:
+def label_free(differing: Sequence[Sequence[RecordedPair]], alike: int, *, alpha: float) -> tuple[LabelFree, ...]:
     """The bounds on each compared metric, from the questions with different answers and the number of those `alike`."""
     return tuple(_bounded(metric, _sizes(differing, alike, metric), alpha) for metric in COMPARED_METRICS)
 
 
-def _sizes(differing: Sequence[Sequence[Pair]], alike: int, metric: str) -> Column:
+def _sizes(differing: Sequence[Sequence[RecordedPair]], alike: int, metric: str) -> Column:
     """float64[questions]: the largest difference of each question."""
     most = _largest_gain if metric == COMPARED_METRICS[0] else _largest_reciprocal
     depth = _TEN if metric == COMPARED_METRICS[0] else _FIVE

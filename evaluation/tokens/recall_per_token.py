@@ -21,7 +21,7 @@ FIGURES = (*COMPARED, "gain", "gain per 1,000 tokens", "useful", "nothing", "mem
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentAnswer:
     """The content of one answer: keys and texts of memories, best first, and the tokens of the whole answer."""
 
     texts: tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ class Answerer:
     comparison."""
 
     name: str
-    answer: Callable[[DatasetQuery, int], Sent]
+    answer: Callable[[DatasetQuery, int], SentAnswer]
     peer: bool = False
 
 
@@ -45,7 +45,7 @@ Count = Callable[[Sequence[str]], list[int]]
 
 
 def figures_of(
-    sent: Sent,
+    sent: SentAnswer,
     query: DatasetQuery,
     judged: Mapping[str, float],
     held: Mapping[str, frozenset[str]],

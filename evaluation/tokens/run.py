@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.ground_truth.ground import Ground, GroundSource
-from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.run import loaded, sample
 from speckit_memory.evaluation.statistics.comparison import Values, compare
 from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, at, columns, figures_of
@@ -78,7 +78,7 @@ def measure_tokens(
                     found = figures_of(sent, query, grades, held, terms, count)
                     figures |= {at(name, budget): value for name, value in found.items()}
                 rows[answerer.name].append(figures)
-                forward(Progress("search", place * len(answerers) + turn, total))
+                forward(EvaluationProgress("search", place * len(answerers) + turn, total))
         warnings = store.warnings
     values: dict[str, Values] = {name: columns(of) for name, of in rows.items()}
     first, *further = values
@@ -106,7 +106,7 @@ class _Terms:
         return frozenset(self._analyser.tokens(text))
 
 
-def _held(ground: Ground, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
+def _held(ground: GroundTruth, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
     """The words of the judged documents."""
     return {
         document.key: terms(f"{document.title}\n{document.text}")

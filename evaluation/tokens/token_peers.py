@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
-from speckit_memory.evaluation.tokens.recall_per_token import Answerer, Sent
+from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnswer
 
 PEERS = {"fts5": "passages by FTS5", "vector": "passages by vectors"}
 """The presets that the peers search with, and their names in reports."""
@@ -20,7 +20,7 @@ WHOLE = 100_000
 def peer(name: str, memory: Memory) -> Answerer:
     """The answerer of a peer, over a memory that searches with the peer's preset."""
 
-    def answer(query: DatasetQuery, budget: int) -> Sent:
+    def answer(query: DatasetQuery, budget: int) -> SentAnswer:
         result = memory.search(query.text, limit=ASKED, folder=query.folder, deadline_ms=None, snippet=WHOLE)
         sent: list[tuple[str, str]] = []
         total = 0
@@ -32,7 +32,7 @@ def peer(name: str, memory: Memory) -> Answerer:
             total += tokens
             if text != row.snippet:
                 break
-        return Sent(tuple(sent), total)
+        return SentAnswer(tuple(sent), total)
 
     return Answerer(PEERS[name], answer, peer=True)
 

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from speckit_memory.config.pipelines.pipeline_file import Step
+from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Answer, Report
-from speckit_memory.evaluation.running.run import Measured, evaluate_pipelines
+from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines
 from speckit_memory.evaluation.running.trials import read_grounds
 from speckit_memory.evaluation.statistics.comparison import compare, largest_weight, macro_averaged
-from speckit_memory.evaluation.tuning.ablation_report import AblationReport, Share, Worth
+from speckit_memory.evaluation.tuning.ablation_report import AblationReport, StepShare, Worth
 from speckit_memory.pipeline.configuration.builder import examine, examined
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -80,9 +80,9 @@ def ablate(
     return AblationReport(evaluations, tuple(_worth(evaluated, [step for step, _ in variants])), needed)
 
 
-def _variants(full: Effective, registry: Registry) -> tuple[list[tuple[Step, Effective]], dict[str, str]]:
+def _variants(full: Effective, registry: Registry) -> tuple[list[tuple[StepEntry, Effective]], dict[str, str]]:
     """The pipelines without one step, each with that step; and, for each step that is needed, the reason."""
-    variants: list[tuple[Step, Effective]] = []
+    variants: list[tuple[StepEntry, Effective]] = []
     needed: dict[str, str] = {}
     for step in _removable(full):
         checked = examined(_without(full, step), registry)
@@ -96,16 +96,16 @@ def _variants(full: Effective, registry: Registry) -> tuple[list[tuple[Step, Eff
     return variants, needed
 
 
-def _removable(whole: Effective) -> list[Step]:
+def _removable(whole: Effective) -> list[StepEntry]:
     return [step for step in whole.steps() if step.slot != "annotate" or step.optional]
 
 
-def _without(whole: Effective, step: Step, *, forgotten: bool = False) -> Effective:
+def _without(whole: Effective, step: StepEntry, *, forgotten: bool = False) -> Effective:
     """The pipeline without one step, named "without STEP"."""
     return replace(without(whole, step.id, forgotten=forgotten), name=f"without {step.id}")
 
 
-def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> Iterator[Worth]:
+def _worth(evaluated: abc.Sequence[EvaluationRun], left_out: abc.Sequence[StepEntry]) -> Iterator[Worth]:
     """The contribution of each removed step, in the order in which the pipelines were measured."""
     # the first pipeline measured is the full one
     full, *variants = evaluated[0].values
@@ -123,7 +123,7 @@ def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> I
     single = compare(apart, pairs)
     for number, (step, name) in enumerate(zip(left_out, variants, strict=True), 1):
         shares = tuple(
-            Share(
+            StepShare(
                 dataset=report.dataset,
                 comparisons=tuple(replace(c, a=name, b=full) for c in single if c.a == f"{place}/{name}"),
                 cost_ms=round(report.pipelines[0].latency.p50 - report.pipelines[number].latency.p50, 3),
@@ -150,7 +150,7 @@ def _changed(before: abc.Sequence[Answer], after: abc.Sequence[Answer]) -> int:
     return sum(one != other for one, other in zip(*told, strict=True))
 
 
-def _differ(evaluated: Measured, a: str, b: str) -> bool:
+def _differ(evaluated: EvaluationRun, a: str, b: str) -> bool:
     """Whether any metric of any query differs between two pipelines."""
     values = evaluated.values
     return any((values[a][metric] != values[b][metric]).any() for metric in values[a])

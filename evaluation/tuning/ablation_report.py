@@ -15,7 +15,7 @@ _MAIN = COMPARED_METRICS[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class StepShare:
     """The contribution of one step on one dataset; the fields are those of `Worth`."""
 
     dataset: str
@@ -49,7 +49,7 @@ class Worth:
     comparisons: tuple[Comparison, ...]
     cost_ms: float
     degraded_queries: int
-    by_dataset: tuple[Share, ...]
+    by_dataset: tuple[StepShare, ...]
     changed_answers: int = 0
 
     def verdict(self, queries: int) -> str:

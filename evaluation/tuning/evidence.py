@@ -9,7 +9,7 @@ from itertools import zip_longest
 import numpy as np
 
 from speckit_memory.engine.answers.request import MAX_LIMIT
-from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.trials import OpenSet
 from speckit_memory.evaluation.statistics.folds import Rows, folds
 from speckit_memory.pipeline.ports import Column, Store
@@ -62,7 +62,7 @@ def collect(
             if other is not None:
                 foreign.append(asked.evidence(other, query.folder, ())[0])
             done += 1
-            progress(Progress("search", done, total))
+            progress(EvaluationProgress("search", done, total))
         own_fold = folds(len(answerable), count, rng)
         collected.append(Evidence(np.array(answerable), np.array(removed), np.array(foreign, np.float64), own_fold))
     return collected

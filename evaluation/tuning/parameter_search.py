@@ -25,7 +25,7 @@ Seen = Mapping[int, Rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TuningResult:
     """The result of a search. `idle` names the parameters whose values made no difference to any query."""
 
     setting: Setting
@@ -38,7 +38,7 @@ class Found:
 
 def search(
     table: Trials, space: Sequence[Parameter], seen: Seen, *, budget: int, seed: int, tried: Callable[[], None]
-) -> Found:
+) -> TuningResult:
     """Coordinate search for the setting with the best nDCG@10, averaged per dataset and then over the datasets.
 
     In each pass every parameter is visited once, in a seeded random order. A new value is accepted when its gain over
@@ -84,7 +84,7 @@ def search(
                 gains.append((_assured_gain(differences), changed))
             better = [changed for gain, changed in sorted(gains, key=lambda entry: -entry[0]) if gain > 0]
             setting = next((changed for changed in better if not _harms(table, seen, changed)), setting)
-    return Found(_simplest(table, space, seen, setting), frozenset(idle))
+    return TuningResult(_simplest(table, space, seen, setting), frozenset(idle))
 
 
 def _simplest(table: Trials, space: Sequence[Parameter], seen: Seen, setting: Setting) -> Setting:

@@ -23,8 +23,8 @@ from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import read
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.query_maker import Maker
-from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.run import evaluate_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
@@ -176,7 +176,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
     stamp = known.stamps.get(known.serving)
     dataset = read(JUDGED)
 
-    def forward(now: Progress) -> None:
+    def forward(now: EvaluationProgress) -> None:
         if progress:
             progress(now.done, now.total)
 
@@ -203,7 +203,7 @@ def _made(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
         DatasetDocument(record.key, record.title, reader.body(connection, record.id), record.folder)
         for record in records
     ]
-    maker = Maker(documents, scoped=False)
+    maker = QueryMaker(documents, scoped=False)
     return [(query.query.text, query.relevant) for kind in KINDS for query in maker.make(kind, MADE)]
 
 

@@ -18,15 +18,15 @@ import numpy as np
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Progress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sampled, work
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.statistics.comparison import Values, compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE, Found, Seen, search
-from speckit_memory.evaluation.tuning.tuning_report import SetFigures, Tuned, TuneReport
+from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE, Seen, TuningResult, search
+from speckit_memory.evaluation.tuning.tuning_report import SetFigures, TunedParameter, TuneReport
 from speckit_memory.pipeline.configuration.builder import examine
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
@@ -135,21 +135,21 @@ def _search(
     place: int,
     searches: int,
     report: Report,
-) -> Found:
+) -> TuningResult:
     """Runs one of several searches; reports its progress as a share of all."""
     done = place * trials
 
     def tried() -> None:
         nonlocal done
         done += 1
-        report(Progress("search", done, searches * trials))
+        report(EvaluationProgress("search", done, searches * trials))
 
     found = search(table, space, seen, budget=trials, seed=seed, tried=tried)
-    report(Progress("search", (place + 1) * trials, searches * trials))
+    report(EvaluationProgress("search", (place + 1) * trials, searches * trials))
     return found
 
 
-def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[Found]) -> Values:
+def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[TuningResult]) -> Values:
     """The metrics of each query of a dataset by the setting that was found without its fold."""
     values = {metric: np.empty(len(fold_of)) for metric in METRICS}
     for fold, found in enumerate(by_fold):
@@ -167,8 +167,8 @@ def _figures(name: str, start: Values, tuned: Values, largest: float = 1.0) -> S
     return SetFigures(name, len(start[METRICS[0]]), means[0], means[1], error, comparisons)
 
 
-def _tuned(parameter: Parameter, final: Found, by_fold: Sequence[Found]) -> Tuned:
-    return Tuned(
+def _tuned(parameter: Parameter, final: TuningResult, by_fold: Sequence[TuningResult]) -> TunedParameter:
+    return TunedParameter(
         parameter,
         final.value(parameter),
         tuple(found.value(parameter) for found in by_fold),

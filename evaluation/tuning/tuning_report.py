@@ -14,7 +14,7 @@ from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TunedParameter:
     """One parameter: its range, the value found on all queries, and those found without each fold.
 
     `idle` marks a parameter that made no difference to any query: these datasets say nothing about it.
@@ -94,7 +94,7 @@ class TuneReport:
     folds: int
     trials: int
     settings: int
-    parameters: tuple[Tuned, ...]
+    parameters: tuple[TunedParameter, ...]
     overall: SetFigures
     held_out: tuple[SetFigures, ...]
     left_out: tuple[SetFigures, ...]

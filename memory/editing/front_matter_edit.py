@@ -9,7 +9,7 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml.reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml.reader import AMBIGUOUS, MappingEntry, Node, Scalar, Sequence, YamlMapping, plain, read
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.parsing.declarations import front_matter, front_matter_block
 from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter
@@ -34,7 +34,7 @@ _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"}
 
 
-class Block(NamedTuple):
+class EditedBlock(NamedTuple):
     """The lines of a document; the indexes of the first line of its front matter and of its closing delimiter; the
     entries declared, and the lines, from 1, of keys that cannot be read."""
 
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     lines: list[str]
     start: int
     end: int
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
     lost: tuple[int, ...]
 
 
@@ -102,7 +102,7 @@ def unreadable(file: str, problem: Problem) -> SpeckitError:
     return SpeckitError("E101", message, actions=("correct the front matter",))
 
 
-def _edited_toml(block: Block, values: MappingOf[str, Value], newline: str) -> str:
+def _edited_toml(block: EditedBlock, values: MappingOf[str, Value], newline: str) -> str:
     """The document with values on separate lines, before any table."""
     lines, first = list(block.lines), block.start
     places = front_matter_block.toml_key_lines("".join(line.rstrip("\r\n") + "\n" for line in lines[first : block.end]))
@@ -120,7 +120,7 @@ def _edited_toml(block: Block, values: MappingOf[str, Value], newline: str) -> s
     return "".join(lines)
 
 
-def block_of(text: str, file: str) -> Block | None:
+def block_of(text: str, file: str) -> EditedBlock | None:
     """The front matter at the beginning of a text. Raises E101 if it cannot be edited."""
     cleaned = clean(text)
     found = front_matter_block.find_block(cleaned)
@@ -128,14 +128,14 @@ def block_of(text: str, file: str) -> Block | None:
         return None
     lines = [line for line in _LINE.findall(text) if line]
     declared = front_matter_block.read_block(cleaned, found, file)
-    entries = declared.node.entries if isinstance(declared.node, Mapping) else ()
+    entries = declared.node.entries if isinstance(declared.node, YamlMapping) else ()
     if any(entry.where.column != 1 for entry in entries):
         raise SpeckitError("E101", f"{file}: its front matter is on one line or indented")
     start, end = found.first_line - 1, cleaned.count("\n", 0, found.end)
-    return Block(found.form, lines, start, end, entries, declared.lost)
+    return EditedBlock(found.form, lines, start, end, entries, declared.lost)
 
 
-def last_line(block: Block, entry: Entry) -> int:
+def last_line(block: EditedBlock, entry: MappingEntry) -> int:
     """The index of the last line of an entry, without trailing blank lines and comments."""
     keys = (*(other.where.line for other in block.entries), *block.lost)
     following = [line - 1 for line in keys if line > entry.where.line]
@@ -145,12 +145,12 @@ def last_line(block: Block, entry: Entry) -> int:
     return last
 
 
-def comment_of(line: str, entry: Entry) -> str:
+def comment_of(line: str, entry: MappingEntry) -> str:
     """The comment at the end of an entry's first line, including the blanks before it; "" for none."""
     # A `#` may be inside a value: it begins a comment only if the text before it has the same value.
     for found in re.finditer(r"[ \t]+#", line):
         node, problems = read(line[: found.start()], "")
-        if not problems and isinstance(node, Mapping) and len(node.entries) == 1:
+        if not problems and isinstance(node, YamlMapping) and len(node.entries) == 1:
             said = plain(node.entries[0].value)
             if said is None or said == plain(entry.value):  # None: the value is on the following lines
                 return line[found.start() :]

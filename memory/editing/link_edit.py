@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, plain
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, YamlMapping, plain
 from speckit_memory.config.yaml.reader import Sequence as List
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.front_matter_edit import (
-    Block,
+    EditedBlock,
     block_of,
     comment_of,
     edited,
@@ -111,7 +111,7 @@ class _Lines(NamedTuple):
         """Lines that declare these items."""
         return [f"{indent}{word}: {_listed(each)}{self.newline}" for word, each in items.items() if each]
 
-    def remove(self, block: Block, entry: Entry) -> None:
+    def remove(self, block: EditedBlock, entry: MappingEntry) -> None:
         """Remove an entry, and front matter that contains nothing else."""
         first, last = entry.where.line - 1, last_line(block, entry)
         others = [*self.lines[block.start : first], *self.lines[last + 1 : block.end]]
@@ -119,7 +119,7 @@ class _Lines(NamedTuple):
         if not "".join(others).strip():
             self.lines[block.start - 1 : block.start + 1 + len(others)] = []
 
-    def put(self, block: Block, entry: Entry, before: _Items, after: _Items) -> None:
+    def put(self, block: EditedBlock, entry: MappingEntry, before: _Items, after: _Items) -> None:
         """Make an entry declare other items; of a multi-line entry, only lines of words with changed items change.
 
         Args:
@@ -129,7 +129,7 @@ class _Lines(NamedTuple):
             after: Items by word, as wanted.
         """
         first, last = entry.where.line - 1, last_line(block, entry)
-        words = entry.value.entries if isinstance(entry.value, Mapping) else ()
+        words = entry.value.entries if isinstance(entry.value, YamlMapping) else ()
         # Line-wise editing needs one line per word; else the entry is rewritten on one line.
         rows = [word.where.line - 1 for word in words]
         if not rows or first in rows or len(set(rows)) < len(rows):
@@ -149,7 +149,7 @@ class _Lines(NamedTuple):
             self.new({word: each for word, each in after.items() if word not in before}, indent)
         )
 
-    def _listed_in_lines(self, word: Entry, bottom: int, before: list[_Item], after: list[_Item]) -> bool:
+    def _listed_in_lines(self, word: MappingEntry, bottom: int, before: list[_Item], after: list[_Item]) -> bool:
         """Change a list with one line per item, keeping comments between them; False for any other list."""
         row = word.where.line - 1
         nodes = word.value.items if isinstance(word.value, List) else ()
@@ -167,24 +167,24 @@ class _Lines(NamedTuple):
                 self.lines[at] = self.lines[at][len(lines[at]) :]
         return True
 
-    def _rewrite(self, first: int, last: int, line: str, entry: Entry) -> None:
+    def _rewrite(self, first: int, last: int, line: str, entry: MappingEntry) -> None:
         comment = comment_of(self.lines[first].rstrip("\r\n"), entry)
         self.lines[first : last + 1] = [f"{line}{comment}{self.newline}", *[""] * (last - first)]
 
 
-def _items(entry: Entry | None, file: str) -> _Items:
+def _items(entry: MappingEntry | None, file: str) -> _Items:
     """The links that an entry declares. Raises E101 if something in it is not a link."""
     if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None):
         return {}
     broken = SpeckitError("E101", f"{file}: its causalLinks are invalid; `index` lists the problems")
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         raise broken
     found: _Items = {}
     for word in entry.value.entries:
         nodes = word.value.items if isinstance(word.value, List) else (word.value,)
         found[word.key] = []
         for node in nodes:
-            links, problems = declared_links(Mapping((replace(word, value=node),), node.where))
+            links, problems = declared_links(YamlMapping((replace(word, value=node),), node.where))
             if problems or (not links and len(nodes) > 1):
                 raise broken
             found[word.key] += [_Item(_yaml(node), link) for link in links]
@@ -193,7 +193,7 @@ def _items(entry: Entry | None, file: str) -> _Items:
 
 def _yaml(node: Node) -> str:
     """A target as YAML on one line."""
-    if isinstance(node, Mapping):
+    if isinstance(node, YamlMapping):
         return f"{{{', '.join(f'{each.key}: {_yaml(each.value)}' for each in node.entries)}}}"
     value = plain(node)
     return exact(value) if isinstance(value, str) else scalar_or_list(float(str(value)))

@@ -14,7 +14,7 @@ from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.parsing.markdown import anchors, known_sections
-from speckit_memory.memory.parsing.markdown.commonmark import Leaf, leaves
+from speckit_memory.memory.parsing.markdown.commonmark import LeafBlock, leaves
 from speckit_memory.memory.parsing.markdown.title import plain_text
 
 _BLANK_START = re.compile(r"(?:[ \t]*+\n)*+")
@@ -42,7 +42,7 @@ def parts(body: str) -> list[Part]:
     sections, _ = anchors.find(body, "")
     found = [Part(section.id, section.inner_start, section.inner_end) for section in sections]
     starts = [section.start for section in sections]
-    above: list[known_sections.Headed] = []
+    above: list[known_sections.HeadedSection] = []
     around: list[anchors.Section] = []  # the sections that contain the start of a heading's text, innermost last
     passed = 0
     for one in known_sections.headed(body):
@@ -217,5 +217,5 @@ def _harm(old: str, new: str, kept: int, end: int, at: int) -> str:
     return "" if same else "the content would change how the text around it is read"
 
 
-def _looks(leaf: Leaf, shift: int = 0) -> tuple[object, ...]:
+def _looks(leaf: LeafBlock, shift: int = 0) -> tuple[object, ...]:
     return leaf.kind, leaf.start + shift, leaf.depth, leaf.level, leaf.heading, leaf.form

@@ -16,11 +16,11 @@ from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.memory.exchange import texts
 from speckit_memory.memory.exchange.manifest import digest
 from speckit_memory.memory.exchange.offers import Offer
-from speckit_memory.memory.exchange.texts import Text
+from speckit_memory.memory.exchange.texts import ExportedText
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.portable import records
-from speckit_memory.memory.store.portable.records import Record
+from speckit_memory.memory.store.portable.records import MemoryRows
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 Outcome = Literal["created", "updated", "unchanged", "kept", "refused"]
@@ -33,11 +33,11 @@ class Ours:
     id: int
     content_hash: str
     is_file: bool
-    record: Record
+    record: MemoryRows
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ImportDecision:
     """The decision on an offer and its reason. `text`: its text is imported; `write`: the file is written, `over`: over
     an existing one. `record`: its learned data is imported."""
 
@@ -56,7 +56,7 @@ class Decided:
         return self.ours is None and self.offer.text == self.offer.base
 
     @property
-    def knowledge(self) -> Record | None:
+    def knowledge(self) -> MemoryRows | None:
         """The learned data that the memory will have."""
         if self.record:
             return self.offer.record
@@ -71,7 +71,7 @@ class Decided:
 
 def decided(
     connection: Connection, root: Path, rules: SavingRules, offers: Sequence[Offer], *, replace: bool
-) -> list[Decided]:
+) -> list[ImportDecision]:
     """The decision on each offer.
 
     Args:
@@ -100,13 +100,13 @@ def known(connection: Connection, offers: Sequence[Offer]) -> list[Ours | None]:
 
 def _decided(
     connection: Connection, root: Path, rules: SavingRules, offer: Offer, ours: Ours | None, replace: bool
-) -> Decided:
+) -> ImportDecision:
     if offer.problem:
-        return Decided(offer, "refused", offer.problem, ours)
+        return ImportDecision(offer, "refused", offer.problem, ours)
     is_file = offer.is_file or (ours is not None and ours.is_file)
     here = texts.of_file(root, offer.key, rules) if is_file else None
     if is_file and here is None and os.path.lexists(root / offer.key):
-        return Decided(offer, "refused", "something that is not a document has this name in the workspace", ours)
+        return ImportDecision(offer, "refused", "something that is not a document has this name in the workspace", ours)
     if not is_file and ours is not None:
         here = texts.of_store(connection, offer.key)
     # Text and learned data are decided independently.
@@ -115,19 +115,19 @@ def _decided(
     # The texts conflict: learned data may still be imported.
     if isinstance(taken, str):
         if ours is None or offer.text != offer.base:
-            return Decided(offer, "refused", taken, ours)
-        return Decided(offer, "updated" if record else "kept", taken, ours, record=record)
+            return ImportDecision(offer, "refused", taken, ours)
+        return ImportDecision(offer, "updated" if record else "kept", taken, ours, record=record)
     write = is_file and (here is None or digest(here.data) != offer.text)
     if ours is None:
-        return Decided(offer, "created", "", None, True, write, write and here is not None, record)
+        return ImportDecision(offer, "created", "", None, True, write, write and here is not None, record)
     if taken or record:
         why = " and ".join(["its text"] * taken + ["its learned data"] * record)
         write = taken and write
-        return Decided(offer, "updated", why, ours, taken, write, write and here is not None, record)
-    return Decided(offer, "kept" if why_not else "unchanged", why_not, ours)
+        return ImportDecision(offer, "updated", why, ours, taken, write, write and here is not None, record)
+    return ImportDecision(offer, "kept" if why_not else "unchanged", why_not, ours)
 
 
-def _takes_text(offer: Offer, ours: Ours | None, here: Text | None, replace: bool) -> bool | str:
+def _takes_text(offer: Offer, ours: Ours | None, here: ExportedText | None, replace: bool) -> bool | str:
     """Whether the text of an offer is imported, or why it cannot be."""
     if here is None:
         return True

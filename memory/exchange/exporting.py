@@ -19,8 +19,8 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.editing import placed_file
 from speckit_memory.memory.exchange import layout, manifest, texts
-from speckit_memory.memory.exchange.manifest import Entry, Manifest, digest
-from speckit_memory.memory.exchange.texts import Text
+from speckit_memory.memory.exchange.manifest import ExportManifest, ManifestEntry, digest
+from speckit_memory.memory.exchange.texts import ExportedText
 from speckit_memory.memory.scanning import inside
 from speckit_memory.memory.scanning.scanner import LARGEST_FILE, below
 from speckit_memory.memory.store.file.connection import Connection, Database
@@ -38,7 +38,7 @@ LARGEST_RECORD = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportReport:
     """The result of an export: the number of memories, of files written, and of files of deleted memories removed from
     an earlier export. `without_file` are keys of memories whose text was generated from the store; `secrets` counts
     secrets left out of texts."""
@@ -51,7 +51,7 @@ class Exported:
     secrets: int
 
 
-def export(database: Database, root: Path, rules: SavingRules, target: Path, folder: str = "") -> Exported:
+def export(database: Database, root: Path, rules: SavingRules, target: Path, folder: str = "") -> ExportReport:
     """Export the memories of a folder and its subfolders.
 
     Args:
@@ -76,7 +76,13 @@ def export(database: Database, root: Path, rules: SavingRules, target: Path, fol
 
 class _Export:
     def __init__(
-        self, connection: Connection, root: Path, rules: SavingRules, target: Path, folder: str, before: Manifest | None
+        self,
+        connection: Connection,
+        root: Path,
+        rules: SavingRules,
+        target: Path,
+        folder: str,
+        before: ExportManifest | None,
     ) -> None:
         self._connection = connection
         self._root = root
@@ -86,7 +92,7 @@ class _Export:
         self._before = before
         self._written = 0
 
-    def run(self, store: Path) -> Exported:
+    def run(self, store: Path) -> ExportReport:
         found = rows(
             self._connection, f"SELECT key, folder, mtime_ns, content_hash FROM memories WHERE {PRESENT} ORDER BY id"
         )
@@ -97,11 +103,11 @@ class _Export:
         paths = layout.places((key, text().is_file) for key, text in get.items())
         self._require_unedited(paths, get)
         # From here on an interruption leaves a manifest that says so.
-        mark = Manifest(self._folder, "", "", self._before.memories if self._before else (), finished=False)
+        mark = ExportManifest(self._folder, "", "", self._before.memories if self._before else (), finished=False)
         self._put(layout.MANIFEST, mark.text().encode())
         self._put(layout.IGNORE, b"*\n")
         digests: dict[str, str] = {}
-        written: dict[str, Text] = {}
+        written: dict[str, ExportedText] = {}
         without_file, redacted = [], 0
         hashes: dict[str, str] = {}
         for key, mtime, stored in chosen:
@@ -126,19 +132,21 @@ class _Export:
         for key, record in known.memories.items():
             shown = json_text({"key": key, "memory": record.memory, **record.rows})
             self._put(layout.record_of(paths[key]), shown)
-            entries.append(Entry(key, paths[key], written[key].is_file, hashes[key], digest(shown)))
+            entries.append(ManifestEntry(key, paths[key], written[key].is_file, hashes[key], digest(shown)))
         loose = json_text(known.loose)
         self._put(layout.STORE, loose)
-        made = Manifest(self._folder, get_meta(self._connection, vectors.MODEL) or "", digest(loose), tuple(entries))
+        made = ExportManifest(
+            self._folder, get_meta(self._connection, vectors.MODEL) or "", digest(loose), tuple(entries)
+        )
         removed = self._remove_gone(set(paths.values()))
         self._put(layout.MANIFEST, made.text().encode(), sync=True)
         placed_file.clear_partial(self._target)
-        return Exported(self._target, len(entries), self._written, removed, tuple(without_file), redacted)
+        return ExportReport(self._target, len(entries), self._written, removed, tuple(without_file), redacted)
 
-    def _getter(self, key: str, mtime: int | None) -> Callable[[], Text]:
+    def _getter(self, key: str, mtime: int | None) -> Callable[[], ExportedText]:
         """A function that reads the text, so that not all texts are in memory at once."""
 
-        def get() -> Text:
+        def get() -> ExportedText:
             found = texts.of_file(self._root, key, self._rules) if mtime is not None else None
             return found or texts.of_store(self._connection, key)
 
@@ -155,7 +163,7 @@ class _Export:
             return inside.read(self._target, path, max(LARGEST_FILE, LARGEST_RECORD, manifest.LARGEST)).data
         return None
 
-    def _require_unedited(self, paths: dict[str, str], get: dict[str, Callable[[], Text]]) -> None:
+    def _require_unedited(self, paths: dict[str, str], get: dict[str, Callable[[], ExportedText]]) -> None:
         """Raise E064 if the export would overwrite edits that have not been imported."""
         if self._before is not None and not self._before.finished:
             return  # differences come from the interrupted export
@@ -195,7 +203,7 @@ def json_text(told: object) -> bytes:
     return f"{json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)}\n".encode()
 
 
-def _earlier(target: Path, folder: str) -> Manifest | None:
+def _earlier(target: Path, folder: str) -> ExportManifest | None:
     """The manifest of an earlier export in this folder. Raises E064 if the folder must not be written to."""
     if target.is_symlink() or (os.path.lexists(target) and not target.is_dir()):
         raise SpeckitError("E064", f"{target} is not a folder", actions=("name a folder",))

@@ -12,7 +12,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import placed_file
 
 
-class Placing:
+class FileTransaction:
     """Writes files one by one; overwritten files are first copied to a backup folder, under the same paths."""
 
     def __init__(self, root: Path, aside: Path) -> None:

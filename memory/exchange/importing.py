@@ -13,9 +13,9 @@ from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
-from speckit_memory.memory.exchange.decisions import Decided, known
-from speckit_memory.memory.exchange.file_transaction import Placing
-from speckit_memory.memory.exchange.offers import Source as ImportSource
+from speckit_memory.memory.exchange.decisions import ImportDecision, known
+from speckit_memory.memory.exchange.file_transaction import FileTransaction
+from speckit_memory.memory.exchange.offers import ImportSource as ImportSource
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
@@ -30,7 +30,7 @@ from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
-from speckit_memory.memory.store.portable.applying import Arriving, apply
+from speckit_memory.memory.store.portable.applying import IncomingMemory, apply
 from speckit_memory.memory.store.tables.memories import source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
@@ -44,11 +44,11 @@ Index = Callable[[Database, Iterator[Source]], IndexReport]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ImportReport:
     """The result of an import. `left_out` counts rows, such as links, that refer to memories that are not here;
     `pending` is the number of passages waiting for vectors."""
 
-    decided: tuple[Decided, ...]
+    decided: tuple[ImportDecision, ...]
     written: tuple[str, ...]
     left_out: int
     pending: int
@@ -56,7 +56,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class ImportTarget:
     """The target of an import: a store, the folder of its files, and a folder for backups of overwritten files."""
 
     database: Database
@@ -64,7 +64,9 @@ class Workspace:
     aside: Path
 
 
-def run(workspace: Workspace, source: ImportSource, plan: Sequence[Decided], index: Index, *, now: float) -> Done:
+def run(
+    workspace: ImportTarget, source: ImportSource, plan: Sequence[ImportDecision], index: Index, *, now: float
+) -> ImportReport:
     """Carry out the decisions.
 
     Args:
@@ -88,8 +90,8 @@ def run(workspace: Workspace, source: ImportSource, plan: Sequence[Decided], ind
 
 @contextmanager
 def _staged(
-    partial: Path, root: Path, source: ImportSource, plan: Sequence[Decided], index: Index
-) -> Iterator[tuple[Connection, IndexReport, list[Decided]]]:
+    partial: Path, root: Path, source: ImportSource, plan: Sequence[ImportDecision], index: Index
+) -> Iterator[tuple[Connection, IndexReport, list[ImportDecision]]]:
     """A temporary store with the imported texts, its index report, and the plan with failed texts refused."""
     try:
         with Database.open(partial) as store:
@@ -104,7 +106,9 @@ def _staged(
                 [
                     each
                     if not each.text or each.offer.key in there
-                    else Decided(each.offer, "refused", why.get(each.offer.key, "it cannot be indexed"), each.ours)
+                    else ImportDecision(
+                        each.offer, "refused", why.get(each.offer.key, "it cannot be indexed"), each.ours
+                    )
                     for each in plan
                 ],
             )
@@ -114,7 +118,7 @@ def _staged(
                 left.unlink()
 
 
-def _sources(root: Path, source: ImportSource, plan: Sequence[Decided]) -> Iterator[Source]:
+def _sources(root: Path, source: ImportSource, plan: Sequence[ImportDecision]) -> Iterator[Source]:
     for each in plan:
         if not each.text:
             continue
@@ -131,7 +135,12 @@ def _sources(root: Path, source: ImportSource, plan: Sequence[Decided]) -> Itera
 
 class _Import:
     def __init__(
-        self, workspace: Workspace, source: ImportSource, plan: Sequence[Decided], txn: Transaction, now: float
+        self,
+        workspace: ImportTarget,
+        source: ImportSource,
+        plan: Sequence[ImportDecision],
+        txn: Transaction,
+        now: float,
     ) -> None:
         self._workspace = workspace
         self._source = source
@@ -141,7 +150,7 @@ class _Import:
         self._now = now
         self._root = source_paths.root_name(workspace.root, workspace.database.path)
 
-    def run(self, staged: Connection, report: IndexReport) -> Done:
+    def run(self, staged: Connection, report: IndexReport) -> ImportReport:
         # Faults that the store had before are not blamed on the import.
         wrong = set(inconsistencies(self._connection))
         count = value(self._connection, "SELECT count(*) FROM memories")
@@ -157,7 +166,7 @@ class _Import:
         copied = self._copy(staged, coming)
         ids = dict(rows(self._connection, "SELECT key, id FROM memories"))
         arriving = [
-            Arriving(ids[each.offer.key], each.offer.key, each.knowledge, each.as_exported and each.record)
+            IncomingMemory(ids[each.offer.key], each.offer.key, each.knowledge, each.as_exported and each.record)
             for each in knowing
             if each.knowledge is not None
         ]
@@ -167,13 +176,13 @@ class _Import:
         arrival.note(self._txn, touched, folders, self._now, {*ends, *self._neighbours(touched)})
         self._require_sound(wrong, count)
         # Last step of the transaction: an error here restores the files, and rolls the store back.
-        with Placing(self._workspace.root, self._workspace.aside).undone_on_error() as placing:
+        with FileTransaction(self._workspace.root, self._workspace.aside).undone_on_error() as placing:
             for each in coming:
                 if each.write:
                     data, mtime_ns = self._source.data(each.offer), each.mtime_ns
                     placing.put(each.offer.key, data, over=each.over, mtime_ns=mtime_ns)
             self._note_times(coming, ids)
-        return Done(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
+        return ImportReport(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
 
     def _require_as_decided(self) -> None:
         """Raise E066 if one of the memories was changed since the decision. Newer learned data is used."""
@@ -196,7 +205,7 @@ class _Import:
             if found is not None and get_meta(self._connection, fact) is None:
                 set_meta(self._txn, fact, found)
 
-    def _copy(self, staged: Connection, coming: Sequence[Decided]) -> transfer.Copied:
+    def _copy(self, staged: Connection, coming: Sequence[ImportDecision]) -> transfer.TransferReport:
         """Copy the indexed contents over those of existing memories."""
         here = {each.offer.key: each.ours.id for each in coming if each.ours}
         theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
@@ -206,7 +215,7 @@ class _Import:
         ids: transfer.Ids = {MEMORIES: memories, CHUNKS: chunks}
         return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
 
-    def _remember_sources(self, coming: Sequence[Decided]) -> None:
+    def _remember_sources(self, coming: Sequence[ImportDecision]) -> None:
         """Record imported files as sources unless a source contains them: an index run must notice their deletion."""
         sources = dict(source_paths.source_paths(self._connection, self._root))
         if self._source.into and not self._source.exported and len(coming) > 1:
@@ -225,7 +234,7 @@ class _Import:
         if new := [fault for fault in inconsistencies(self._connection) if fault not in wrong]:
             raise SpeckitError("E066", f"the store would become inconsistent: {listed(new, NAMED, '; ')}")
 
-    def _note_times(self, coming: Sequence[Decided], ids: Mapping[str, int]) -> None:
+    def _note_times(self, coming: Sequence[ImportDecision], ids: Mapping[str, int]) -> None:
         """Store the present modification times of the files, so that the next index run does not read them again."""
         times: dict[int, int] = {}
         for each in coming:

@@ -22,7 +22,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One memory. `path`: of its text below `layout.TEXTS`; `is_file`: whether the text is a file of the workspace at
     the key; `text` and `learned`: digests of both files as written."""
 
@@ -34,14 +34,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ExportManifest:
     """An export. `folder` is "" for the whole store, `model` names the model of its vectors, which are not exported;
     `finished` is False while it is being written."""
 
     folder: str
     model: str
     store: str
-    memories: tuple[Entry, ...]
+    memories: tuple[ManifestEntry, ...]
     finished: bool = True
 
     def text(self) -> str:
@@ -58,7 +58,7 @@ def digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def read(folder: Path) -> Manifest | None:
+def read(folder: Path) -> ExportManifest | None:
     """The manifest of an export, None if there is none. Raises E065 for a damaged one, E025 for a newer format."""
     try:
         data = inside.read(folder, layout.MANIFEST, LARGEST).data
@@ -78,7 +78,7 @@ def read(folder: Path) -> Manifest | None:
     return _parsed(folder, told)
 
 
-def _parsed(folder: Path, told: Mapping[str, Any]) -> Manifest:
+def _parsed(folder: Path, told: Mapping[str, Any]) -> ExportManifest:
     of, model, store = (told.get(name) for name in ("folder", "model", "store"))
     listed = told.get("memories")
     if not (isinstance(of, str) and isinstance(model, str) and isinstance(store, str) and isinstance(listed, list)):
@@ -94,10 +94,10 @@ def _parsed(folder: Path, told: Mapping[str, Any]) -> Manifest:
             if name in met:
                 raise _torn(folder, f"it lists '{name[:200]}' twice")
             met.add(name)
-    return Manifest(of, model, store, tuple(entries), told["finished"])
+    return ExportManifest(of, model, store, tuple(entries), told["finished"])
 
 
-def _entry(folder: Path, told: object) -> Entry:
+def _entry(folder: Path, told: object) -> ManifestEntry:
     kinds = {"key": str, "path": str, "is_file": bool, "text": str, "learned": str}
     if not isinstance(told, dict) or set(told) != set(kinds):
         raise _torn(folder, "one of its memories has other keys than those of an export")
@@ -107,7 +107,7 @@ def _entry(folder: Path, told: object) -> Entry:
         raise _torn(folder, f"'{told['path'][:200]}' is not a valid path in an export")
     if not (_DIGEST.fullmatch(told["text"]) and _DIGEST.fullmatch(told["learned"])):
         raise _torn(folder, f"'{told['path'][:200]}' has no digests")
-    return Entry(**told)
+    return ManifestEntry(**told)
 
 
 def _is_count(told: object) -> bool:

@@ -15,13 +15,13 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.names import shown
 from speckit_memory.memory.exchange import layout, manifest
 from speckit_memory.memory.exchange.exporting import LARGEST_RECORD
-from speckit_memory.memory.exchange.manifest import Entry, digest
+from speckit_memory.memory.exchange.manifest import ManifestEntry, digest
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning import inside
 from speckit_memory.memory.scanning.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
 from speckit_memory.memory.scanning.selection import refusal
-from speckit_memory.memory.store.portable.records import Record
+from speckit_memory.memory.store.portable.records import MemoryRows
 from speckit_memory.memory.store.portable.tables import PORTABLE
 
 _NO_PATTERNS = SourcePatterns()
@@ -37,12 +37,12 @@ class Offer:
     is_file: bool = True
     text: str = ""
     base: str = ""
-    record: Record | None = None
+    record: MemoryRows | None = None
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ImportSource:
     """The source of an import. `loose` are rows that belong to no memory, `into` the folder of the workspace for
     documents that were not exported."""
 
@@ -64,7 +64,7 @@ class Source:
         return data
 
 
-def opened(source: Path, into: str | None) -> Source:
+def opened(source: Path, into: str | None) -> ImportSource:
     """The offers of a folder or file. Documents that are not an export go to the workspace folder `into`; None for a
     folder named after the source. Raises E010, E025 and E065."""
     if not os.path.lexists(source):
@@ -74,7 +74,7 @@ def opened(source: Path, into: str | None) -> Source:
         if PurePosixPath(name).suffix.lower() not in DOCUMENT_SUFFIXES:
             raise SpeckitError("E065", f"{source} is not a document ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
         target = "memories" if into is None else into
-        return Source(source.parent, (_document(source.parent, name, _joined(target, name)),), into=target)
+        return ImportSource(source.parent, (_document(source.parent, name, _joined(target, name)),), into=target)
     found = manifest.read(source)
     if found is None:
         if (source / layout.TEXTS).is_dir() and (source / layout.LEARNED).is_dir():
@@ -83,7 +83,7 @@ def opened(source: Path, into: str | None) -> Source:
         offers = tuple(_document(source, path, _joined(target, path)) for path in _documents(source, ""))
         if not offers:
             raise SpeckitError("E065", f"{source} contains no documents ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
-        return Source(source, offers, into=target)
+        return ImportSource(source, offers, into=target)
     if into is not None:
         message = f"{source} is an export, whose memories keep their paths"
         raise SpeckitError("E065", message, actions=("leave --into out",))
@@ -96,7 +96,7 @@ def opened(source: Path, into: str | None) -> Source:
         *(_exported(source, each) for each in found.memories),
         *(_document(source, path, path.removeprefix(f"{layout.TEXTS}/")) for path in added),
     )
-    return Source(source, offers, _loose(source, found.store), exported=True)
+    return ImportSource(source, offers, _loose(source, found.store), exported=True)
 
 
 def refused_key(key: str) -> str:
@@ -129,7 +129,7 @@ def _document(top: Path, path: str, key: str) -> Offer:
     return Offer(key, path, True, digest(data))
 
 
-def _exported(top: Path, entry: Entry) -> Offer:
+def _exported(top: Path, entry: ManifestEntry) -> Offer:
     place = f"{layout.TEXTS}/{entry.path}"
     if problem := refused_key(entry.key) if entry.is_file else _refused_name(entry.key):
         return Offer(entry.key, place, problem=problem)
@@ -153,7 +153,7 @@ def _refused_name(key: str) -> str:
     return ""
 
 
-def _record(top: Path, entry: Entry) -> Record:
+def _record(top: Path, entry: ManifestEntry) -> MemoryRows:
     place = layout.record_of(entry.path)
     data = inside.read(top, place, LARGEST_RECORD).data
     if digest(data) != entry.learned:
@@ -162,7 +162,7 @@ def _record(top: Path, entry: Entry) -> Record:
     names = {table.name for table in PORTABLE if table.owner}
     if told.pop("key", None) != entry.key or not isinstance(memory := told.pop("memory", None), dict):
         raise SpeckitError("E065", f"{place} is not the record of '{entry.key}'")
-    return Record(memory, _rows(told, names, place))
+    return MemoryRows(memory, _rows(told, names, place))
 
 
 def _loose(top: Path, wanted: str) -> dict[str, list[dict[str, Any]]]:

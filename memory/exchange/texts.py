@@ -25,7 +25,7 @@ from speckit_memory.memory.store.tables.memories import judgements
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ExportedText:
     """A text to export. `is_file`: it is a file of the workspace, which an import creates again; `found`: the file
     existed; `secrets`: the number of secrets left out; `own_hash`: the hash in the store, of the text with secrets."""
 
@@ -40,7 +40,7 @@ class Text:
         return content_hash(decode(self.data, key))
 
 
-def of_file(root: Path, key: str, rules: SavingRules) -> Text | None:
+def of_file(root: Path, key: str, rules: SavingRules) -> ExportedText | None:
     """The bytes of the file with this key, without secrets according to the rules of saving; None if there is no such
     document."""
     try:
@@ -50,21 +50,21 @@ def of_file(root: Path, key: str, rules: SavingRules) -> Text | None:
         return None
     own_hash = content_hash(text)
     if rules.secrets == "keep":
-        return Text(data, True, True, 0, own_hash)
+        return ExportedText(data, True, True, 0, own_hash)
     addresses = rules.secrets == "all"
     kept, found = secrets.redact(text, addresses=addresses)
     if not found:
-        return Text(data, True, True, 0, own_hash)
+        return ExportedText(data, True, True, 0, own_hash)
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
     # Redact the original text where possible; UTF-16 and odd line endings are normalised.
     if not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         own, _ = secrets.redact(data.decode("utf-8-sig"), addresses=addresses)
         if clean(own) == kept:  # keeps the line endings of the file
-            return Text(mark + own.encode(), True, True, len(found), own_hash)
-    return Text(mark + kept.encode(), True, True, len(found), own_hash)
+            return ExportedText(mark + own.encode(), True, True, len(found), own_hash)
+    return ExportedText(mark + kept.encode(), True, True, len(found), own_hash)
 
 
-def of_store(connection: Connection, key: str) -> Text:
+def of_store(connection: Connection, key: str) -> ExportedText:
     """A Markdown document with the stored contents of a memory that never had a file or whose file is missing.
 
     An import makes it a file again if it came from one and a Markdown file may have its name.
@@ -93,7 +93,7 @@ def of_store(connection: Connection, key: str) -> Text:
     lines += [f"{quoted(name)}: {quoted(told)}" for name, told in json.loads(extra).items()]
     text = "\n".join(["---", *lines, "---", body])
     is_file = mtime is not None and PurePosixPath(key).suffix.lower() in PLAIN
-    return Text(clean(text).encode(), is_file, False, 0, "")
+    return ExportedText(clean(text).encode(), is_file, False, 0, "")
 
 
 def _links(connection: Connection, memory: int) -> list[str]:

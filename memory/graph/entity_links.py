@@ -21,7 +21,7 @@ from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.tables.graph import entities as table
 from speckit_memory.memory.store.tables.graph.edges import EDGES_PER_NODE, STRONGEST_AUTOMATIC
-from speckit_memory.memory.store.tables.graph.entities import Held
+from speckit_memory.memory.store.tables.graph.entities import EntityRow
 
 MAKER = "entities"
 """The creator recorded with such an edge, by which all of them can be removed."""
@@ -42,7 +42,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntityEdge:
     """An edge based on names: its strength and the names."""
 
     strength: float
@@ -54,7 +54,7 @@ class Differences:
     """Edges whose basis is gone, and edges that are missing or have other contents."""
 
     gone: tuple[Edge, ...]
-    new: dict[Pair, Wanted]
+    new: dict[Pair, EntityEdge]
 
     def __len__(self) -> int:
         """Number of edges to add, change or remove."""
@@ -97,7 +97,7 @@ def write(txn: Transaction, now: float, found: Differences) -> int:
     return changed
 
 
-def links(connection: apsw.Connection) -> dict[Pair, Wanted]:
+def links(connection: apsw.Connection) -> dict[Pair, EntityEdge]:
     """The edges that names make: from the later memory to the earlier one, strongest first.
 
     A name in n memories adds 1/2 / (n - 1) to the strength of each pair of them, a quarter of that for a programming
@@ -122,12 +122,12 @@ def links(connection: apsw.Connection) -> dict[Pair, Wanted]:
             chosen[pair] = min(STRONGEST_AUTOMATIC, worth)
     names = _names(held, {end for pair in chosen for end in pair})
     return {
-        (later, earlier): Wanted(worth, _evidence(names[later], names[earlier]))
+        (later, earlier): EntityEdge(worth, _evidence(names[later], names[earlier]))
         for (later, earlier), worth in chosen.items()
     }
 
 
-def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
+def _worths(held: list[EntityRow]) -> Iterable[tuple[Pair, float]]:
     """The strength of each pair of memories, where it suffices, strongest first."""
     memories = np.array([one.memory for one in held], np.int64)
     sizes = np.array([one.holders for one in held], np.int64)
@@ -158,7 +158,7 @@ def _worths(held: list[Held]) -> Iterable[tuple[Pair, float]]:
         yield (int(pairs[0, place]), int(pairs[1, place])), float(total[place])
 
 
-def _names(held: list[Held], memories: set[int]) -> dict[int, dict[str, int]]:
+def _names(held: list[EntityRow], memories: set[int]) -> dict[int, dict[str, int]]:
     """The shared names of these memories, with the rank of each name among all: rarest first."""
     found: dict[int, dict[str, int]] = {memory: {} for memory in memories}
     for place, one in enumerate(held):
@@ -191,6 +191,6 @@ def _may_link(connection: apsw.Connection, source: int, target: int) -> bool:
     return there == 2 and all(edges.degree(connection, end) < EDGES_PER_NODE for end in (source, target))
 
 
-def _differs(edge: Edge, said: Wanted) -> bool:
+def _differs(edge: Edge, said: EntityEdge) -> bool:
     """Whether an edge has other contents; strength added by use does not count."""
     return edge.evidence != said.evidence or (edge.said is None and edge.strength != said.strength)

@@ -14,7 +14,7 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.reading.density import density
 from speckit_memory.memory.store.records import Relation
 from speckit_memory.memory.store.tables.graph import ranks
-from speckit_memory.memory.store.tables.graph.ranks import Ranked
+from speckit_memory.memory.store.tables.graph.ranks import MemoryRank
 
 TOWARDS_TARGET = {
     Relation.DERIVED_FROM: True,
@@ -30,11 +30,11 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class GraphRanking:
     """Ranks and communities from the edges at a `version`; empty if the graph is not dense."""
 
     version: int
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[MemoryRank, ...]
 
 
 def stale(connection: apsw.Connection, _now: float) -> int:
@@ -46,22 +46,22 @@ def stale(connection: apsw.Connection, _now: float) -> int:
     return 0 if known and state.ranked == state.version else found.connected
 
 
-def computed(connection: apsw.Connection, now: float) -> Ranking | None:
+def computed(connection: apsw.Connection, now: float) -> GraphRanking | None:
     """The ranks from the edges that the connection sees; None if the stored ones are valid."""
     if not stale(connection, now):
         return None
     version = ranks.state(connection).version
     if density(connection).band != "dense":
-        return Ranking(version, ())
-    return Ranking(version, of_edges(connection))
+        return GraphRanking(version, ())
+    return GraphRanking(version, of_edges(connection))
 
 
-def write(txn: Transaction, _now: float, found: Ranking | None) -> int:
+def write(txn: Transaction, _now: float, found: GraphRanking | None) -> int:
     """Store the computed ranks; returns the number of memories that changed."""
     return ranks.replace(txn, found.ranked, found.version) if found else 0
 
 
-def of_edges(connection: apsw.Connection) -> tuple[Ranked, ...]:
+def of_edges(connection: apsw.Connection) -> tuple[MemoryRank, ...]:
     """Ranks and communities by memory id, from the edges that the connection sees, for any density."""
     # by key: results depend on the order of nodes, which must not be the order in which files were indexed
     edges = rows(
@@ -77,7 +77,7 @@ def of_edges(connection: apsw.Connection) -> tuple[Ranked, ...]:
     return ranked(edges, [memory for (memory,) in order])
 
 
-def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[Ranked, ...]:
+def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[MemoryRank, ...]:
     """The rank and community of every memory with an edge (source, target, relation, strength), by id.
 
     `order` holds the ids of these memories; it decides between equally good partitions of the graph.
@@ -96,4 +96,4 @@ def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[
     rank = pagerank(givers[flows], takers[flows], strengths[flows], len(memories)) * len(memories)
     groups = communities(sources, targets, strengths, len(memories))
     found = zip(order, rank.tolist(), memories[groups].tolist(), strict=True)
-    return tuple(sorted(Ranked(memory, round(value, DIGITS), community) for memory, value, community in found))
+    return tuple(sorted(MemoryRank(memory, round(value, DIGITS), community) for memory, value, community in found))

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.indexer import Indexer
-    from speckit_memory.memory.intake.index_report import IndexReport, Progress, Saved, SavedLink
+    from speckit_memory.memory.intake.index_report import IndexProgress, IndexReport, SavedLink, SaveResult
     from speckit_memory.memory.intake.source import Source
     from speckit_memory.memory.parsing.analysis import Analyser
     from speckit_memory.memory.parsing.markdown.chunks import ChunkSizes
 
-__all__ = ["Analyser", "ChunkSizes", "IndexReport", "Indexer", "Progress", "Saved", "SavedLink", "Source"]
+__all__ = ["Analyser", "ChunkSizes", "IndexProgress", "IndexReport", "Indexer", "SaveResult", "SavedLink", "Source"]
 
 _HOMES = {
     "Analyser": "speckit_memory.memory.parsing.analysis",
     "ChunkSizes": "speckit_memory.memory.parsing.markdown.chunks",
     "IndexReport": "speckit_memory.memory.intake.index_report",
     "Indexer": "speckit_memory.memory.indexing.indexer",
-    "Progress": "speckit_memory.memory.intake.index_report",
-    "Saved": "speckit_memory.memory.intake.index_report",
+    "IndexProgress": "speckit_memory.memory.intake.index_report",
+    "SaveResult": "speckit_memory.memory.intake.index_report",
     "SavedLink": "speckit_memory.memory.intake.index_report",
     "Source": "speckit_memory.memory.intake.source",
 }

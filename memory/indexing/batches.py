@@ -11,11 +11,11 @@ from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing import pending_vectors, spaces
-from speckit_memory.memory.indexing.source_processing import Made
-from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress
+from speckit_memory.memory.indexing.source_processing import ProcessedSource
+from speckit_memory.memory.intake.index_report import IndexProgress, IndexReport, OnProgress
 from speckit_memory.memory.models.embedders.protocol import Embedder, TokenModel
 from speckit_memory.memory.models.embedders.static import StaticEmbedder
-from speckit_memory.memory.models.passage_vectors import Embedded, embed, embedding_text, known, title_repeats
+from speckit_memory.memory.models.passage_vectors import EmbeddedTexts, embed, embedding_text, known, title_repeats
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document
@@ -23,7 +23,7 @@ from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import embedding_cache, vectors
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.memory.store.writing import writer
-from speckit_memory.memory.store.writing.rows import Entry
+from speckit_memory.memory.store.writing.rows import DocumentEntry
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000
@@ -56,7 +56,7 @@ class BatchWriter:
         self._now = now
         self._report = report
         self._model_id = ""
-        self._made: list[Made] = []
+        self._made: list[ProcessedSource] = []
         self._characters = 0
 
     def begin(self, *, takeover: bool = True, progress: OnProgress | None = None) -> None:
@@ -89,9 +89,9 @@ class BatchWriter:
             )
         )
 
-    def add(self, document: Document, made: Made | None = None) -> bool:
+    def add(self, document: Document, made: ProcessedSource | None = None) -> bool:
         """Add a document, with its precomputed parts in `made`; return True if that filled a batch and wrote it."""
-        self._made.append(made or Made(document.key, document))
+        self._made.append(made or ProcessedSource(document.key, document))
         self._characters += len(document.body)
         if len(self._made) < BATCH_DOCUMENTS and self._characters < BATCH_CHARACTERS:
             return False
@@ -174,9 +174,9 @@ class BatchWriter:
             with self._database.write() as txn:
                 done += pending_vectors.store(txn, self._now, found)
             if progress:
-                progress(Progress(done, max(done, total), found.last))
+                progress(IndexProgress(done, max(done, total), found.last))
 
-    def _known(self, batch: Sequence[Made]) -> Embedded | None:
+    def _known(self, batch: Sequence[ProcessedSource]) -> EmbeddedTexts | None:
         """Return the vectors of a batch if a worker process has computed them; else None."""
         passages = [made.passages for made in batch if made.passages is not None]
         if len(passages) < len(batch) or not isinstance(self._embedder, StaticEmbedder):
@@ -184,7 +184,7 @@ class BatchWriter:
         embedded = known(self._database.reader(), self._embedder, passages)
         return self._counted(embedded)
 
-    def _embed(self, texts: Iterable[str]) -> Embedded | None:
+    def _embed(self, texts: Iterable[str]) -> EmbeddedTexts | None:
         """Return the vectors of these texts; None without a model, and after its first failure."""
         if self._embedder is None:
             return None
@@ -195,7 +195,7 @@ class BatchWriter:
             return None
         return self._counted(embedded)
 
-    def _counted(self, embedded: Embedded) -> Embedded:
+    def _counted(self, embedded: EmbeddedTexts) -> EmbeddedTexts:
         self._report.embedded += len(embedded.computed)
         self._report.cache_hits += len(embedded.used)
         return embedded
@@ -206,14 +206,14 @@ class BatchWriter:
 
 
 def _entries(
-    documents: Sequence[Document], embedded: Embedded | None, fingerprints: Sequence[bytes | None]
-) -> list[Entry]:
+    documents: Sequence[Document], embedded: EmbeddedTexts | None, fingerprints: Sequence[bytes | None]
+) -> list[DocumentEntry]:
     """Pair the documents with the vectors and tokens of their passages, which `embedded` holds in the same order."""
     entries, start = [], 0
     for document, digest in zip(documents, fingerprints, strict=True):
         end = start + len(document.chunks)
         rows = embedded.rows[start:end] if embedded else None
         tokens = embedded.tokens[start:end] if embedded and embedded.tokens else None
-        entries.append(Entry(document, rows, tokens, digest))
+        entries.append(DocumentEntry(document, rows, tokens, digest))
         start = end
     return entries

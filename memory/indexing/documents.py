@@ -17,7 +17,7 @@ from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing import classify, dates
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.parsing.declarations import causal_links, front_matter, metadata
-from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.parsing.formats import choice as formats
 from speckit_memory.memory.parsing.formats.readable import Readable
@@ -165,7 +165,7 @@ def build(
     return document, [*few(problems), *limits.problems()]
 
 
-def _dates(declared: Iterable[metadata.Field], body: str, key: str) -> Iterator[float | None]:
+def _dates(declared: Iterable[metadata.MetadataField], body: str, key: str) -> Iterator[float | None]:
     """Yield the creation times by declared fields, by the first line and by the file name, in this order."""
     yield metadata.created_in(declared)
     yield dates.opening_time(body)
@@ -217,7 +217,7 @@ def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limit
         yield replace(chunk, tokens=tokens)
 
 
-def _described(source: Source, noted: Intake, rules: SavingRules, problems: list[Problem]) -> tuple[Field, ...]:
+def _described(source: Source, noted: Intake, rules: SavingRules, problems: list[Problem]) -> tuple[MetadataField, ...]:
     """Return the fields of the document's metadata file; a file that cannot be read adds a problem."""
     try:
         name, text = read_metadata(source.file, source.key) if source.file else ("", "")

@@ -15,11 +15,11 @@ from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.moved_files import follow, followed, found_moves, saved_move
 from speckit_memory.memory.indexing.reader_processes import beside
 from speckit_memory.memory.indexing.restored_files import REMOVED
-from speckit_memory.memory.indexing.source_processing import Made, Maker, Task
+from speckit_memory.memory.indexing.source_processing import ProcessedSource, SourceProcessor, SourceTask
 from speckit_memory.memory.indexing.source_removal import forget, still_stored
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
 from speckit_memory.memory.intake import aliases, judging, preflight, secrets, unfinished_saves
-from speckit_memory.memory.intake.index_report import IndexReport, OnProgress, Progress, Saved
+from speckit_memory.memory.intake.index_report import IndexProgress, IndexReport, OnProgress, SaveResult
 from speckit_memory.memory.intake.intake import REMARKS, Intake
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.lifecycle import interference
@@ -34,7 +34,7 @@ from speckit_memory.memory.scanning.commit_times import CommitTimes, commit_time
 from speckit_memory.memory.scanning.exclusions import leave_alone
 from speckit_memory.memory.scanning.metadata_file import metadata_file
 from speckit_memory.memory.scanning.missing_paths import missing_path
-from speckit_memory.memory.scanning.reappeared_files import Returned
+from speckit_memory.memory.scanning.reappeared_files import ReappearedFiles
 from speckit_memory.memory.scanning.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 from speckit_memory.memory.store.file.connection import Database, Transaction
@@ -111,7 +111,7 @@ class Indexer:
         force = force or (bool(known) and get_meta(connection, INTAKE) != intake_version(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, known, force, elsewhere)
-        returned = Returned(found, self._root, patterns, overruling)  # missing only during the scan
+        returned = ReappearedFiles(found, self._root, patterns, overruling)  # missing only during the scan
         if back := returned.among(decision.gone):
             found.hidden += back
             decision = decide(found, known, force, elsewhere)
@@ -188,7 +188,7 @@ class Indexer:
 
     def save_file(
         self, path: Path, *, now: float, force: bool = False, dry_run: bool = False, skip_preflight: bool = False
-    ) -> Saved:
+    ) -> SaveResult:
         """Store one file below the root if its front matter, anchors and links are valid and it is no duplicate.
 
         Args:
@@ -212,7 +212,9 @@ class Indexer:
         source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
         return self._save(source, now, force, dry_run, skip_preflight, found)
 
-    def preview(self, key: str, text: str, *, now: float, force: bool = False, skip_preflight: bool = False) -> Saved:
+    def preview(
+        self, key: str, text: str, *, now: float, force: bool = False, skip_preflight: bool = False
+    ) -> SaveResult:
         """Return the result of a dry run of saving a text under a key; the file need not exist.
 
         Args:
@@ -230,8 +232,8 @@ class Indexer:
         """Return the saving rules, read again for every run like the patterns."""
         return load_workspace_config(self._root).saving
 
-    def _maker(self, rules: SavingRules) -> Maker:
-        return Maker(self._analyser, self._sizes, rules)
+    def _maker(self, rules: SavingRules) -> SourceProcessor:
+        return SourceProcessor(self._analyser, self._sizes, rules)
 
     def _save(
         self,
@@ -241,7 +243,7 @@ class Indexer:
         dry_run: bool,
         skip_preflight: bool,
         scanned: Scan,
-    ) -> Saved:
+    ) -> SaveResult:
         connection = self._database.reader()
         known = reader.known_files(connection)
         rules = self._rules()
@@ -275,7 +277,7 @@ class Indexer:
             number = stored.id if stored else None
             foreseen = of_path or judging.foreseen(connection, self._embedder, document, now)
             found = (*problems, *remarks)
-            return Saved(document.key, number, "dry_run", found, *facts, False, foreseen, intake)
+            return SaveResult(document.key, number, "dry_run", found, *facts, False, foreseen, intake)
         if problems and not force:
             raise SpeckitError.of(problems)
         report = IndexReport()
@@ -304,7 +306,7 @@ class Indexer:
         elif verdict is not None and outcome == "updated":
             verdict = judging.changed(self._database, verdict, now)
         found = (*problems, *remarks, *report.problems)
-        return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
+        return SaveResult(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
 
     def _resolve(self, txn: Transaction, report: IndexReport, now: float) -> None:
         """Create the edges that documents declare, and report those beyond the limit of a memory."""
@@ -318,7 +320,7 @@ class Indexer:
         removed: Mapping[str, str],
         force: bool,
         committed: Mapping[str, CommitTimes],
-    ) -> list[Task]:
+    ) -> list[SourceTask]:
         """Return the files to read, with the stored hash if unchanged content may be skipped. `force` skips none,
         except files that disagree with a restored checkpoint, which holds until they change."""
         tasks = []
@@ -332,12 +334,12 @@ class Indexer:
                 same = stored.content_hash
             else:
                 same = ""
-            tasks.append(Task(file, stored is not None, same, committed.get(file.key)))
+            tasks.append(SourceTask(file, stored is not None, same, committed.get(file.key)))
         return tasks
 
     def _run(
         self,
-        made_ones: Iterable[Made],
+        made_ones: Iterable[ProcessedSource],
         hashes: dict[str, str],
         known: Mapping[str, KnownFile],
         report: IndexReport,
@@ -384,12 +386,12 @@ class Indexer:
                 report.count(document)
                 (report.updated if key in known else report.created).append(key)
             elif batches.add(document, made) and progress:
-                progress(Progress(done, total, key))
+                progress(IndexProgress(done, total, key))
             del made, document  # free them before the next one is read: both may be large
         if not report.dry_run:
             batches.finish(progress)
         if progress:
-            progress(Progress(done, total, key))
+            progress(IndexProgress(done, total, key))
         report.problems += few(
             causal_links.unresolved(targets, hashes.keys() | former_keys(self._database.reader()).keys())
         )

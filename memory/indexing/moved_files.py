@@ -11,13 +11,13 @@ from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.keys import folder_of
 from speckit_memory.memory.scanning import moves
-from speckit_memory.memory.scanning.moves import Move
+from speckit_memory.memory.scanning.moves import FileMove
 from speckit_memory.memory.scanning.scanner import Decision, FoundFile
 from speckit_memory.memory.scanning.workspace_sources import may_exist
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.writing.moving import TO_BE_READ, Moving, move_memories
+from speckit_memory.memory.store.writing.moving import TO_BE_READ, KeyChange, move_memories
 
 Known = Mapping[str, KnownFile]
 BLANK = content_hash("")
@@ -33,7 +33,7 @@ class _Read:
 
 def found_moves(
     connection: Connection, known: Known, decision: Decision, root: Path, elsewhere: Callable[[str], bool]
-) -> list[Move]:
+) -> list[FileMove]:
     """Find the memories whose files have moved.
 
     Files are read only if some have vanished, or if at least two known ones have new times and may have been swapped.
@@ -70,7 +70,7 @@ def found_moves(
     return sorted([*certain, *moves.similar(bodies, texts)], key=lambda move: move.new)
 
 
-def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Callable[[str], bool]) -> list[Move]:
+def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Callable[[str], bool]) -> list[FileMove]:
     """Return the move that saving one file amounts to: its key is new, and a memory with equal text has lost its file.
 
     Args:
@@ -93,7 +93,7 @@ def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Calla
     return moves.equal(old, {key: digest}, ())
 
 
-def follow(database: Database, known: Known, found: Iterable[Move], now: float) -> list[Move]:
+def follow(database: Database, known: Known, found: Iterable[FileMove], now: float) -> list[FileMove]:
     """Apply moves to the store.
 
     Args:
@@ -109,13 +109,13 @@ def follow(database: Database, known: Known, found: Iterable[Move], now: float) 
     with database.write() as txn:
         done = move_memories(
             txn,
-            [Moving(known[move.old].id, move.old, move.new, folder_of(move.new)) for move in wanted.values()],
+            [KeyChange(known[move.old].id, move.old, move.new, folder_of(move.new)) for move in wanted.values()],
             now,
         )
     return [wanted[each.new] for each in done]
 
 
-def followed(known: Known, moved: Iterable[Move]) -> dict[str, KnownFile]:
+def followed(known: Known, moved: Iterable[FileMove]) -> dict[str, KnownFile]:
     """Return the known files after the moves."""
     news = {move.old: move.new for move in moved}
     after = {key: stored for key, stored in known.items() if key not in news}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders.protocol import Embedder
-from speckit_memory.memory.models.passage_vectors import Embedded, embed, texts_of, title_repeats
+from speckit_memory.memory.models.passage_vectors import EmbeddedTexts, embed, texts_of, title_repeats
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.reading import reader
@@ -25,12 +25,12 @@ _WAITING = (
 )
 
 
-class Completed(NamedTuple):
+class EmbeddedBatch(NamedTuple):
     """A batch of completed passages: embedded texts by chunk id in order, their vectors, the model id, how often the
     title is repeated for this model, and the key of the last passage's memory."""
 
     texts: dict[int, str]
-    embedded: Embedded
+    embedded: EmbeddedTexts
     model_id: str
     repeats: int
     last: str
@@ -44,7 +44,7 @@ def waiting(connection: Connection) -> int:
 
 def completed(
     database: Database, embedder: Embedder, keep: Callable[[Mapping[str, Vectors]], None] | None = None
-) -> Completed | None:
+) -> EmbeddedBatch | None:
     """Embed the next batch of pending passages; None if there are none. Writes nothing itself; `keep` as in `embed`.
 
     The snapshot is released before the model runs, which may take minutes; `store` detects changes made since. Raises
@@ -59,7 +59,9 @@ def completed(
         read = texts_of(connection, chunks, repeats)
         last = reader.get_memory(connection, found[-1][1]).key
     texts = {chunk: read[chunk] for chunk in chunks}
-    return Completed(texts, embed(database.reader(), embedder, texts.values(), keep), embedder.model_id, repeats, last)
+    return EmbeddedBatch(
+        texts, embed(database.reader(), embedder, texts.values(), keep), embedder.model_id, repeats, last
+    )
 
 
 def in_use(connection: Connection, embedder: Embedder) -> None:
@@ -75,7 +77,7 @@ def in_use(connection: Connection, embedder: Embedder) -> None:
         )
 
 
-def store(txn: Transaction, now: float, found: Completed | None) -> int:
+def store(txn: Transaction, now: float, found: EmbeddedBatch | None) -> int:
     """Store the vectors of passages that are still pending and unchanged; return how many."""
     if found is None:
         return 0

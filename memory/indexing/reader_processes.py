@@ -1,6 +1,6 @@
 """Reads and analyses documents in helper processes while this process writes (feature I8).
 
-Helpers receive lists of files or texts and send back the results of `Maker`. They have no access to the store. If one
+Helpers receive lists of files or texts and send back the results of `SourceProcessor`. They have no access to the store. If one
 ends or hangs, this process does its work, so nothing is lost. Results are taken in input order, so the store is the
 same as without helpers.
 """
@@ -23,7 +23,13 @@ from threading import Lock, Thread
 from time import sleep
 
 from speckit_memory.errors import Problem
-from speckit_memory.memory.indexing.source_processing import LARGE, Made, Maker, Task, with_passages
+from speckit_memory.memory.indexing.source_processing import (
+    LARGE,
+    ProcessedSource,
+    SourceProcessor,
+    SourceTask,
+    with_passages,
+)
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.models.embedders.protocol import Embedder
@@ -49,7 +55,7 @@ _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.reader_processes import main; main()"
 )
 
-Work = list[Task | Source]
+Work = list[SourceTask | Source]
 
 
 def helpful_processes() -> int:
@@ -60,8 +66,12 @@ def helpful_processes() -> int:
 
 @contextmanager
 def beside(
-    tasks: Iterable[Task | Source], maker: Maker, embedder: Embedder | None, processes: int, report: IndexReport
-) -> Iterator[Iterable[Made]]:
+    tasks: Iterable[SourceTask | Source],
+    maker: SourceProcessor,
+    embedder: Embedder | None,
+    processes: int,
+    report: IndexReport,
+) -> Iterator[Iterable[ProcessedSource]]:
     """Process files and texts in helper processes, or in this process if there are too few to pay off.
 
     Helpers compute vectors with the bundled model only; other models run in this process. Leaving the context ends the
@@ -99,8 +109,8 @@ def beside(
 
 
 def _together(
-    helpers: Sequence[_Helper], tasks: Iterator[Task | Source], maker: Maker, report: IndexReport
-) -> Iterator[Made]:
+    helpers: Sequence[_Helper], tasks: Iterator[SourceTask | Source], maker: SourceProcessor, report: IndexReport
+) -> Iterator[ProcessedSource]:
     # Invariant: `waiting` holds the assigned lists in input order, so that results are yielded in this order too.
     lists = iter(lambda: list(islice(tasks, TASKS_AT_ONCE)), [])
     following = next(lists, None)
@@ -159,7 +169,7 @@ class _Helper:
         self.told = False
         self.holds = 0
 
-    def begin(self, maker: Maker, bundled: bool) -> None:
+    def begin(self, maker: SourceProcessor, bundled: bool) -> None:
         """Send the rules, and whether to compute vectors with the bundled model."""
         self._send((maker.sizes, maker.rules, bundled, PATIENCE_SECONDS / SIGNS))
 
@@ -168,11 +178,11 @@ class _Helper:
         self.holds += self._send(work)
         return self.alive
 
-    def answer(self) -> list[Made | None] | None:
+    def answer(self) -> list[ProcessedSource | None] | None:
         """Return the results of the oldest list, with None for files left to this process; None if the helper ended."""
         if not self.alive:
             return None
-        made: list[Made | None] | None = None
+        made: list[ProcessedSource | None] | None = None
         try:
             while made is None:  # None is a heartbeat
                 made = self._connection.recv()
@@ -226,7 +236,7 @@ def main() -> None:
         sending = Lock()
         Thread(target=_live, args=(connection, sending, pause), daemon=True).start()
         # Three threads: heartbeats, receiving, and this one, which works; `sending` keeps their messages apart.
-        maker, embedder = Maker(Analyser(), sizes, rules), StaticEmbedder() if bundled else None
+        maker, embedder = SourceProcessor(Analyser(), sizes, rules), StaticEmbedder() if bundled else None
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
         while (work := given.get()) is not None:
@@ -253,9 +263,9 @@ def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
     given.put(None)
 
 
-def _made(maker: Maker, embedder: StaticEmbedder | None, work: Work) -> list[Made | None]:
+def _made(maker: SourceProcessor, embedder: StaticEmbedder | None, work: Work) -> list[ProcessedSource | None]:
     """Process the documents of a list; None for those that exceed the size limit of one reply."""
-    made: list[Made | None] = []
+    made: list[ProcessedSource | None] = []
     characters = 0
     for task in work:
         if isinstance(task, Source):

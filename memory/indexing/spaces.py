@@ -16,15 +16,15 @@ from hashlib import sha256
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.intake.index_report import OnProgress, Progress
-from speckit_memory.memory.models.embedders.protocol import Embedder, Stamped, TokenModel
+from speckit_memory.memory.intake.index_report import IndexProgress, OnProgress
+from speckit_memory.memory.models.embedders.protocol import Embedder, FingerprintedEmbedder, TokenModel
 from speckit_memory.memory.models.passage_vectors import GROUP, texts_of, title_repeats
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import embedding_cache, embedding_models, vectors
-from speckit_memory.memory.store.tables.vectors.embedding_models import LEASE_SECONDS, Build, Stamp
+from speckit_memory.memory.store.tables.vectors.embedding_models import LEASE_SECONDS, Build, ModelFingerprint
 from speckit_memory.memory.store.tables.words import token_sets
 
 MOVED_AT_ONCE = 1_000
@@ -32,17 +32,17 @@ MOVED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class EmbeddingRun:
     """The result of a build: `embedded` vectors were computed and `cached` ones reused, of `total` passages."""
 
-    stamp: Stamp
+    stamp: ModelFingerprint
     embedded: int
     cached: int
     total: int
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ModelChange:
     """A switch of models: the ids before ("" for none) and after, and how many memories have pending vectors."""
 
     before: str
@@ -50,15 +50,15 @@ class Changed:
     pending: int
 
 
-def stamp(embedder: Embedder) -> Stamp:
+def stamp(embedder: Embedder) -> ModelFingerprint:
     """Return the identity of an embedder; it may ask a service for the dimensions. Raises E001."""
     model_id = embedder.model_id
-    found = embedder.provenance if isinstance(embedder, Stamped) else None
+    found = embedder.provenance if isinstance(embedder, FingerprintedEmbedder) else None
     name, revision, pooling = found or (model_id, "unknown", "unknown")
-    return Stamp(model_id, name, revision, pooling, embedder.dimensions)
+    return ModelFingerprint(model_id, name, revision, pooling, embedder.dimensions)
 
 
-def build(database: Database, embedder: Embedder, now: float, progress: OnProgress | None = None) -> Built:
+def build(database: Database, embedder: Embedder, now: float, progress: OnProgress | None = None) -> EmbeddingRun:
     """Compute the vectors of all passages by this model that are not in the cache; nothing else changes.
 
     Args:
@@ -86,13 +86,15 @@ def build(database: Database, embedder: Embedder, now: float, progress: OnProgre
             embedded, cached = embedded + len(found), cached + len(known)
             work.go_on(found, known, len(ids))
             if progress:
-                progress(Progress(work.done, max(work.done, work.total), made.name))
+                progress(IndexProgress(work.done, max(work.done, work.total), made.name))
     finally:
         work.end()
-    return Built(made, embedded, cached, work.done)
+    return EmbeddingRun(made, embedded, cached, work.done)
 
 
-def change(database: Database, made: Stamp, repeats: int, token_model_id: str, now: float, *, chosen: bool) -> Changed:
+def change(
+    database: Database, made: ModelFingerprint, repeats: int, token_model_id: str, now: float, *, chosen: bool
+) -> ModelChange:
     """Replace the vectors in use by the cached ones of a model, in one transaction.
 
     Args:
@@ -116,10 +118,10 @@ def change(database: Database, made: Stamp, repeats: int, token_model_id: str, n
         if chosen:
             embedding_models.choose(txn, made.name)
         embedding_models.end_build(txn)
-    return Changed(before, made.model_id, reader.statistics(database.reader()).pending_embeddings)
+    return ModelChange(before, made.model_id, reader.statistics(database.reader()).pending_embeddings)
 
 
-def _exchange(txn: Transaction, made: Stamp, repeats: int, token_model_id: str) -> None:
+def _exchange(txn: Transaction, made: ModelFingerprint, repeats: int, token_model_id: str) -> None:
     connection = txn.connection
     if get_meta(connection, token_sets.MODEL) not in (None, token_model_id):
         vectors.forget_all(txn)  # tokens must be recomputed too: every passage becomes pending
@@ -143,7 +145,7 @@ def _exchange(txn: Transaction, made: Stamp, repeats: int, token_model_id: str) 
 class _Building:
     """The record of a build in progress, visible to every process of the store."""
 
-    def __init__(self, database: Database, made: Stamp, holder: str) -> None:
+    def __init__(self, database: Database, made: ModelFingerprint, holder: str) -> None:
         self._database, self._made, self._holder = database, made, holder
         self.done = self.total = 0
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from speckit_memory.memory.intake.intake import Intake
     from speckit_memory.memory.intake.prediction_error import Verdict
     from speckit_memory.memory.intake.secrets import Secret
-    from speckit_memory.memory.scanning.moves import Move
+    from speckit_memory.memory.scanning.moves import FileMove
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """The progress of a run. `total` is None while unknown; `key` is the last finished document. After the last file, a
     second `phase` counts the parts of the search index."""
 
@@ -28,7 +28,7 @@ class Progress:
     phase: Literal["", "search index"] = ""
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[IndexProgress], None]
 
 
 @dataclass(slots=True)
@@ -73,9 +73,9 @@ class IndexReport:
     recalled: int = 0
     mended: int = 0
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    renamed: list[Move] = field(default_factory=list)
+    renamed: list[FileMove] = field(default_factory=list)
 
-    def follow(self, moves: Sequence[Move]) -> None:
+    def follow(self, moves: Sequence[FileMove]) -> None:
         """Record moves, and remove the moved documents from the updated and unchanged ones."""
         self.renamed += moves
         moved = {move.new for move in moves}
@@ -136,7 +136,7 @@ class SavedLink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SaveResult:
     """The result of saving one document. `id` is None in a dry run of a new one. `tokens` estimates its length for a
     language model, and `duplicates` are keys of memories with the same content; 0 and empty if the checks were skipped.
     `verdict` is its relation to the nearest memory, None if that was not judged; `intake` holds the omissions and
@@ -154,7 +154,7 @@ class Saved:
     intake: Intake
     links: tuple[SavedLink, ...] = ()
 
-    def without(self, left_out: Sequence[Secret]) -> Saved:
+    def without(self, left_out: Sequence[Secret]) -> SaveResult:
         """Return the result with secrets that were redacted before the text was written to the file."""
         if not left_out:
             return self

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.intake import quality, secrets, self_quotes
-from speckit_memory.memory.intake.quality import Quality
+from speckit_memory.memory.intake.quality import DocumentQuality
 from speckit_memory.memory.intake.secrets import Secret
-from speckit_memory.memory.intake.self_quotes import Recalled
+from speckit_memory.memory.intake.self_quotes import SelfQuote
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing import generated
-from speckit_memory.memory.parsing.classify import UNKNOWN_TYPE, Inferred
+from speckit_memory.memory.parsing.classify import UNKNOWN_TYPE, InferredType
 from speckit_memory.memory.parsing.markdown import anchors
 from speckit_memory.memory.parsing.markdown.anchors import Section
 
@@ -30,9 +30,9 @@ class Intake:
     secrets: tuple[Secret, ...] = ()
     suspicions: tuple[Secret, ...] = ()
     """Possible secrets, which are stored."""
-    recalled: tuple[Recalled, ...] = ()
-    quality: Quality | None = None
-    memory_type: Inferred = UNKNOWN_TYPE
+    recalled: tuple[SelfQuote, ...] = ()
+    quality: DocumentQuality | None = None
+    memory_type: InferredType = UNKNOWN_TYPE
     only_recalled: bool = False
     """Whether the document holds only text recalled from an answer."""
     only_generated: bool = False

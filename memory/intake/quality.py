@@ -28,7 +28,7 @@ _MARKS = re.compile(r"[`*_]|^\d+(?:\.\d+)*[.)]?\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class DocumentQuality:
     """The score of a document in [0, 1] with its four parts, its defects, and the repairs made on intake."""
 
     score: float
@@ -54,7 +54,7 @@ class Quality:
         }
 
 
-def assess(triggers: int, sections: int, broken: int, body: str) -> Quality:
+def assess(triggers: int, sections: int, broken: int, body: str) -> DocumentQuality:
     """Assess the quality of a document.
 
     Args:
@@ -81,7 +81,7 @@ def assess(triggers: int, sections: int, broken: int, body: str) -> Quality:
         *([] if heading else ["no heading"]),
     )
     # Rounded: floating-point error would otherwise put a score of exactly 0.6 below the pass mark.
-    return Quality(round(sum(WEIGHTS[name] * part for name, part in parts.items()), 4), parts, issues)
+    return DocumentQuality(round(sum(WEIGHTS[name] * part for name, part in parts.items()), 4), parts, issues)
 
 
 def headings(body: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ LONGEST_KEY_BLOCK = 20_000
 
 
 @dataclass(frozen=True)
-class Kind:
+class SecretKind:
     """A kind of secret. A text without any of the `marks` contains none."""
 
     name: str
@@ -53,14 +53,14 @@ _CONNECTION_VALUE = r"(?P<quote>['\"]?)(?P<secret>[^\s;&\"'`<>(){}\[\]$*%]{3,200
 _LIBPQ = r"\b(?:host|hostaddr|user|dbname|port)=[^\s;]{0,200}[^\s;,] (?:[a-z_]{1,30}+=[^\s;]{0,200}[^\s;,] ){0,8}?"
 
 FORMS = (
-    Kind(
+    SecretKind(
         "private key",
         ("-----BEGIN", "AGE-SECRET-KEY-1"),
         rf"-----BEGIN {_KEY}-----(?:(?:[^-]|-(?!----)){{0,{LONGEST_KEY_BLOCK}}}+-----END {_KEY}-----"
         r"|(?:[\s>]{0,8}[A-Za-z0-9+/=]{16,100}+(?![^\s]))+)"
         r"|AGE-SECRET-KEY-1[A-Z0-9]{50,80}+",
     ),
-    Kind(
+    SecretKind(
         "api key",
         (
             *("sk-", "k_live_", "k_test_", "AIza", "xox", "xapp-", "glpat-", "gldt-", "glrt-"),
@@ -87,69 +87,71 @@ FORMS = (
         r"|ATATT3[A-Za-z0-9_=-]{40,400}+"
         r"|sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,60}+)" + _END,
     ),
-    Kind("api key", ("AC", "SK"), _START + r"(?:AC|SK)[0-9a-f]{32}" + _END),
-    Kind(
+    SecretKind("api key", ("AC", "SK"), _START + r"(?:AC|SK)[0-9a-f]{32}" + _END),
+    SecretKind(
         "webhook",
         ("hooks.slack.com/", "/api/webhooks/", ".webhook.office.com/"),
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/"
         r"|\.webhook\.office\.com/webhookb2/)(?P<secret>[A-Za-z0-9@_-]{6,90}+(?:/[A-Za-z0-9_-]{1,90}+){1,8})",
     ),
-    Kind(
+    SecretKind(
         "bot token",
         (":",),
         r"[0-9]{8,10}+:(?=[A-Za-z_-]{0,34}[0-9])(?=[0-9A-Z_-]{0,34}[a-z])(?=[0-9a-z_-]{0,34}[A-Z])"
         r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
     ),
-    Kind(
+    SecretKind(
         "github token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         _START + r"(?:gh[opsur]_[A-Za-z0-9]{36,255}+|github_pat_[A-Za-z0-9_]{50,255}+)" + _END,
     ),
-    Kind(
+    SecretKind(
         "aws key",
         ("AKIA", "ASIA", "ABIA", "ACCA"),
         _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END,
     ),
-    Kind(
+    SecretKind(
         "aws secret",
         ("aws", "AWS", "Aws"),
         r"aws[_.-]?(?:secret|session)[a-z_.-]{0,30}+[\"']?\s{0,3}+[:=]\s{0,3}+[\"']?(?P<secret>[A-Za-z0-9/+]{40}"
         r"(?![A-Za-z0-9/+]))",
         re.IGNORECASE,
     ),
-    Kind(
+    SecretKind(
         "jwt",
         ("eyJ",),
         _START + r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,2000}+",
     ),
-    Kind(
+    SecretKind(
         "bearer token",
         ("earer", "EARER"),
         r"\bbearer[ \t]{1,3}+[\"']?(?P<secret>(?=[A-Za-z._~+/-]{0,80}[0-9])[A-Za-z0-9._~+/-]{16,4000}+=*+)",
         re.IGNORECASE,
     ),
-    Kind(
+    SecretKind(
         "basic authorization",
         ("asic ", "ASIC "),
         r"\bbasic[ \t]{1,3}+(?P<secret>[A-Za-z0-9+/]{4,2000}+={0,2}+)(?![A-Za-z0-9+/=])",
         re.IGNORECASE,
     ),
-    Kind(
+    SecretKind(
         "password in address",
         ("://",),
         r"(?<=://)[^\s:/@?#\"'<>\[\]{}$]{0,100}+:(?P<secret>[^\s/@\"'<>{}$*]{3,200}+)(?=@[A-Za-z0-9\[])",
     ),
-    Kind(
+    SecretKind(
         "password in netrc",
         ("machine", "login"),
         r"\b(?:machine\s{1,8}+(?:[^\s.]{0,90}+\.\S{1,200}+|\S{1,200}+(?=\s{1,8}(?:login|account)\s))|default(?=\s{1,8}login\s))"
         r"(?:\s{1,8}+(?:login|account)\s{1,8}+\S{1,200}+){0,2}\s{1,8}+password\s{1,8}+(?P<secret>[^\s<>\"'`]{3,300}+)",
     ),
     *(
-        Kind("password", ("wd=", "word=", "WD=", "WORD=", "Wd="), before + rf"{_PASSWORD}={_CONNECTION_VALUE}", re.I)
+        SecretKind(
+            "password", ("wd=", "word=", "WD=", "WORD=", "Wd="), before + rf"{_PASSWORD}={_CONNECTION_VALUE}", re.I
+        )
         for before in (r"(?:(?<=[;&?])|(?<=; ))", r"\b(?=[^\s;&]{4,200};[ ]?[A-Za-z][A-Za-z ]{1,30}=)", _LIBPQ)
     ),
-    Kind(
+    SecretKind(
         "password",
         (
             *("assw", "ASSW", "pwd", "PWD", "Pwd", "ecret", "ECRET", "oken", "OKEN", "key", "KEY", "Key", "phrase"),
@@ -159,7 +161,7 @@ FORMS = (
         r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[A-Za-z])[^\s\"'`<>(){}\[\]$,;]{8,300}+)"
         r"(?=(?P=quote)(?:[\s,;}\]]|\Z))",
     ),
-    Kind(
+    SecretKind(
         "e-mail address",
         ("@",),
         r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+-]{1,64}+(?:\.[A-Za-z0-9_%+-]{1,64}+){0,8}+@(?:[A-Za-z0-9-]{1,63}+\.){1,8}[A-Za-z]{2,24}+"
@@ -197,7 +199,7 @@ _EXAMPLE_ADDRESS = (
 )
 
 
-def matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
+def matches(kind: SecretKind, text: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of secrets of a kind in a text that contains one of its marks."""
     group: str | int = "secret" if "secret" in kind.pattern.groupindex else 0
     for match in kind.pattern.finditer(text):

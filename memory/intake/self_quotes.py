@@ -23,7 +23,7 @@ _FIELD = re.compile(r'"memory_text": ?"(?:[^"\\\n]|\\[^\n])*+"')
 _PLACE = re.compile(r":\d{1,9}(?:-\d{1,9})?$")
 
 
-class Recalled(NamedTuple):
+class SelfQuote(NamedTuple):
     """A block that was left out: the source it names ("" for a JSON field), and its lines, counted from 1."""
 
     source: str
@@ -31,18 +31,18 @@ class Recalled(NamedTuple):
     last_line: int
 
 
-def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
+def leave_out(text: str) -> tuple[str, tuple[SelfQuote, ...]]:
     """Return the text with recalled blocks emptied, and these blocks. Linear in the length of the text."""
     rendered, as_json = " · id " in text or "\nid " in text, '"memory_text"' in text
     if not (rendered or as_json) or ALLOW in text:
         return text, ()
-    found: list[Recalled] = []
+    found: list[SelfQuote] = []
     lines = text.split("\n")
     if as_json:
         for number, line in enumerate(lines):
             if '"memory_text"' in line and (without := _FIELD.sub('"memory_text": ""', line)) != line:
                 lines[number] = without
-                found.append(Recalled("", number + 1, number + 1))
+                found.append(SelfQuote("", number + 1, number + 1))
     at = 0
     while rendered and at < len(lines) - 1:
         block = _block(lines, at)
@@ -51,7 +51,7 @@ def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
             continue
         source, end = block
         lines[at:end] = [""] * (end - at)
-        found.append(Recalled(source, at + 1, end))
+        found.append(SelfQuote(source, at + 1, end))
         at = end
     return ("\n".join(lines), tuple(sorted(found, key=lambda each: each.first_line))) if found else (text, ())
 

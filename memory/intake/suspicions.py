@@ -59,7 +59,7 @@ class _Pair(NamedTuple):
     found: Contradiction
 
 
-class Compared(NamedTuple):
+class ComparedPairs(NamedTuple):
     """The compared memories with their content hashes, and the contradicting pairs found for them."""
 
     memories: list[tuple[int, str]]
@@ -72,17 +72,17 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def compared(connection: Connection, now: float) -> Compared:
+def compared(connection: Connection, now: float) -> ComparedPairs:
     """Compare the next batch of memories, without a lock, because reading takes long in a large store."""
     passages: int = value(connection, "SELECT count(*) FROM chunks")
     # `alike` searches all passages up to four times per memory (MOST_ASKED).
     most = min(BATCH, max(1, PASSAGES_READ // (4 * max(1, passages))))
     chosen = rows(connection, f"SELECT m.id, m.content_hash {_UNSCANNED} ORDER BY m.id LIMIT {most}", {"now": now})
     pairs = {(pair.newer, pair.older): pair for memory, _ in chosen for pair in _pairs(connection, memory, now)}
-    return Compared(chosen, list(pairs.values()))
+    return ComparedPairs(chosen, list(pairs.values()))
 
 
-def write(txn: Transaction, now: float, found: Compared) -> int:
+def write(txn: Transaction, now: float, found: ComparedPairs) -> int:
     """Store the pairs of memories that are unchanged since; return how many memories were compared."""
     connection = txn.connection
     connection.executemany(

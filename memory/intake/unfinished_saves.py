@@ -27,7 +27,7 @@ _WAITING = (
 )
 
 
-class Judged(NamedTuple):
+class PendingVerdict(NamedTuple):
     """A memory that had no verdict, the content hash that was judged, and the verdict."""
 
     memory: int
@@ -51,17 +51,17 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def judged(connection: Connection, now: float) -> list[Judged]:
+def judged(connection: Connection, now: float) -> list[PendingVerdict]:
     """Return the verdicts on the next `BATCH` of them."""
     found = rows(connection, f"SELECT m.id, m.content_hash {_WAITING} ORDER BY m.id LIMIT {BATCH}", _facts(now))
     return [
-        Judged(memory, content_hash, judge(connection, reader.body(connection, memory), own, memory, now))
+        PendingVerdict(memory, content_hash, judge(connection, reader.body(connection, memory), own, memory, now))
         for memory, content_hash in found
         for own in [comparing.vectors_of(connection, memory, MOST_PASSAGES)]
     ]
 
 
-def write(txn: Transaction, now: float, found: list[Judged]) -> int:
+def write(txn: Transaction, now: float, found: list[PendingVerdict]) -> int:
     """Act on the verdicts; return how many. The verdict on a memory edited since stays pending."""
     same = "SELECT 1 FROM memories WHERE id = ? AND content_hash = ?"
     standing = [each for each in found if value(txn.connection, same, (each.memory, each.content_hash))]

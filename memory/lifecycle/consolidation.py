@@ -11,7 +11,7 @@ from typing import NamedTuple
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts, value
 from speckit_memory.memory.store.tables.graph import edges
-from speckit_memory.memory.store.tables.graph.edge_history import State
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeState
 
 MAKER = "consolidation"
 CYCLE = 7 * 86_400.0
@@ -81,7 +81,7 @@ def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> No
     least = said if edge.created_by in edges.DELIBERATE else min(LEAST, edge.strength)
     strength = round(min(max(edge.strength + by, least), edges.strongest(edge.created_by)), 6)
     # None marks an edge at its original strength.
-    state = State(strength, edge.evidence, edge.created_by, None if strength == said else said)
+    state = EdgeState(strength, edge.evidence, edge.created_by, None if strength == said else said)
     triple = (edge.source_id, edge.target_id, str(edge.relation))
     edges.put_state(txn, triple, state, by=MAKER, why=why, now=now)
 

@@ -11,7 +11,7 @@ from speckit_memory.memory.lifecycle.reviews import NOT_USEFUL, USED, USEFUL, Re
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.memories import judgements, promotions
-from speckit_memory.memory.store.tables.memories.judgements import Judgement, Regard
+from speckit_memory.memory.store.tables.memories.judgements import Judgement, ReviewState
 
 _LOOK = ("`speckit-memory learned judgements` lists them, including those taken back",)
 
@@ -23,7 +23,7 @@ class TakenBack(NamedTuple):
     followed: tuple[Judgement, ...] = ()
 
 
-def judged(before: Regard, useful: bool, at: float, created: float) -> Regard:
+def judged(before: ReviewState, useful: bool, at: float, created: float) -> ReviewState:
     """The state of a memory after a judgement.
 
     Args:
@@ -94,7 +94,7 @@ def _lived_again(txn: Transaction, memory: int, chosen: frozenset[int]) -> list[
     return failed
 
 
-def _after(before: Regard, one: Judgement, created: float) -> Regard:
+def _after(before: ReviewState, one: Judgement, created: float) -> ReviewState:
     if one.kind == "promoted":
         return before
     if one.kind == "used":

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from speckit_memory.memory.lifecycle.common_words import COMMON_WORDS
-from speckit_memory.memory.store.evaluation.selections import Selected
+from speckit_memory.memory.store.evaluation.selections import SelectionEvent
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.sessions import selections
@@ -64,7 +64,7 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(sorted(fitting, key=lambda word: -len(word)))
 
 
-def learn(txn: Transaction, selected: Selected, words: Collection[str], now: float) -> Selection:
+def learn(txn: Transaction, selected: SelectionEvent, words: Collection[str], now: float) -> Selection:
     """Learn from one selection what the safeguards allow, and record it.
 
     Args:
@@ -85,7 +85,7 @@ def learn(txn: Transaction, selected: Selected, words: Collection[str], now: flo
 
 
 def _judged(
-    txn: Transaction, selected: Selected, words: Collection[str], now: float
+    txn: Transaction, selected: SelectionEvent, words: Collection[str], now: float
 ) -> tuple[Outcome, str, tuple[str, ...]]:
     """The outcome of a selection, the reason, and the words that it teaches."""
     found = rows(txn.connection, "SELECT created_at FROM memories WHERE id = ?", (selected.memory,))

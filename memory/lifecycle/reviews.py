@@ -18,7 +18,7 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows, va
 from speckit_memory.memory.store.records import UNKNOWN_TIME
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories import judgements
-from speckit_memory.memory.store.tables.memories.judgements import Regard
+from speckit_memory.memory.store.tables.memories.judgements import ReviewState
 
 USED = Grade.GOOD
 USEFUL, NOT_USEFUL = Grade.EASY, Grade.AGAIN
@@ -63,7 +63,7 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
     changes.record(txn, [row[-1] for row in changed], "attributes")
 
 
-def reviewed_once(before: Regard, one: Review, created: float) -> Regard:
+def reviewed_once(before: ReviewState, one: Review, created: float) -> ReviewState:
     """The state of a memory, created at `created` (epoch seconds), after a review."""
     strength = Strength(before.stability, before.difficulty)
     return _reviewed(before, _strength(strength, before.last_review, one, created), one.at)
@@ -82,7 +82,7 @@ def _strength(before: Strength, last: float | None, one: Review, created: float)
     return reviewed(before, one.grade, float(left[0]))
 
 
-def _reviewed(before: Regard, after: Strength | None, at: float) -> Regard:
+def _reviewed(before: ReviewState, after: Strength | None, at: float) -> ReviewState:
     if after is None:
         return before
     return before._replace(

@@ -23,7 +23,7 @@ from speckit_memory.memory.store.writing.writer import set_attribute
 
 
 @dataclass(frozen=True, slots=True)
-class Validated:
+class ValidationResult:
     """The state of a memory after a judgement or a promotion. `confidence` is in [0, 1]."""
 
     id: int
@@ -47,12 +47,12 @@ class UndoneJudgements:
 
     undone: tuple[Judgement, ...]
     followed: tuple[Judgement, ...] = ()
-    memories: tuple[Validated, ...] = ()
+    memories: tuple[ValidationResult, ...] = ()
 
 
 def validate(
     database: Database, name: int | str, useful: bool, *, promote: bool, now: float, session: str = ""
-) -> Validated:
+) -> ValidationResult:
     """Record that a memory was useful or not, and promote it to critical if requested.
 
     An archived memory that was useful is restored (feature M5).
@@ -88,7 +88,7 @@ def validate(
         return replace(_standing(txn, name), restored=restored)
 
 
-def promote(database: Database, name: int | str, *, now: float, session: str = "") -> Validated:
+def promote(database: Database, name: int | str, *, now: float, session: str = "") -> ValidationResult:
     """Promote a memory to critical. No promotion happens without such a call.
 
     Args:
@@ -162,9 +162,9 @@ def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
         )
 
 
-def _standing(txn: Transaction, name: int | str) -> Validated:
+def _standing(txn: Transaction, name: int | str) -> ValidationResult:
     memory = reader.get_memory(txn.connection, name)
-    return Validated(
+    return ValidationResult(
         id=memory.id,
         key=memory.key,
         tier=memory.tier,

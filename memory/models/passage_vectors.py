@@ -8,14 +8,20 @@ from hashlib import sha256
 
 import numpy as np
 
-from speckit_memory.memory.models.embedders.protocol import Embedder, PoolingModel, Provenance, Stamped, TokenModel
+from speckit_memory.memory.models.embedders.protocol import (
+    Embedder,
+    FingerprintedEmbedder,
+    PoolingModel,
+    Provenance,
+    TokenModel,
+)
 from speckit_memory.memory.models.embedders.static import StaticEmbedder
 from speckit_memory.memory.parsing.markdown.anchors import without_tags
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.vectors import embedding_cache, embedding_models
-from speckit_memory.memory.store.tables.vectors.embedding_models import Stamp
+from speckit_memory.memory.store.tables.vectors.embedding_models import ModelFingerprint
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
@@ -58,7 +64,7 @@ def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dic
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedTexts:
     """Vectors in the order of their texts, shape (n, dimensions), and the changes to make to the cache.
 
     `tokens` are the distinct token ids of each text, ascending, by the tokeniser `token_model_id`; None if the embedder
@@ -78,7 +84,7 @@ class Embedded:
         Raises E002 if the store's tokens belong to another token model.
         """
         if self.provenance and self.rows.size:
-            embedding_models.note(txn, Stamp(model_id, *self.provenance, self.rows.shape[1]), now)
+            embedding_models.note(txn, ModelFingerprint(model_id, *self.provenance, self.rows.shape[1]), now)
         if self.tokens:
             token_sets.claim(txn, self.token_model_id)
         embedding_cache.store(txn, model_id, self.computed, now)
@@ -86,7 +92,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Passages:
+class PassageBatch:
     """The passages of one document: hashes of their embedded texts, vectors of shape (n, dimensions), and the distinct
     token ids of each, ascending."""
 
@@ -102,7 +108,7 @@ def document_texts(document: Document, embedder: Embedder) -> list[str]:
     return [embedding_text(title, chunk.heading, chunk.text, repeats) for chunk in document.chunks]
 
 
-def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) -> list[Passages]:
+def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) -> list[PassageBatch]:
     """Embed the passages of documents, given the texts of each document's passages."""
     texts = [text for document in documents for text in document]
     sequences = embedder.tokenise(texts)
@@ -111,16 +117,16 @@ def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) ->
     for document in documents:
         end = start + len(document)
         hashes = tuple(sha256(text.encode()).hexdigest() for text in document)
-        found.append(Passages(hashes, rows[start:end], [np.unique(sequence) for sequence in sequences[start:end]]))
+        found.append(PassageBatch(hashes, rows[start:end], [np.unique(sequence) for sequence in sequences[start:end]]))
         start = end
     return found
 
 
-def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[Passages]) -> Embedded:
+def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[PassageBatch]) -> EmbeddedTexts:
     """Return the result of `embed` for passages embedded already; vectors in the cache take precedence."""
     hashes = [each for document in passages for each in document.hashes]
     if not hashes:
-        return Embedded(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
+        return EmbeddedTexts(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
     rows = np.concatenate([document.rows for document in passages])
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
     for at, key in enumerate(hashes):
@@ -129,7 +135,7 @@ def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[P
             rows[at] = cached[key]
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
     tokens = [each for document in passages for each in document.tokens]
-    return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
+    return EmbeddedTexts(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
 
 
 def embed(
@@ -137,7 +143,7 @@ def embed(
     embedder: Embedder,
     texts: Iterable[str],
     keep: Callable[[Mapping[str, Vectors]], None] | None = None,
-) -> Embedded:
+) -> EmbeddedTexts:
     """Embed texts, each distinct one at most once and only if it is not in the cache. Writes nothing itself.
 
     Texts are processed in groups, to bound the texts and token sequences held in memory.
@@ -180,11 +186,11 @@ def embed(
     rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # views of `rows`: one copy
     token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
-    return Embedded(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
+    return EmbeddedTexts(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
 
 
 def _provenance(embedder: Embedder) -> Provenance | None:
-    return embedder.provenance if isinstance(embedder, Stamped) else None
+    return embedder.provenance if isinstance(embedder, FingerprintedEmbedder) else None
 
 
 def _group(texts: Iterator[str]) -> list[str]:

@@ -132,7 +132,7 @@ def _contexts(text: str) -> list[str]:
     return [_CONTEXT_OF_WORD[word] for word in _CONTEXT_WORD.findall(lower)]
 
 
-class Inferred(NamedTuple):
+class InferredType(NamedTuple):
     """A memory type, the step of the cascade that decided it, and the confidence of that step."""
 
     kind: str
@@ -140,10 +140,10 @@ class Inferred(NamedTuple):
     confidence: float
 
 
-UNKNOWN_TYPE = Inferred("declarative", "default", 0.5)
+UNKNOWN_TYPE = InferredType("declarative", "default", 0.5)
 
 
-def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> Inferred:
+def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> InferredType:
     """Infer one of `MEMORY_TYPES` by the first of five steps that applies.
 
     The steps are: declared type (1.0), tier (0.9), path (0.8), words of title and triggers (0.7), default (0.5). Of
@@ -161,19 +161,19 @@ def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers
         The type, the name of the step and its confidence.
     """
     if declared in MEMORY_TYPES:
-        return Inferred(declared, "declared", 1.0)
+        return InferredType(declared, "declared", 1.0)
     if tier in _TYPE_OF_TIER:
-        return Inferred(_TYPE_OF_TIER[tier], "tier", 0.9)
+        return InferredType(_TYPE_OF_TIER[tier], "tier", 0.9)
     path = without_suffix(key).casefold()
     if _ANY_OF_PATH.search(path):  # one pattern instead of nine where none of them matches
         positions = {kind: max((m.start() for m in rule.finditer(path)), default=-1) for rule, kind in _TYPE_OF_PATH}
-        return Inferred(max(positions, key=positions.__getitem__), "path", 0.8)
+        return InferredType(max(positions, key=positions.__getitem__), "path", 0.8)
     words = "\n".join((title, *triggers)).casefold()
     if not _ANY_OF_WORDS.search(words):
         return UNKNOWN_TYPE
     # Score of a type: the number of characters that its words match.
     said = {kind: sum(map(len, rule.findall(words))) for rule, kind in _TYPE_OF_WORDS}
-    return Inferred(max(said, key=said.__getitem__), "words", 0.7)
+    return InferredType(max(said, key=said.__getitem__), "words", 0.7)
 
 
 def document_type(key: str) -> str:

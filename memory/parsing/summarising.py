@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from speckit_memory.memory.parsing.markdown.anchors import without_tags
-from speckit_memory.memory.parsing.markdown.markdown import Block, blocks
+from speckit_memory.memory.parsing.markdown.markdown import MarkdownBlock, blocks
 from speckit_memory.pipeline.ports import Column
 
 MOST_SENTENCES = 3
@@ -66,7 +66,7 @@ def summary(title: str, body: str, tokens: Callable[[str], Sequence[str]]) -> tu
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text in order, without Markdown markup; headings, code and tables are skipped."""
-    for block, following in pairwise(chain(blocks(text), [Block(len(text))])):
+    for block, following in pairwise(chain(blocks(text), [MarkdownBlock(len(text))])):
         if block.kind != "text":
             continue
         piece = without_tags(text[block.start : following.start])

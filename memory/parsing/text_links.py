@@ -13,7 +13,7 @@ from itertools import chain, islice
 from urllib.parse import unquote
 
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
-from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.parsing.limits import LONGEST_TARGET, MOST_LINKS, cut_at_word
 from speckit_memory.memory.parsing.markdown.commonmark import leaves
 from speckit_memory.memory.store.records import MENTION, Link, Relation
@@ -62,7 +62,7 @@ _STEMS = ("upersede", "eplace", "bsolete", "UPERSEDE", "EPLACE", "BSOLETE")
 _KIND = re.compile(r"(?:adr|cip|decision|eip|jep|kep|ep|pep|proposal|rfc|rfd|rip|sep|spec|tip)", re.IGNORECASE)
 
 
-def text_links(body: str, fields: Iterable[Field]) -> list[Link]:
+def text_links(body: str, fields: Iterable[MetadataField]) -> list[Link]:
     """Return the links of a text and its metadata fields, statements first; at most one mention per document. Line ends
     must be "\\n"."""
     links = [link for field in fields for link in _of_field(field)]
@@ -119,7 +119,7 @@ def document_target(address: str) -> str:
     return path.lstrip("/") if path.startswith(("/", ".")) else f"./{path}"
 
 
-def _of_field(field: Field) -> Iterator[Link]:
+def _of_field(field: MetadataField) -> Iterator[Link]:
     if field.plain_name in _FIELDS:
         relation, strength, reverse = _FIELDS[field.plain_name]
         for value in _values(field.value):

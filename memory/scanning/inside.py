@@ -28,14 +28,14 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """The content of a file, and its modification time just before reading, in nanoseconds since 1970."""
 
     data: bytes
     mtime_ns: int
 
 
-def read(root: Path, key: str, largest: int) -> Content:
+def read(root: Path, key: str, largest: int) -> FileContent:
     """Read the regular file with this path relative to the root.
 
     Raises OSError: EXDEV if a link leads out of the root, EFBIG for more than `largest` bytes, EINVAL if it is not a
@@ -44,7 +44,7 @@ def read(root: Path, key: str, largest: int) -> Content:
     descriptor = _opened(root, PurePath(key), folder=False)
     try:
         before = os.fstat(descriptor).st_mtime_ns
-        return Content(content(descriptor, largest), before)
+        return FileContent(content(descriptor, largest), before)
     finally:
         os.close(descriptor)
 

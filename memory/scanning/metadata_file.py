@@ -11,11 +11,11 @@ from errno import EFBIG
 from pathlib import Path, PurePosixPath
 
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
-from speckit_memory.config.yaml.reader import Mapping
+from speckit_memory.config.yaml.reader import YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.parsing.declarations.front_matter import fields_of
-from speckit_memory.memory.parsing.declarations.front_matter_block import Block, read_block
-from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.declarations.front_matter_block import FrontMatterBlock, read_block
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.parsing.limits import LONGEST_FRONT_MATTER
 from speckit_memory.memory.scanning import inside
@@ -72,11 +72,11 @@ def read_metadata(document: Path, key: str) -> tuple[str, str]:
     raise SpeckitError("E099", f"{name} is not used for {PurePosixPath(key).name}: {why}")
 
 
-def parse_metadata(text: str, name: str) -> tuple[tuple[Field, ...], list[Problem]]:
+def parse_metadata(text: str, name: str) -> tuple[tuple[MetadataField, ...], list[Problem]]:
     """Return the fields of a metadata file, and problems for the parts that are not understood."""
-    found = read_block(text, Block("yaml", 0, len(text), len(text), 1), name)
+    found = read_block(text, FrontMatterBlock("yaml", 0, len(text), len(text), 1), name)
     problems = [Problem("E099", problem.message, where=problem.where) for problem in found.problems]
-    if isinstance(found.node, Mapping):
+    if isinstance(found.node, YamlMapping):
         return fields_of(found.node.entries), problems
     if text.strip() and not problems:
         problems = [Problem("E099", f"{name} must map keys to values", where=Where(name, 1, 1))]

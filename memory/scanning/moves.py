@@ -29,7 +29,7 @@ _BORDER = re.compile(r"\n|(?<=[.!?;])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class FileMove:
     """A memory whose file has moved: its keys before and after, and the similarity of the texts (0 to 1)."""
 
     old: str
@@ -41,7 +41,7 @@ class Move:
         return {"from": self.old, "to": self.new, "similarity": round(self.similarity, 3)}
 
 
-def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]) -> list[Move]:
+def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]) -> list[FileMove]:
     """Return the moves found by equal texts.
 
     `left` maps keys to the hashes of texts that are no longer there, `found` keys to the hashes of texts that are new
@@ -51,7 +51,7 @@ def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]
     """
     olds, news = _by_hash(left), _by_hash(found)
     moves = [
-        Move(old, new)
+        FileMove(old, new)
         for digest in olds.keys() & news.keys()
         for old, new in _paired(olds[digest], news[digest])
         if old != new
@@ -70,7 +70,7 @@ def equal(left: Mapping[str, str], found: Mapping[str, str], kept: Iterable[str]
         moves = possible
 
 
-def similar(left: Mapping[str, str], found: Mapping[str, str]) -> list[Move]:
+def similar(left: Mapping[str, str], found: Mapping[str, str]) -> list[FileMove]:
     """Return the moves of files that were also edited: `left` and `found` map keys to texts, as in `equal`.
 
     Lines and sentences are compared, weighted by length. A pair is a move if each is the best match of the other by
@@ -98,7 +98,7 @@ def similar(left: Mapping[str, str], found: Mapping[str, str]) -> list[Move]:
     return list(_unmistakable(scores))
 
 
-def _unmistakable(scores: Mapping[tuple[str, str], float]) -> Iterator[Move]:
+def _unmistakable(scores: Mapping[tuple[str, str], float]) -> Iterator[FileMove]:
     # Scores by side: "<key" for a vanished file, ">key" for a new one, so that equal keys do not collide.
     best: defaultdict[str, list[float]] = defaultdict(list)
     for (old, new), score in scores.items():
@@ -111,7 +111,7 @@ def _unmistakable(scores: Mapping[tuple[str, str], float]) -> Iterator[Move]:
             each[0] == score and (len(each) == 1 or score - each[1] >= LEAD)
             for each in (ranked[f"<{old}"], ranked[f">{new}"])
         ):
-            yield Move(old, new, score)
+            yield FileMove(old, new, score)
 
 
 def _by_hash(hashes: Mapping[str, str]) -> dict[str, list[str]]:

@@ -18,10 +18,10 @@ from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem
 from speckit_memory.memory.parsing.keys import folder_of, with_folders
 from speckit_memory.memory.scanning.scanner import Scan, below_any
-from speckit_memory.memory.scanning.selection import OneByOne, Selection
+from speckit_memory.memory.scanning.selection import FileSelection, OneByOne
 
 
-class Returned:
+class ReappearedFiles:
     """The files of one run that have returned. It may be asked several times; rejected keys are remembered.
 
     `overruling` are the keys of earlier sources that are only included because they were named; the scan also read
@@ -85,7 +85,7 @@ class Returned:
 
     def _below(self, source: str) -> OneByOne:
         if source not in self._selected:
-            selection = Selection.below(self._root / source, self._root, self._patterns)
+            selection = FileSelection.below(self._root / source, self._root, self._patterns)
             self._selected[source] = OneByOne(selection)
         return self._selected[source]
 

@@ -20,7 +20,7 @@ from speckit_memory.memory.parsing.keys import with_folders
 from speckit_memory.memory.scanning import inside
 from speckit_memory.memory.scanning.ignore_files import IgnoreFiles
 from speckit_memory.memory.scanning.metadata_file import changed_ns
-from speckit_memory.memory.scanning.selection import Selection, reason_to_leave_out
+from speckit_memory.memory.scanning.selection import FileSelection, reason_to_leave_out
 from speckit_memory.memory.store.reading.reader import KnownFile
 
 FORBIDDEN_FOLDERS = frozenset({".git", ".speckit"})
@@ -100,7 +100,7 @@ def scan(
 ) -> Scan:
     """Walk files and folders.
 
-    A named path is always taken: a file with any suffix, a folder even if hidden or ignored. Below it, `Selection`
+    A named path is always taken: a file with any suffix, a folder even if hidden or ignored. Below it, `FileSelection`
     decides. Links are followed within the root; one that leaves it is reported (E014), and its memories stay. A file or
     folder reachable twice is taken once, so loops end.
 
@@ -196,7 +196,7 @@ def _enter(
         if _leaves(path, root, found, problems):
             return True
         if path.is_dir():
-            _walk(Selection.below(path, root, patterns), found, seen)
+            _walk(FileSelection.below(path, root, patterns), found, seen)
         else:
             _add(path, root, found, seen, path.stat())
     except FileNotFoundError:
@@ -213,7 +213,7 @@ def _left_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
         return ""
 
 
-def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -> None:
+def _walk(selection: FileSelection, found: Scan, seen: dict[tuple[int, int], str]) -> None:
     root = selection.root
     # Depth-first with an explicit stack; each folder inherits the ignore files of its parents.
     waiting = [(selection.folder, selection.ignore_files(found.remarks))]
@@ -249,7 +249,7 @@ def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -
 def _folders(
     folder: Path,
     entries: Sequence[os.DirEntry[str]],
-    selection: Selection,
+    selection: FileSelection,
     ignores: IgnoreFiles,
     found: Scan,
     seen: dict[tuple[int, int], str],

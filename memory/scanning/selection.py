@@ -59,7 +59,7 @@ NOT_INCLUDED = f"{CONFIG_FILE}: sources.include"
 
 
 @dataclass(frozen=True)
-class Selection:
+class FileSelection:
     """Decides what is taken below one named folder. Paths given to it are absolute and below that folder."""
 
     folder: Path
@@ -71,7 +71,7 @@ class Selection:
     """The formats that are taken in addition to Markdown and plain text."""
 
     @classmethod
-    def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> Selection:
+    def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> FileSelection:
         """Return the selection below a folder of the workspace, even if the folder itself would be excluded."""
         parts = folder.relative_to(root).parts
         include = [pattern.text for pattern in patterns.include]
@@ -138,7 +138,7 @@ class Selection:
 class OneByOne:
     """Tells why single paths below the folder of a selection are not taken. Parent folders are checked once."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: FileSelection) -> None:
         self._selection = selection
         self._remarks: list[Problem] = []  # discarded: the scan of these folders reports them
         self._ways: dict[Path, IgnoreFiles | str] = {}
@@ -170,11 +170,11 @@ class OneByOne:
 
 def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
     """Return why a run over the whole workspace would not take a path below the root, "" if it would."""
-    return "" if path == root else OneByOne(Selection.below(root, root, patterns)).reason(path)
+    return "" if path == root else OneByOne(FileSelection.below(root, root, patterns)).reason(path)
 
 
 def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:
-    """Return why an agent may not name a path below the root, "" if it may: as `Selection`, without ignore files."""
+    """Return why an agent may not name a path below the root, "" if it may: as `FileSelection`, without ignore files."""
     folders = parts if is_folder else parts[:-1]
     if skipped := next((part for part in folders if part in SKIPPED_FOLDERS or part in TOOL_FOLDERS), ""):
         return f"in '{skipped}'"

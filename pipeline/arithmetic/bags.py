@@ -17,7 +17,7 @@ Part = tuple[Field, Level]
 _WHOLE: Part = ("body", "memory")
 
 
-class Setting(NamedTuple):
+class BagParameters(NamedTuple):
     """The parameters of bags as plain values: equal settings have the same bags."""
 
     weights: tuple[float, ...]
@@ -82,10 +82,10 @@ class WordBags:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: BagParameters,
         indexes: Mapping[Part, TermIndex],
         attributes: Attributes,
-        others: Iterable[tuple[Setting, WordBags]] = (),
+        others: Iterable[tuple[BagParameters, WordBags]] = (),
     ) -> None:
         """Lay out the bags, sharing structures that do not depend on the setting's numbers.
 
@@ -129,7 +129,7 @@ class WordBags:
             self._occurrences = Occurrences(fields, len(self._ids), body.count)
         self._bm25f = Bm25F(self._occurrences, weights, setting.k1, setting.b)
 
-    def _is_like(self, setting: Setting, other: Setting, bags: WordBags) -> bool:
+    def _is_like(self, setting: BagParameters, other: BagParameters, bags: WordBags) -> bool:
         """Whether other bags hold the same words."""
         same = [part for part, _ in setting.weighted] == [part for part, _ in other.weighted]
         same = same and setting.level == other.level

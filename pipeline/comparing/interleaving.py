@@ -16,14 +16,14 @@ Team = Literal["control", "variant", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class InterleavedRanking:
     """The mixed ranking, best first, and the team of each row."""
 
     ids: tuple[int, ...]
     teams: tuple[Team, ...]
 
 
-def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: int = 0) -> Draft:
+def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: int = 0) -> InterleavedRanking:
     """Both rankings in one: every row of either, once. Deterministic for the same rankings and seed.
 
     If only one ranking has rows left, these follow in its order and count for neither team, since the other had nothing
@@ -58,7 +58,7 @@ def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: 
                 teams.append(team)
     left = [one for ranking in lists.values() for one in ranking if one not in taken]
     rest: list[Team] = ["both"] * len(dict.fromkeys(left))
-    return Draft((*taken, *dict.fromkeys(left)), (*teams, *rest))
+    return InterleavedRanking((*taken, *dict.fromkeys(left)), (*teams, *rest))
 
 
 def heads(seed: str, round_: int) -> bool:

@@ -14,16 +14,16 @@ from speckit_memory.pipeline.model.trace import StepRecord
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.process.cancellation import WithdrawnError
 from speckit_memory.pipeline.roles.composition import Pipeline
-from speckit_memory.pipeline.running.journal import Journal, Pause
+from speckit_memory.pipeline.running.journal import Pause, StepRunner
 from speckit_memory.pipeline.running.runner import Outcome, Runner
-from speckit_memory.pipeline.running.step_memo import Following, Recording
+from speckit_memory.pipeline.running.step_memo import MemoisedRun, RunMemo
 
 V = TypeVar("V")
 _SHARES = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ShadowRun:
     """The result of a pipeline for a query, as a value: an outcome, or the failure in its place.
 
     `total_ns` is the time of the query through this pipeline alone, shared steps included; `spent_ns` is the time
@@ -41,14 +41,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ShadowRequest:
     """A query that the control has answered, or failed on, with everything that other pipelines need to answer it."""
 
     query: Query
-    control: Run
-    recording: Recording
+    control: ShadowRun
+    recording: RunMemo
 
-    def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
+    def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
         """Runs the query through another pipeline, over the same state of the store. Raises what `pause` raises.
 
         A step that the control ran with the same parameters and inputs is not run again. There is no deadline: the
@@ -56,12 +56,12 @@ class Beside:
         """
         query = replace(self.query, deadline_ns=None)
         # Steps shared with the control are answered from the recording.
-        following = Following(self.recording, variant.configurations)
+        following = MemoisedRun(self.recording, variant.configurations)
         journal = variant.journal(query, following, pause)
         run = _run(variant, query, store, journal)
         return replace(run, parted_at=parted_at(self.recording.reached, following.reached))
 
-    def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> Run:
+    def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
         """Runs the query through another pipeline as if that were served: every step runs. Raises as `run`."""
         query = replace(self.query, deadline_ns=None)
         return _run(variant, query, store, variant.journal(query, pause=pause))
@@ -73,7 +73,7 @@ class Shadow:
     A failure of the control is passed on like an answer, and raised.
     """
 
-    def __init__(self, control: Runner, hand_on: Callable[[Beside], None]) -> None:
+    def __init__(self, control: Runner, hand_on: Callable[[ShadowRequest], None]) -> None:
         """`hand_on` is called with every query and its answer; it must handle its own exceptions."""
         self._control = control
         self._hand_on = hand_on
@@ -85,37 +85,37 @@ class Shadow:
 
     def run(self, query: Query, store: Store) -> Outcome:
         """The control's answer to one query. Raises the exceptions of the control."""
-        recording = Recording(self._control.configurations)
+        recording = RunMemo(self._control.configurations)
         journal = self._control.journal(query, recording)
         try:
             outcome = self._control.noted(query, store, journal)
         except WithdrawnError:
             raise  # neither an answer nor a failure, so there is nothing to compare
         except BaseException as error:
-            self._hand_on(Beside(query, _failed(self.pipeline, journal, error), recording))
+            self._hand_on(ShadowRequest(query, _failed(self.pipeline, journal, error), recording))
             raise
         trace = outcome.trace
-        run = Run(self.pipeline, outcome, trace.steps, trace.total_ns, trace.total_ns, _first(journal))
-        self._hand_on(Beside(query, run, recording))
+        run = ShadowRun(self.pipeline, outcome, trace.steps, trace.total_ns, trace.total_ns, _first(journal))
+        self._hand_on(ShadowRequest(query, run, recording))
         return outcome
 
 
-def _run(runner: Runner, query: Query, store: Store, journal: Journal) -> Run:
+def _run(runner: Runner, query: Query, store: Store, journal: StepRunner) -> ShadowRun:
     try:
         outcome = runner.noted(query, store, journal)
     except Exception as error:
         return _failed(runner.pipeline, journal, error)
     total = outcome.trace.total_ns
-    return Run(runner.pipeline, outcome, outcome.trace.steps, total, total - journal.shared_ns, _first(journal))
+    return ShadowRun(runner.pipeline, outcome, outcome.trace.steps, total, total - journal.shared_ns, _first(journal))
 
 
-def _failed(pipeline: Pipeline, journal: Journal, error: BaseException) -> Run:
+def _failed(pipeline: Pipeline, journal: StepRunner, error: BaseException) -> ShadowRun:
     spent = journal.clock() - journal.started_ns
     why = _first(journal) or kind_of(error)
-    return Run(pipeline, None, tuple(journal.records), spent + journal.shared_ns, spent, why)
+    return ShadowRun(pipeline, None, tuple(journal.records), spent + journal.shared_ns, spent, why)
 
 
-def _first(journal: Journal) -> str:
+def _first(journal: StepRunner) -> str:
     return " in ".join(reversed(journal.failures[0])) if journal.failures else ""
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from speckit_memory.config.pipelines.pipeline_file import Step, instead_of_switch
+from speckit_memory.config.pipelines.pipeline_file import StepEntry, instead_of_switch
 from speckit_memory.config.pipelines.renamed_parameters import renamed
-from speckit_memory.config.yaml.reader import Mapping, Node, Sequence, locate, plain
+from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.configuration.accepted_values import describe, keys, schema_at
@@ -18,18 +18,18 @@ from speckit_memory.pipeline.configuration.param_checks import check_params
 from speckit_memory.pipeline.model import describing
 from speckit_memory.pipeline.process.interrupts import guarded
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Params, Role
-from speckit_memory.pipeline.roles.registry import Registered, Registry
+from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundParameters:
     """A step with its component and parameters; both None if the step could not be bound.
 
     `meant` is the component that a misspelt name most likely means, "" if there is no clear candidate.
     """
 
-    step: Step
-    registered: Registered | None
+    step: StepEntry
+    registered: RegisteredComponent | None
     params: Params | None
     meant: str = ""
 
@@ -43,39 +43,39 @@ Places = MappingOf[str, Where]
 """The position of each slot in the file."""
 
 
-def of_role(role: Role, bound: Iterable[Bound]) -> list[Bound]:
+def of_role(role: Role, bound: Iterable[BoundParameters]) -> list[BoundParameters]:
     """The steps whose component is known and has this role."""
     return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
 
 
-def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:
+def bind(steps: Iterable[StepEntry], registry: Registry) -> tuple[list[BoundParameters], list[Problem]]:
     """Every step bound as far as possible, and all problems found."""
     problems: list[Problem] = []
     return [_bind(step, registry, problems) for step in steps], problems
 
 
-def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
+def _bind(step: StepEntry, registry: Registry, problems: list[Problem]) -> BoundParameters:
     roles = SLOT_ROLES[step.slot]
     registered = registry.find(step.use)
     if registered is None:
         names = registry.names(*roles)
         message = f"no component is called '{step.use}'; {nearest(step.use, names)}{registry.remark}"
         problems.append(Problem("E116", message, where=step.place("use")))
-        return Bound(step, None, None, closest(step.use, names))
+        return BoundParameters(step, None, None, closest(step.use, names))
     if registered.role not in roles:
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
-        return Bound(step, None, None)
+        return BoundParameters(step, None, None)
     params, error = guarded(lambda: check_params(validated(registered.params, step.params)))
     if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
     elif error:
         message = f"the parameters of the component '{registered.name}' failed: {describing.describe(error)}"
         problems.append(Problem("E131", message, where=step.where))
-    return Bound(step, registered, params)
+    return BoundParameters(step, registered, params)
 
 
-def validated(params: type[Params], written: Mapping) -> Params:
+def validated(params: type[Params], written: YamlMapping) -> Params:
     """The parameters as written; mappings are merged into their defaults. Raises ValidationError."""
     values = {entry.key: plain(entry.value) for entry in written.entries}
     for name, field in params.model_fields.items():
@@ -95,7 +95,7 @@ def _upon(below: dict[str, object], above: dict[str, object]) -> dict[str, objec
     return both
 
 
-def _misplaced(step: Step, role: Role, home: str) -> str:
+def _misplaced(step: StepEntry, role: Role, home: str) -> str:
     article = "an" if role[0] in "aeiou" else "a"
     if step.slot == "annotate":
         reason = "changes scores or order, which nothing under 'annotate' may do"
@@ -113,7 +113,7 @@ class _Mistake:
     found: object
 
 
-def _parameter_problems(step: Step, registered: Registered, error: ValidationError) -> list[Problem]:
+def _parameter_problems(step: StepEntry, registered: RegisteredComponent, error: ValidationError) -> list[Problem]:
     """One problem per mistake: of nested errors only the innermost is reported."""
     first: dict[tuple[str | int, ...], _Mistake] = {}
     for detail in error.errors():
@@ -134,7 +134,7 @@ def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tupl
     """The parts of a path that occur in the file; the others are pydantic's names for the forms of a value."""
     path: list[str | int] = []
     for at, part in enumerate(parts):
-        if isinstance(node, Mapping) and isinstance(part, str) and (entry := node.get(part)):
+        if isinstance(node, YamlMapping) and isinstance(part, str) and (entry := node.get(part)):
             node = entry.value
         elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
             node = node.items[part]
@@ -144,7 +144,7 @@ def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tupl
     return tuple(path)
 
 
-def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) -> Problem:
+def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake: _Mistake) -> Problem:
     path = mistake.path
     name = ".".join(str(part) for part in path) or "parameters"
     owner = f"'{name}' of the step '{step.id}'"

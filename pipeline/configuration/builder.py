@@ -11,8 +11,8 @@ from typing import TypeVar
 from speckit_memory.config.pipelines.layering import holds
 from speckit_memory.config.pipelines.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.binding import Bound, bind, of_role
-from speckit_memory.pipeline.configuration.context import Released, settled, without_left_out
+from speckit_memory.pipeline.configuration.binding import BoundParameters, bind, of_role
+from speckit_memory.pipeline.configuration.context import UnusedChannelRef, settled, without_left_out
 from speckit_memory.pipeline.configuration.declared import constructed
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource, load
@@ -35,13 +35,13 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedPipeline:
     """An effective configuration, its bound steps and all problems, unordered."""
 
     effective: Effective
-    bound: tuple[Bound, ...]
+    bound: tuple[BoundParameters, ...]
     problems: tuple[Problem, ...]
-    released: tuple[Released, ...] = ()
+    released: tuple[UnusedChannelRef, ...] = ()
     """Inherited references to unused channels, which are dropped."""
 
     @property
@@ -72,7 +72,7 @@ def _digest(document: object) -> str:
 
 def examine(
     source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
-) -> Checked:
+) -> CheckedPipeline:
     """All passes up to the checks, without raising, for `pipeline check` and `pipeline show`.
 
     Args:
@@ -84,7 +84,7 @@ def examine(
     return examined(load(source, environ, overrides, registry.flag_files), registry)
 
 
-def examined(effective: Effective, registry: Registry) -> Checked:
+def examined(effective: Effective, registry: Registry) -> CheckedPipeline:
     """An effective pipeline with its parameters bound and the whole-pipeline rules checked."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
@@ -93,7 +93,9 @@ def examined(effective: Effective, registry: Registry) -> Checked:
     # Problems of unreadable parts are already reported; a second problem at the same place would be a consequence.
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
-    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released))
+    return CheckedPipeline(
+        effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released)
+    )
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:
@@ -130,7 +132,7 @@ def build(
     return assemble(checked)
 
 
-def assemble(checked: Checked) -> Pipeline:
+def assemble(checked: CheckedPipeline) -> Pipeline:
     """The pipeline of a configuration without problems."""
     bound, effective = checked.bound, checked.effective
     return Pipeline(
@@ -144,12 +146,12 @@ def assemble(checked: Checked) -> Pipeline:
     )
 
 
-def _steps(method: Method[C], bound: Iterable[Bound]) -> tuple[BoundStep[C], ...]:
+def _steps(method: Method[C], bound: Iterable[BoundParameters]) -> tuple[BoundStep[C], ...]:
     """The steps, in order, whose role has this method. Raises E131 if a component cannot be constructed."""
     return tuple(_step(method, entry) for entry in of_role(method.roles[0], bound))
 
 
-def _step(method: Method[C], entry: Bound) -> BoundStep[C]:
+def _step(method: Method[C], entry: BoundParameters) -> BoundStep[C]:
     assert entry.registered is not None and entry.params is not None  # without problems, every step is bound
     return BoundStep(
         id=entry.step.id,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.builder import Checked, assemble, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, examined
 from speckit_memory.pipeline.configuration.variants import Variant, variants_of
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.roles.registry import Registry
@@ -17,7 +17,7 @@ class CheckedVariant:
     """A variant with its steps bound."""
 
     variant: Variant
-    checked: Checked
+    checked: CheckedPipeline
 
     def built(self) -> Pipeline:
         """The pipeline with the name of the variant. The variant must have no problems."""
@@ -25,7 +25,7 @@ class CheckedVariant:
 
 
 def checked_variants(
-    control: Checked, registry: Registry, environ: Mapping[str, str]
+    control: CheckedPipeline, registry: Registry, environ: Mapping[str, str]
 ) -> tuple[tuple[CheckedVariant, ...], list[Problem], list[Problem]]:
     """The variants of a control, the problems of their definitions in its file, and the problems of single variants.
 

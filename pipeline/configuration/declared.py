@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.param_checks import check_params
 from speckit_memory.pipeline.model.copying import text
 from speckit_memory.pipeline.model.describing import describe, shape_of
-from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.process.interrupts import guarded
 from speckit_memory.pipeline.roles.contracts import IntentWeighing, Params
@@ -25,7 +25,7 @@ MOST_OBJECTIONS = 100
 
 
 def ask(
-    entry: Bound, hook: Method[H], question: Callable[[H, Params], object], copier: Callable[[Any], T]
+    entry: BoundParameters, hook: Method[H], question: Callable[[H, Params], object], copier: Callable[[Any], T]
 ) -> tuple[T | None, Problem | None]:
     """A plain copy of a component's answer, None if it does not offer the hook or has failed; and the failure.
 
@@ -45,17 +45,17 @@ def ask(
     return answer, _broken(entry, f"'{hook.name}'", error) if error else None
 
 
-def scale_by_parameters(entry: Bound) -> tuple[Scale | None, Problem | None]:
+def scale_by_parameters(entry: BoundParameters) -> tuple[Scale | None, Problem | None]:
     """The scale that a component gives with these parameters, None if it does not depend on them; and the failure."""
     return ask(entry, SCALE, lambda own, params: own.scale(params), as_scale)
 
 
-def weighing_by_parameters(entry: Bound) -> tuple[tuple[IntentWeighing | None] | None, Problem | None]:
+def weighing_by_parameters(entry: BoundParameters) -> tuple[tuple[IntentWeighing | None] | None, Problem | None]:
     """The intent weighting that these parameters select, None if it does not depend on them; and the failure."""
     return ask(entry, WEIGHS_INTENT, lambda own, params: own.weighs_intent(params), as_weighing)
 
 
-def evidence_rule(entry: Bound) -> EvidenceRule | None:
+def evidence_rule(entry: BoundParameters) -> EvidenceRule | None:
     """The evidence rule of a component with these parameters; None if it has none or fails to answer."""
     return ask(entry, EVIDENCE_RULE, lambda own, params: own.evidence_rule(params), _as_rule)[0]
 
@@ -63,10 +63,10 @@ def evidence_rule(entry: Bound) -> EvidenceRule | None:
 def _as_rule(found: object) -> EvidenceRule:
     if type(found) is EvidenceRule:
         return found
-    raise Unfit(f"returned {shape_of(found)}; accepted: EvidenceRule")
+    raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: EvidenceRule")
 
 
-def constructed(entry: Bound, method: Method[H]) -> H:
+def constructed(entry: BoundParameters, method: Method[H]) -> H:
     """The component of a step, with its own copy of the parameters and the method of its role. Raises E131."""
     registered, params = entry.registered, entry.params
     assert registered is not None and params is not None  # without problems, every step is bound
@@ -75,12 +75,14 @@ def constructed(entry: Bound, method: Method[H]) -> H:
         raise SpeckitError.of([_broken(entry, "the constructor", error)])
     made = method.of(component)
     if made is None:
-        unfit = Unfit(f"created {shape_of(component)}; accepted: an object with the method '{method.name}'")
+        unfit = InvalidComponentOutput(
+            f"created {shape_of(component)}; accepted: an object with the method '{method.name}'"
+        )
         raise SpeckitError.of([_broken(entry, "the constructor", unfit)])
     return made
 
 
-def _broken(entry: Bound, what: str, error: BaseException) -> Problem:
+def _broken(entry: BoundParameters, what: str, error: BaseException) -> Problem:
     name = entry.registered.name if entry.registered else entry.step.use
     return Problem("E131", f"{what} of the component '{name}' failed: {describe(error)}", where=entry.step.where)
 
@@ -89,7 +91,7 @@ def as_scale(found: object) -> Scale:
     """A scale of scores; raises Unfit for anything else."""
     if type(found) is Scale and any(found is scale for scale in Scale):
         return found
-    raise Unfit(f"returned {shape_of(found)}; accepted: a Scale")
+    raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: a Scale")
 
 
 def as_weighing(found: object) -> tuple[IntentWeighing | None]:
@@ -97,7 +99,7 @@ def as_weighing(found: object) -> tuple[IntentWeighing | None]:
     for known in (None, *get_args(IntentWeighing)):
         if type(found) is type(known) and found == known:
             return (cast("IntentWeighing | None", known),)
-    raise Unfit(f"returned {shape_of(found)}; accepted: None, {', '.join(get_args(IntentWeighing))}")
+    raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: None, {', '.join(get_args(IntentWeighing))}")
 
 
 def as_objections(found: Any) -> list[tuple[Path, str]]:
@@ -105,7 +107,7 @@ def as_objections(found: Any) -> list[tuple[Path, str]]:
     plain = []
     for path, message in islice(found, MOST_OBJECTIONS):
         if not all(type(part) in (str, int) for part in path):
-            raise Unfit("returned a path with parts other than texts and whole numbers")
+            raise InvalidComponentOutput("returned a path with parts other than texts and whole numbers")
         plain.append((tuple(path), text(message, "a message")))
     return plain
 
@@ -115,7 +117,7 @@ def as_params(kind: type[Params]) -> Callable[[Any], Params]:
 
     def copier(found: Any) -> Params:
         if type(found) is not kind:
-            raise Unfit(f"returned {shape_of(found)}; accepted: {kind.__name__}")
+            raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: {kind.__name__}")
         settled: Params = found.model_copy(deep=True)
         return check_params(settled)
 

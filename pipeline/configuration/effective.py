@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flags import Offered, flags_for
-from speckit_memory.config.pipelines.document import Document, with_extended
+from speckit_memory.config.pipelines.document import ConfigDocument, with_extended
 from speckit_memory.config.pipelines.layering import slots_of
-from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, SLOTS, Step
-from speckit_memory.config.pipelines.shadow_entries import MODES, Beside
+from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, SLOTS, StepEntry
+from speckit_memory.config.pipelines.shadow_entries import MODES, ShadowEntry
 from speckit_memory.errors import Problem, Where
 from speckit_memory.pipeline.configuration.flag_application import flags_resolved
-from speckit_memory.pipeline.configuration.overrides import Change
+from speckit_memory.pipeline.configuration.overrides import Override
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Effective:
     The active steps follow from the listed steps, the flags and the changes, also after `dataclasses.replace`.
     """
 
-    documents: tuple[Document, ...]
+    documents: tuple[ConfigDocument, ...]
     """The requested document and those that it extends, nearest first."""
     name: str
-    listed: dict[str, tuple[Step, ...]]
+    listed: dict[str, tuple[StepEntry, ...]]
     """All steps of each slot, active or not."""
     flags: dict[str, Flag]
     misread: tuple[Problem, ...]
     """Problems of the documents and flags themselves."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Override, ...] = ()
     """The changes made by the call, in order."""
-    slots: dict[str, tuple[Step, ...]] = field(init=False)
+    slots: dict[str, tuple[StepEntry, ...]] = field(init=False)
     """The active steps of each slot."""
-    inactive: tuple[Step, ...] = field(init=False)
+    inactive: tuple[StepEntry, ...] = field(init=False)
     """Steps whose flag is off, or that an active step replaces."""
     problems: tuple[Problem, ...] = field(init=False)
 
@@ -77,7 +77,7 @@ class Effective:
         return {name: file.places[name] for file in said for name in file.budgets_ms}
 
     @property
-    def beside(self) -> tuple[Beside, ...]:
+    def beside(self) -> tuple[ShadowEntry, ...]:
         """The shadow pipelines; each key comes from the nearest document that sets it."""
         said = [document.said.beside for document in self.documents]
         written = (next((one[key] for one in said if one.get(key) is not None), None) for key in MODES)
@@ -89,7 +89,7 @@ class Effective:
         files = [document.said for document in self.documents]
         return {s: next((f for f in files if f.mentions(s)), files[0]).places[s] for s in SLOTS}
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[StepEntry]:
         """All active steps in running order."""
         return [step for slot in SLOTS for step in self.slots[slot]]
 
@@ -106,7 +106,7 @@ class Effective:
         return waiting or (channel in unlisted and any(document.file == where.file for document in below))
 
 
-def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> Effective:
+def filled(document: ConfigDocument, environ: Mapping[str, str], offered: Offered) -> Effective:
     """A document merged with those that it extends, with the flags set by the environment.
 
     `offered` yields the flags of extensions, for flags that the product does not declare.

@@ -8,18 +8,18 @@ from dataclasses import replace
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_names import nearest_flag
 from speckit_memory.config.pipelines.merging import merged
-from speckit_memory.config.pipelines.pipeline_file import Step
+from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.errors import Problem, nearest
 
 
 def flags_resolved(
-    slots: Mapping[str, tuple[Step, ...]], flags: Mapping[str, Flag], problems: list[Problem]
-) -> tuple[dict[str, tuple[Step, ...]], tuple[Step, ...]]:
+    slots: Mapping[str, tuple[StepEntry, ...]], flags: Mapping[str, Flag], problems: list[Problem]
+) -> tuple[dict[str, tuple[StepEntry, ...]], tuple[StepEntry, ...]]:
     """The active and the inactive steps. Appends to `problems`."""
-    inactive: list[Step] = []
-    resolved: dict[str, tuple[Step, ...]] = {}
+    inactive: list[StepEntry] = []
+    resolved: dict[str, tuple[StepEntry, ...]] = {}
     for slot, steps in slots.items():
-        active: list[Step] = []
+        active: list[StepEntry] = []
         for step in steps:
             for name in step.flags:
                 if name not in flags:
@@ -37,7 +37,7 @@ def flags_resolved(
         # A replacement inherits parameters even from a step that is inactive itself.
         listed = {step.id: step for step in steps}
         active = [_heir(step, listed.get(step.replaces)) for step in active]
-        replacing: dict[str, Step] = {}
+        replacing: dict[str, StepEntry] = {}
         for step in active:
             first = replacing.setdefault(step.replaces, step) if step.replaces else step
             if first is not step:
@@ -50,13 +50,13 @@ def flags_resolved(
     return resolved, tuple(inactive)
 
 
-def _heir(step: Step, replaced: Step | None) -> Step:
+def _heir(step: StepEntry, replaced: StepEntry | None) -> StepEntry:
     """A replacement with the same component inherits the parameters of the replaced step that it does not set."""
     if replaced is None or replaced.use != step.use:
         return step
     return replace(step, params=merged(replaced.params, step.params))
 
 
-def _flag_hint(*steps: Step) -> str:
+def _flag_hint(*steps: StepEntry) -> str:
     flags = [name for step in steps for name in step.flags]
     return f" (close one of the flags {', '.join(flags)})" if flags else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from speckit_memory.config.pipelines.document import read
 from speckit_memory.config.pipelines.layering import slots_of
-from speckit_memory.config.pipelines.pipeline_file import Step
+from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.config.pipelines.sources import DEFAULT, NOTHING, SHIPPED
 from speckit_memory.errors import Where
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -54,7 +54,7 @@ def _lost_values(effective: Effective) -> Iterator[Lint]:
                 yield Lint(step.where, message)
 
 
-def _gives_way(below: Step, step: Step, present: set[tuple[str, str]], alone: bool) -> bool:
+def _gives_way(below: StepEntry, step: StepEntry, present: set[tuple[str, str]], alone: bool) -> bool:
     """Whether a step takes the place of the one below, which has the same component."""
     same = below.use == step.use and not below.flags and (alone or below.id != step.id)
     return same and (step.replaces == below.id or (below.id, below.use) not in present)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from speckit_memory.config.flags.flags import Offered, nothing_offered
-from speckit_memory.config.pipelines.document import GIVEN, Document, Source, name_of_path, read
+from speckit_memory.config.pipelines.document import GIVEN, ConfigDocument, Source, name_of_path, read
 from speckit_memory.pipeline.configuration.effective import Effective, filled
 from speckit_memory.pipeline.configuration.variants import with_values
 
@@ -19,7 +19,7 @@ def name_of(source: PipelineSource) -> str:
     match source:
         case Effective(documents=documents):
             return documents[0].source
-        case Document():
+        case ConfigDocument():
             return source.source
         case Mapping():
             return GIVEN

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from speckit_memory.config.pipelines.merging import merged
-from speckit_memory.config.pipelines.pipeline_file import Step
-from speckit_memory.config.yaml.reader import Entry, Node, Scalar, Sequence, plain, read
-from speckit_memory.config.yaml.reader import Mapping as YamlMapping
+from speckit_memory.config.pipelines.pipeline_file import StepEntry
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
 from speckit_memory.errors import Problem, Where, nearest
 
 BY_CALL = "--set "
 """Prefix of positions of values that a call sets."""
 
-Slots = dict[str, tuple[Step, ...]]
+Slots = dict[str, tuple[StepEntry, ...]]
 
 
-class Change(Protocol):
+class Override(Protocol):
     """One change by a call; a value object, so that equal changes have equal effects."""
 
-    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+    def applied(self, slots: Slots, inactive: tuple[StepEntry, ...], problems: list[Problem]) -> Slots:
         """The active steps after the change. If it is impossible, the reason is appended to `problems`.
 
         `inactive` are the steps that are not active.
@@ -30,13 +30,13 @@ class Change(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ParameterOverride:
     """A value, as YAML text, merged into a step's parameters: `path` is "step.parameter" or "step.parameter.key"."""
 
     path: str
     text: str
 
-    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+    def applied(self, slots: Slots, inactive: tuple[StepEntry, ...], problems: list[Problem]) -> Slots:
         """The steps with the value merged in; other values stay."""
         where = Where(f"{BY_CALL}{self.path}", 1, 1)
         step_id, *keys = self.path.split(".")
@@ -66,13 +66,13 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class DisabledStep:
     """A disabled step. With `forgotten`, keys, list items and values that name it in other steps are removed too."""
 
     step: str
     forgotten: bool = False
 
-    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+    def applied(self, slots: Slots, inactive: tuple[StepEntry, ...], problems: list[Problem]) -> Slots:
         """The steps without the disabled one."""
         ids = [step.id for steps in slots.values() for step in steps]
         if self.step not in ids:
@@ -112,10 +112,10 @@ def _forget(node: Node, name: str) -> Node:
 def _nested(keys: Iterable[str], node: Node, where: Where) -> YamlMapping:
     """A mapping with `node` at the end of a path of keys."""
     first, *rest = keys
-    return YamlMapping((Entry(first, where, _nested(rest, node, where) if rest else node),), where)
+    return YamlMapping((MappingEntry(first, where, _nested(rest, node, where) if rest else node),), where)
 
 
-def _no_mapping(step: Step, keys: list[str], where: Where) -> Problem | None:
+def _no_mapping(step: StepEntry, keys: list[str], where: Where) -> Problem | None:
     """The problem of a path that leads into a scalar or a list, which a nested mapping would silently replace."""
     inside: Node = step.params
     for place, key in enumerate(keys):
@@ -130,7 +130,7 @@ def _no_mapping(step: Step, keys: list[str], where: Where) -> Problem | None:
     return None
 
 
-def _why_absent(step: Step, active: list[Step]) -> str:
+def _why_absent(step: StepEntry, active: list[StepEntry]) -> str:
     instead = next((other for other in active if other.replaces == step.id), None)
     if instead is None:
         return f"the step '{step.id}' waits for the flag {step.waits_for}"

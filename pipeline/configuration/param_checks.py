@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from speckit_memory.pipeline.model.describing import shape_of
-from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.roles.contracts import ChannelParams, Params, SignalParams
 
 
@@ -29,4 +29,6 @@ def _check(params: Params, kind: type[Params]) -> None:
     except ValidationError as error:
         name = str(error.errors(include_input=False, include_url=False)[0]["loc"][0])
         found = shape_of(values[name])
-        raise Unfit(f"has {found} as '{name}'; accepted: the values that {kind.__name__} accepts") from None
+        raise InvalidComponentOutput(
+            f"has {found} as '{name}'; accepted: the values that {kind.__name__} accepts"
+        ) from None

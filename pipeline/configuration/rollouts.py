@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from speckit_memory.errors import Problem
-from speckit_memory.pipeline.configuration.builder import Checked, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examined
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import waiting_flags, with_flag
 from speckit_memory.pipeline.roles.registry import Registry
@@ -36,10 +36,10 @@ class Rollout:
 
     percent: int
     flags: tuple[str, ...]
-    checked: Checked
+    checked: CheckedPipeline
 
 
-def rollouts(control: Checked, registry: Registry) -> tuple[tuple[Rollout, ...], list[Problem]]:
+def rollouts(control: CheckedPipeline, registry: Registry) -> tuple[tuple[Rollout, ...], list[Problem]]:
     """The pipelines of partially enabled flags, smallest percentage first, and their problems.
 
     A flag is open for identities whose bucket is below its percentage, and closed in the control. Problems of the

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from speckit_memory.config.yaml.reader import locate
 from speckit_memory.errors import Problem
-from speckit_memory.pipeline.configuration.binding import Bound, Places, of_role
+from speckit_memory.pipeline.configuration.binding import BoundParameters, Places, of_role
 from speckit_memory.pipeline.configuration.context import context_of, objections, settled_params
 from speckit_memory.pipeline.configuration.declared import scale_by_parameters, weighing_by_parameters
 from speckit_memory.pipeline.configuration.scale_rules import bounds_of_signals, scales_agree
@@ -19,21 +19,21 @@ from speckit_memory.pipeline.roles.contracts import Role
 BY_INTENT = ("by_intent", "by_intent_ageless")
 """Parameter values that use the query's intent, independent of the parameter's name."""
 
-Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
+Rule = Callable[[Sequence[BoundParameters], Places], Iterator[Problem]]
 
 
-def check(bound: Sequence[Bound], places: Places) -> list[Problem]:
+def check(bound: Sequence[BoundParameters], places: Places) -> list[Problem]:
     """All problems of the combination of these steps."""
     return [problem for rule in RULES for problem in rule(bound, places)]
 
 
-def _in(slot: str, bound: Sequence[Bound]) -> list[Bound]:
+def _in(slot: str, bound: Sequence[BoundParameters]) -> list[BoundParameters]:
     return [entry for entry in bound if entry.step.slot == slot]
 
 
-def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def unique_ids(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Every step has an id, and no two have the same."""
-    first: dict[str, Bound] = {}
+    first: dict[str, BoundParameters] = {}
     extra = [id(entry) for entry in of_role(Role.FUSER, bound)[1:]]  # reported by `one_fuser`
     for entry in bound:
         if entry.registered is None or id(entry) in extra:
@@ -47,7 +47,7 @@ def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         first.setdefault(entry.step.id, entry)
 
 
-def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
+def one_fuser(bound: Sequence[BoundParameters], places: Places) -> Iterator[Problem]:
     """Fusion has exactly one fuser, before all signals."""
     fusion = _in("fusion", bound)
     fusers = of_role(Role.FUSER, fusion)
@@ -66,13 +66,13 @@ def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
             yield Problem("E119", message, where=entry.step.where)
 
 
-def some_channel(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
+def some_channel(bound: Sequence[BoundParameters], places: Places) -> Iterator[Problem]:
     """At least one channel is needed."""
     if not _in("channels", bound):
         yield Problem("E119", "'candidates: channels' needs at least one channel", where=places["channels"])
 
 
-def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def order_of_steps(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Steps that must come before others do, and steps that exclude each other are not combined."""
     for at, entry in enumerate(bound):
         if entry.registered is None:
@@ -87,9 +87,9 @@ def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
                 yield Problem("E119", message, where=entry.step.where)
 
 
-def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def intent_counts_once(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Channel weights by intent act once, in fusion; attribute weights by intent act once, in scoring (feature P6)."""
-    first: dict[str, Bound] = {}
+    first: dict[str, BoundParameters] = {}
     for entry in bound:
         if entry.registered is None or entry.params is None:
             continue
@@ -103,7 +103,7 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         first.setdefault(kind, entry)
 
 
-def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def intent_is_determined(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Steps that use the query's intent need a step that determines it (feature C8); else a default always applies."""
     understand = _in("understand", bound)
     if any(entry.registered is None or entry.registered.about.finds_intent for entry in understand):
@@ -117,7 +117,7 @@ def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]
                 yield Problem("E119", message, where=where)
 
 
-def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def chunks_are_grouped(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """If a channel returns passages, a rerank step collapses them into one result per memory (feature R4)."""
     rerank = _in("rerank", bound)
     if any(entry.registered is None or entry.registered.about.groups for entry in rerank):
@@ -128,7 +128,7 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             yield Problem("E119", message, where=entry.step.where)
 
 
-def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def declarations_answer(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Declarations of components succeed, and have the required form."""
     context = context_of(bound)
     for entry in bound:
@@ -142,7 +142,7 @@ def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
                 yield failed
 
 
-def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def own_checks(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """The objections of components to their own parameters in this pipeline."""
     context = context_of(bound)
     for entry in bound:

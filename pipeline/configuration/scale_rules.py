@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from speckit_memory.config.yaml.reader import locate
 from speckit_memory.errors import Problem
-from speckit_memory.pipeline.configuration.binding import Bound, Places, of_role
+from speckit_memory.pipeline.configuration.binding import BoundParameters, Places, of_role
 from speckit_memory.pipeline.configuration.declared import scale_by_parameters
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import Role, SignalParams
 from speckit_memory.pipeline.roles.hooks import combine_of
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 
 NORMALISERS = {Scale.UNIT: "min_max", Scale.Z_SCORE: "standardise"}
 """The shipped rerank steps that accept any scores and return them on a scale."""
 
 
-def scale_of(entry: Bound) -> Scale | None:
+def scale_of(entry: BoundParameters) -> Scale | None:
     """The scale of a bound step's scores; None if it keeps its input's."""
     if entry.registered is None or entry.params is None:
         return None
@@ -25,7 +25,7 @@ def scale_of(entry: Bound) -> Scale | None:
     return None if failed else scale or entry.registered.about.gives
 
 
-def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def scales_agree(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Every step gets scores on a scale it accepts, for every combination of skipped optional steps before it."""
     if len(of_role(Role.FUSER, bound)) > 1:
         return  # reported by `one_fuser`; the scale is unknown, since either fuser may be the intended one
@@ -52,7 +52,7 @@ def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         reached = after
 
 
-def _misfit(registered: Registered, scale: Scale, condition: str) -> str:
+def _misfit(registered: RegisteredComponent, scale: Scale, condition: str) -> str:
     """Why a component cannot use scores of this scale; empty if it can."""
     accepted, combine = registered.about.needs, combine_of(registered.component)
     if accepted and scale not in accepted:
@@ -73,7 +73,7 @@ def _remedy(accepted: Sequence[Scale]) -> str:
     return f"Put '{named}' before it, or write 'after: {named}' where it is added to inherited steps that have one"
 
 
-def _following(entry: Bound, scale: Scale) -> Scale:
+def _following(entry: BoundParameters, scale: Scale) -> Scale:
     """The scale after a step whose input has this scale."""
     assert entry.registered is not None
     if entry.registered.role is Role.SIGNAL:
@@ -81,9 +81,9 @@ def _following(entry: Bound, scale: Scale) -> Scale:
     return scale_of(entry) or (scale.widened if entry.registered.about.widens else scale)
 
 
-def bounds_of_signals(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+def bounds_of_signals(bound: Sequence[BoundParameters], _: Places) -> Iterator[Problem]:
     """Bounds of signals take effect: only additive signals have them, and the signals of a group have the same cap."""
-    first: dict[str, tuple[Bound, float]] = {}
+    first: dict[str, tuple[BoundParameters, float]] = {}
     for entry in of_role(Role.SIGNAL, bound):
         params = entry.params
         if not isinstance(params, SignalParams):

@@ -8,7 +8,7 @@ from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, CANDIDATE_
 from speckit_memory.config.pipelines.shadow_entries import KEYS, LONGEST_NAME, MODES, MOST_BESIDE, BesideMode
 from speckit_memory.config.pipelines.sources import NOTHING
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Role
-from speckit_memory.pipeline.roles.registry import Registered, Registry
+from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 
 EDITED = "edited."
 """Prefix of the definitions of steps that a file adds or changes; no component has such a name."""
@@ -171,7 +171,7 @@ def _edited(step: dict[str, Any]) -> dict[str, Any]:
     return step | {"required": [], "properties": step["properties"] | PLACEMENT}
 
 
-def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, Any]:
+def _step_schema(entry: RegisteredComponent, definitions: dict[str, Any]) -> dict[str, Any]:
     params = _told_apart(entry.params.model_json_schema(by_alias=True, ref_template="#/$defs/{model}"))
     definitions.update(params.pop("$defs", {}))
     properties = {

@@ -15,11 +15,11 @@ from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, surplus, told, w
 from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
 from speckit_memory.config.flags.flags import Offered, nothing_offered
 from speckit_memory.config.pipelines.document import named_in
-from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE, SHARES, Beside, BesideMode
+from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE, SHARES, BesideMode, ShadowEntry
 from speckit_memory.config.workspace.settings import BY_CALL
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.pipeline.configuration.effective import Effective, filled
-from speckit_memory.pipeline.configuration.overrides import LeftOut, Setting
+from speckit_memory.pipeline.configuration.overrides import DisabledStep, ParameterOverride
 
 VariantMode = BesideMode
 
@@ -51,7 +51,9 @@ class Variant:
 
 def with_values(whole: Effective, overrides: Mapping[str, str]) -> Effective:
     """The pipeline with single values changed: "step.parameter" or "step.parameter.key" to YAML text."""
-    return replace(whole, changes=(*whole.changes, *(Setting(path, text) for path, text in overrides.items())))
+    return replace(
+        whole, changes=(*whole.changes, *(ParameterOverride(path, text) for path, text in overrides.items()))
+    )
 
 
 def without(whole: Effective, step: str, *, forgotten: bool = False) -> Effective:
@@ -60,7 +62,7 @@ def without(whole: Effective, step: str, *, forgotten: bool = False) -> Effectiv
     With `forgotten`, also without the keys, list items and values that name it in other steps, such as a channel
     weight.
     """
-    return replace(whole, changes=(*whole.changes, LeftOut(step, forgotten)))
+    return replace(whole, changes=(*whole.changes, DisabledStep(step, forgotten)))
 
 
 def with_flag(whole: Effective, name: str, *, on: bool = True) -> Effective:
@@ -182,7 +184,7 @@ def _by_entries(
         yield _variant(entry, filled(document, environ, offered))
 
 
-def _variant(entry: Beside, effective: Effective) -> Variant:
+def _variant(entry: ShadowEntry, effective: Effective) -> Variant:
     return Variant(
         entry.name or effective.name,
         entry.mode,

@@ -19,7 +19,7 @@ from speckit_memory.pipeline.guards.plan_checks import check_asked, check_plan
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
 from speckit_memory.pipeline.model.copying import LARGEST, absence, absent, array, number, text, texts, values_of
 from speckit_memory.pipeline.model.describing import said, shape_of
-from speckit_memory.pipeline.model.errors import ContractError, Unfit
+from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
@@ -56,7 +56,7 @@ def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
     try:
         # `absent` returns None for an answer of the right type, which is then checked field by field.
         return absent(answer, Hits) or _hits(answer, limit)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
 
 
@@ -64,7 +64,7 @@ def _hits(answer: object, limit: int) -> Hits:
     ids, scores, scale, level, passages, rest = values_of(answer, Hits)
     rows = ids.shape if type(ids) is np.ndarray and ids.ndim == 1 else (limit,)
     if rows[0] > limit:
-        raise Unfit(f"returned {rows[0]} hits; its limit is {limit}")
+        raise InvalidComponentOutput(f"returned {rows[0]} hits; its limit is {limit}")
     hits = Hits(  # its constructor checks that ids are unique, scores finite, and both in order
         array(ids, np.int64, rows, "ids"),
         array(scores, np.float64, rows, "finite scores"),
@@ -74,7 +74,7 @@ def _hits(answer: object, limit: int) -> Hits:
         _rest(rest),
     )
     if len(hits) and not -LARGEST <= hits.scores[-1] <= hits.scores[0] <= LARGEST:
-        raise Unfit(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
+        raise InvalidComponentOutput(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
     return hits
 
 
@@ -86,14 +86,14 @@ def _scale(found: object) -> Scale:
     word = text(found, "scale")
     if scale := _SCALES.get(word):
         return scale
-    raise Unfit(f"returned hits on the scale '{said(word, 80)}'; accepted: {', '.join(Scale)}")
+    raise InvalidComponentOutput(f"returned hits on the scale '{said(word, 80)}'; accepted: {', '.join(Scale)}")
 
 
 def _level(found: object) -> Level:
     word = text(found, "level")
     if level := _LEVELS.get(word):
         return level
-    raise Unfit(f"returned hits of level '{said(word, 80)}'; accepted: {', '.join(_LEVELS)}")
+    raise InvalidComponentOutput(f"returned hits of level '{said(word, 80)}'; accepted: {', '.join(_LEVELS)}")
 
 
 def _rest(found: object) -> float:
@@ -151,7 +151,7 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
             return absence(answer)
         few = type(answer) is np.ndarray and answer.ndim == 1 and len(answer) <= scope.size
         memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
     if len(outside):
@@ -164,7 +164,7 @@ def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
     """Raises ContractError unless the column is finite and has one number per row."""
     try:
         return absence(answer) if type(answer) is Unavailable else _numbers(answer, (rows,), "finite numbers")
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
 
 
@@ -172,7 +172,7 @@ def check_combine(found: object, step: str) -> Combine:
     """Raises ContractError unless a signal declares a known way to combine its column with the score."""
     try:
         word = text(found, "combine")
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     for combine in get_args(Combine):
         if combine == word:
@@ -199,7 +199,7 @@ def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | U
     """
     try:
         fused = absent(answer, Fused) or _fused(answer, rows)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     if isinstance(fused, Fused) and rows:
         sums = fused.parts.sum(axis=1)
@@ -224,7 +224,7 @@ def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Rera
     """
     try:
         reranking = absent(answer, Rescored, Selected, Grouped) or _reranking(answer, pool.ids.shape)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     if isinstance(reranking, Rescored | Grouped) and scale is Scale.UNIT and len(pool):
         # the only bounds on which later steps rely
@@ -252,14 +252,16 @@ def _workings(found: object, rows: int) -> Workings | None:
     if found is None:
         return None
     if type(found) is not Workings:
-        raise Unfit(f"returned {shape_of(found)} as workings; accepted: Workings or None")
+        raise InvalidComponentOutput(f"returned {shape_of(found)} as workings; accepted: Workings or None")
     formulas, names, parts = values_of(found, Workings)
     plain = texts(names, "names of workings", MOST_PARTS)
     if len(set(plain)) < len(plain):
-        raise Unfit("returned workings with two parts of the same name; accepted: distinct names")
+        raise InvalidComponentOutput("returned workings with two parts of the same name; accepted: distinct names")
     numbers = array(parts, np.float64, (rows, len(plain)), "parts of workings")
     if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
-        raise Unfit(f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN")
+        raise InvalidComponentOutput(
+            f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN"
+        )
     return Workings(texts(formulas, "formulas", MOST_FORMULAS), plain, numbers)
 
 
@@ -301,7 +303,7 @@ def _numbers(found: object, shape: tuple[int, ...], what: str) -> Column:
     column = array(found, np.float64, shape, what)
     if column.size and not np.abs(column).max() <= LARGEST:
         beyond = f"numbers of more than {LARGEST:g}" if np.isfinite(column).all() else "NaN or infinity"
-        raise Unfit(f"returned {beyond}; accepted: {what}")
+        raise InvalidComponentOutput(f"returned {beyond}; accepted: {what}")
     return column
 
 

@@ -90,7 +90,7 @@ class _Display:
         return copies
 
 
-class Showing:
+class DefensiveCopies:
     """The copies that the steps of one run are given."""
 
     def __init__(self) -> None:

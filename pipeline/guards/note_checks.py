@@ -12,7 +12,7 @@ from speckit_memory.pipeline.guards.remarks import check_row_names, check_whole_
 from speckit_memory.pipeline.model.columns import JSON, Notes, Pool
 from speckit_memory.pipeline.model.copying import absent, array, pairs, row_of, text, values_of
 from speckit_memory.pipeline.model.describing import shape_of
-from speckit_memory.pipeline.model.errors import StageInvariantError, Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput, StageInvariantError
 from speckit_memory.pipeline.ports import Unavailable
 
 DEEPEST = 16
@@ -36,7 +36,7 @@ def check_notes(answer: object, pool: Pool, step: str) -> Notes | Unavailable:
     """Raises unless the notes are about ranked ids only, mention no score or position, and the mask fits."""
     try:
         return absent(answer, Notes) or _notes(answer, pool)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise StageInvariantError(step, unfit.violation) from None
 
 
@@ -201,10 +201,12 @@ class _Copier:
         rows: dict[int, dict[str, JSON]] = {}
         for memory, remark in pairs(found, "notes by id", MOST_VALUES):
             if type(memory) is not int:
-                raise Unfit(f"returned {shape_of(memory)} as an id of its notes; accepted: a plain int")
+                raise InvalidComponentOutput(
+                    f"returned {shape_of(memory)} as an id of its notes; accepted: a plain int"
+                )
             if memory not in ranked:
                 foreign = str(memory) if memory.bit_length() <= 64 else "one of more than 64 bits"
-                raise Unfit(f"returned ids that are not in the ranking: [{foreign}]")
+                raise InvalidComponentOutput(f"returned ids that are not in the ranking: [{foreign}]")
             rows[memory] = self.mapping(remark, f"the notes of {memory}", *MOST_OF_ROW)
         return rows
 
@@ -223,7 +225,7 @@ class _Copier:
         values, characters = self._values, self._text + self._sections
         plain = self._entries(pairs(found, where, MOST_VALUES), where, 1)
         if values - self._values > most or characters - self._text - self._sections > longest:
-            raise Unfit(f"returned more than {most:,} values or {longest:,} characters in {where}")
+            raise InvalidComponentOutput(f"returned more than {most:,} values or {longest:,} characters in {where}")
         return plain
 
     def _entries(self, found: list[tuple[object, object]], where: str, depth: int) -> dict[str, JSON]:
@@ -231,10 +233,10 @@ class _Copier:
         self._count(2 * len(found), 0)
         for key, value in found:
             if not issubclass(type(key), str):
-                raise Unfit(f"returned {shape_of(key)} as a key in {where}; accepted: a text")
+                raise InvalidComponentOutput(f"returned {shape_of(key)} as a key in {where}; accepted: a text")
             name = self._string(key, where)
             if names_the_ranking(name) and (depth == 1 or name not in self._names):
-                raise Unfit(f"mentions the ranking in its notes: ['{name}'] in {where}")
+                raise InvalidComponentOutput(f"mentions the ranking in its notes: ['{name}'] in {where}")
             before = self._text
             plain[name] = self._value(value, where, depth + 1)
             if depth == 1 and name == "sections":
@@ -245,7 +247,9 @@ class _Copier:
         self._values -= values
         self._text -= characters
         if self._values < 0 or self._text < 0:
-            raise Unfit(f"returned more than {MOST_VALUES:,} values or {MOST_TEXT:,} characters in its notes")
+            raise InvalidComponentOutput(
+                f"returned more than {MOST_VALUES:,} values or {MOST_TEXT:,} characters in its notes"
+            )
 
     def _value(self, found: object, where: str, depth: int) -> JSON:
         kind = type(found)
@@ -256,21 +260,21 @@ class _Copier:
         if issubclass(kind, int):
             whole = int.__int__(found)  # type: ignore[arg-type]  # its class has just been checked
             if whole.bit_length() > 63:
-                raise Unfit(f"returned a number of more than 64 bits in {where}; {ACCEPTED}")
+                raise InvalidComponentOutput(f"returned a number of more than 64 bits in {where}; {ACCEPTED}")
             return whole
         if issubclass(kind, float):
             real = float.__float__(found)  # type: ignore[arg-type]  # likewise
             if not abs(real) < float("inf"):
-                raise Unfit(f"returned NaN or infinity in {where}; {ACCEPTED}")
+                raise InvalidComponentOutput(f"returned NaN or infinity in {where}; {ACCEPTED}")
             return real
         if depth > DEEPEST:
-            raise Unfit(f"returned values nested deeper than {DEEPEST} in {where}")
+            raise InvalidComponentOutput(f"returned values nested deeper than {DEEPEST} in {where}")
         if issubclass(kind, dict):
             return self._entries(pairs(found, where, MOST_VALUES), where, depth)
         if kind is list or kind is tuple:
             self._count(len(found), 0)  # type: ignore[arg-type]  # likewise
             return [self._value(item, where, depth + 1) for item in found]  # type: ignore[attr-defined]  # likewise
-        raise Unfit(f"returned {shape_of(found)} in {where}; {ACCEPTED}")
+        raise InvalidComponentOutput(f"returned {shape_of(found)} in {where}; {ACCEPTED}")
 
     def _string(self, found: object, where: str) -> str:
         if type(found) is str and len(found) < 64 and found.isascii():

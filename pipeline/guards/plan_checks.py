@@ -20,7 +20,7 @@ from speckit_memory.pipeline.model.copying import (
     whole,
 )
 from speckit_memory.pipeline.model.describing import name_of, said
-from speckit_memory.pipeline.model.errors import ContractError, Unfit
+from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
 from speckit_memory.pipeline.ports import Unavailable
 
 MOST_VARIANTS = 16
@@ -45,17 +45,17 @@ def _limits(found: object) -> dict[str, int]:
 
 def _respelling(found: object) -> Respelling:
     if type(found) is not Respelling:
-        raise Unfit(f"returned {name_of(found)} as one of the spellings; accepted: Respelling")
+        raise InvalidComponentOutput(f"returned {name_of(found)} as one of the spellings; accepted: Respelling")
     word, term, instead, reading = values_of(found, Respelling)
     weights = {
         text(name, "a term of a spelling", MOST_SPELT): number(weight, "the weight of a spelling", 0.0, 1.0)
         for name, weight in pairs(instead, "the terms of a spelling", MOST_RESPELT)
     }
     if not weights or not all(weights.values()):
-        raise Unfit("returned a spelling without terms of a weight above 0")
+        raise InvalidComponentOutput("returned a spelling without terms of a weight above 0")
     plain, stem, meant = (text(value, "a spelling", MOST_SPELT) for value in (word, term, reading))
     if not plain:
-        raise Unfit("returned a spelling of no word")
+        raise InvalidComponentOutput("returned a spelling of no word")
     return Respelling(plain, stem, weights, meant)
 
 
@@ -66,7 +66,9 @@ def _memory(found: object) -> int:
 def _span(found: object) -> tuple[float, float]:
     moments = row_of(found, lambda moment: number(moment, "a moment", -LARGEST, LARGEST), "moments of a span", 2)
     if len(moments) != 2:
-        raise Unfit(f"returned {len(moments)} moments as one of the times; accepted: two, from the first to the last")
+        raise InvalidComponentOutput(
+            f"returned {len(moments)} moments as one of the times; accepted: two, from the first to the last"
+        )
     return moments
 
 
@@ -76,7 +78,7 @@ def _word(name: str, accepted: tuple[str, ...]) -> Callable[[object], str]:
     def copier(found: object) -> str:
         word = text(found, name)
         if word not in accepted:
-            raise Unfit(f"planned the {name} '{said(word, 80)}'; accepted: {', '.join(accepted)}")
+            raise InvalidComponentOutput(f"planned the {name} '{said(word, 80)}'; accepted: {', '.join(accepted)}")
         return accepted[accepted.index(word)]
 
     return copier
@@ -119,7 +121,7 @@ def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
     """A copy of the plan. Raises ContractError unless it is valid and its first variant is the query itself."""
     try:
         return _plan(answer, query)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
 
 
@@ -131,11 +133,13 @@ def _plan(answer: object, query: Query) -> Plan | Unavailable:
     plain = {name: known if found is known else _same(_COPIERS[name](found), known) for name, found, known in fields}
     plan = before if all(map(is_, plain.values(), _KNOWN(before))) else Plan(**plain)
     if plan.variants[:1] != (query.text,):
-        raise Unfit("must keep the query itself as the first variant")
+        raise InvalidComponentOutput("must keep the query itself as the first variant")
     if any(len(variant) > MOST_SEARCHED for variant in plan.variants[1:]):
-        raise Unfit(f"planned variants of more than {MOST_SEARCHED:,} characters; accepted: at most {MOST_SEARCHED:,}")
+        raise InvalidComponentOutput(
+            f"planned variants of more than {MOST_SEARCHED:,} characters; accepted: at most {MOST_SEARCHED:,}"
+        )
     if any(limit < 1 for limit in plan.limits.values()):
-        raise Unfit(f"planned the {said(f'limits {dict(plan.limits)}', 200)}; accepted: at least 1")
+        raise InvalidComponentOutput(f"planned the {said(f'limits {dict(plan.limits)}', 200)}; accepted: at least 1")
     return plan
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 
 RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "ranking", "position", "positions", "order"})
 """Forbidden names of remarks: they would let stage 4 contradict the ranking."""
@@ -64,7 +64,9 @@ def check_row_names(remarks: Mapping[str, Sequence[Any]]) -> None:
     """
     for name, values in remarks.items():
         if bare(name) in _ROW:
-            raise Unfit(f"returned a note '{name}', which is a field of every row; accepted: another name")
+            raise InvalidComponentOutput(
+                f"returned a note '{name}', which is a field of every row; accepted: another name"
+            )
         if name in _OF_ROW:
             _check_form(name, values, _OF_ROW[name])
 
@@ -73,11 +75,13 @@ def check_whole_names(remarks: dict[str, Any]) -> None:
     """The same for remarks about the whole answer."""
     for name, value in remarks.items():
         if bare(name) in _WHOLE:
-            raise Unfit(f"returned a note '{name}', which is a field of every answer; accepted: another name")
+            raise InvalidComponentOutput(
+                f"returned a note '{name}', which is a field of every answer; accepted: another name"
+            )
         if name in _OF_WHOLE:
             _check_form(name, [value], _OF_WHOLE[name])
     if "overflow" in remarks and "token_budget" not in remarks:
-        raise Unfit("returned a note 'overflow' without the note 'token_budget'")
+        raise InvalidComponentOutput("returned a note 'overflow' without the note 'token_budget'")
 
 
 Form = tuple[str, Callable[[Sequence[Any]], bool]]
@@ -86,7 +90,7 @@ Form = tuple[str, Callable[[Sequence[Any]], bool]]
 
 def _check_form(name: str, values: Sequence[Any], form: Form) -> None:
     if not form[1](values):
-        raise Unfit(f"returned a note '{name}' in another form; accepted: {form[0]}")
+        raise InvalidComponentOutput(f"returned a note '{name}' in another form; accepted: {form[0]}")
 
 
 def _all(kind: type, values: Iterable[Any]) -> bool:

@@ -22,7 +22,7 @@ from speckit_memory.pipeline.isolation.limits import (
     STORE_ARRAYS,
     STORE_DOCUMENT,
 )
-from speckit_memory.pipeline.isolation.wire import MEGABYTE, EndedError, GarbledError, Wire
+from speckit_memory.pipeline.isolation.wire import MEGABYTE, ArrayWire, EndedError, GarbledError
 
 
 def main(descriptor: int, memory_mb: int) -> None:
@@ -32,11 +32,11 @@ def main(descriptor: int, memory_mb: int) -> None:
     end.set_inheritable(False)
     os.register_at_fork(after_in_child=end.detach)  # a process forked by a component must not use the socket
     with suppress(EndedError, GarbledError):
-        _serve(Wire(end, STORE_DOCUMENT, STORE_ARRAYS))
+        _serve(ArrayWire(end, STORE_DOCUMENT, STORE_ARRAYS))
     os._exit(LOST)  # threads of components must not keep the process alive
 
 
-def _serve(wire: Wire) -> None:
+def _serve(wire: ArrayWire) -> None:
     # imported after the memory limit is set: these modules count towards it
     from speckit_memory.pipeline.isolation.codec import UnsendableError, packed, unpacked
     from speckit_memory.pipeline.isolation.workshop import Workshop

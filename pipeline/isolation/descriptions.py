@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from speckit_memory.config.flags.flag_files import FlagFile, said_in_code
-from speckit_memory.config.yaml.reader import Entry, plain
+from speckit_memory.config.yaml.reader import MappingEntry, plain
 from speckit_memory.errors import Where
 from speckit_memory.pipeline.roles.contracts import About, Combine, Role
 from speckit_memory.pipeline.roles.hooks import HOOKS, combine_of
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 
 
 class _Plain(BaseModel):
@@ -37,7 +37,7 @@ class ParameterDescription(_Plain):
 
 
 class Description(_Plain):
-    """One component, described as by `pipeline.roles.registry.Registered` for components of this process."""
+    """One component, described as by `pipeline.roles.registry.RegisteredComponent` for components of this process."""
 
     name: str
     role: Role
@@ -70,7 +70,7 @@ class FlagDescription(_Plain):
     file: str
     line: int
 
-    def entry(self) -> Entry:
+    def entry(self) -> MappingEntry:
         """The flag as an entry of a flag file."""
         return said_in_code(self.name, self.facts, Where(self.file, self.line, 1))
 
@@ -90,7 +90,7 @@ def described_flags(files: Sequence[FlagFile]) -> list[FlagDescription]:
     ]
 
 
-def described(entry: Registered) -> Description:
+def described(entry: RegisteredComponent) -> Description:
     """The description of a component of this process. Raises ValueError if it cannot be described."""
     component: Any = entry.component
     return Description(

@@ -12,7 +12,7 @@ from speckit_memory.pipeline.isolation.descriptions import Description, FlagDesc
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.isolation.proxies import registered
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
-from speckit_memory.pipeline.roles.registry import Extension, Registered, installed
+from speckit_memory.pipeline.roles.registry import Extension, RegisteredComponent, installed
 
 
 class IsolatedExtensions:
@@ -27,13 +27,13 @@ class IsolatedExtensions:
         self._extensions: dict[tuple[str, str], Extension] = {}
         self._flags: list[FlagFile] = []
 
-    def load(self, taken: Collection[str]) -> list[Registered]:
+    def load(self, taken: Collection[str]) -> list[RegisteredComponent]:
         """The components of the extensions that have not been loaded yet; `taken` are names already in use.
 
         An extension that fails is not tried again, unless the process could not be started. Not thread-safe.
         """
         names = set(taken)
-        found: list[Registered] = []
+        found: list[RegisteredComponent] = []
         waiting, self._waiting = self._waiting, []
         for entry_point in waiting:
             name = Extension.name_of(entry_point)
@@ -51,7 +51,9 @@ class IsolatedExtensions:
             self._extensions[name, entry_point.name] = Extension(name, tuple(entry.name for entry in added))
         return found
 
-    def _of(self, entry_point: EntryPoint, extension: str, taken: Collection[str]) -> tuple[list[Registered], FlagFile]:
+    def _of(
+        self, entry_point: EntryPoint, extension: str, taken: Collection[str]
+    ) -> tuple[list[RegisteredComponent], FlagFile]:
         described, declared = self.host.load(entry_point.name, entry_point.value)
         descriptions = [Description.model_validate_json(text) for text in described]
         if clash := next((one.name for one in descriptions if one.name in taken), None):

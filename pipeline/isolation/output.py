@@ -17,7 +17,7 @@ _CHUNK = 65_536
 """In bytes; at least the capacity of a pipe."""
 
 
-class Output:
+class OutputReader:
     """Reads the pipe of one process until all writers have closed it, so that writers never block.
 
     It reads in a separate thread that serves no call. Lines are therefore logged in the context of the call during

@@ -16,9 +16,9 @@ from weakref import WeakSet
 
 from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
 from speckit_memory.pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
-from speckit_memory.pipeline.isolation.output import Output
+from speckit_memory.pipeline.isolation.output import OutputReader
 from speckit_memory.pipeline.isolation.store_server import StoreServer
-from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Remaining, Wire
+from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError, GarbledError, Remaining
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 
 _BOOT = (
@@ -78,10 +78,10 @@ class Process:
         finally:
             there.close()
             os.close(into)
-        self._wire = Wire(here, ANSWER_DOCUMENT, ANSWER_ARRAYS)
+        self._wire = ArrayWire(here, ANSWER_DOCUMENT, ANSWER_ARRAYS)
         self._ending = Lock()
         _living.add(self)
-        self._output = Output(out, self._process.pid)
+        self._output = OutputReader(out, self._process.pid)
 
     @property
     def pid(self) -> int:

@@ -13,7 +13,7 @@ from speckit_memory.pipeline.model.errors import IsolatedFailureError
 from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import PipelineContext, Role
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 
 
 class _Proxy:
@@ -81,7 +81,7 @@ _CLASSES: dict[Role, type[_Proxy]] = {
 }
 
 
-def registered(description: Description, host: Host, extension: str) -> Registered:
+def registered(description: Description, host: Host, extension: str) -> RegisteredComponent:
     """The registry entry of a described component; its class forwards calls to the process of `host`."""
     base = _JudgingChannel if "about_concept" in description.offers else _CLASSES[description.role]
     members: dict[str, Any] = {
@@ -93,7 +93,7 @@ def registered(description: Description, host: Host, extension: str) -> Register
         **{offer: staticmethod(made) for offer, made in _OFFERED.items() if offer in description.offers},
     }
     component = type(description.name, (base,), members)
-    return Registered(
+    return RegisteredComponent(
         description.name, description.role, component, params_class(description, host), description.about, extension
     )
 

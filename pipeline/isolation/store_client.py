@@ -18,7 +18,7 @@ Ask = Callable[[int, str, Sequence[Any], Sequence[int]], tuple[Any, ...]]
 """Sends a request (object number, name, arguments, released numbers) and returns the answer of `StoreServer`."""
 
 
-class Line:
+class StoreLink:
     """The connection to the store during one call; closed afterwards. Threads of a component take turns."""
 
     def __init__(self, ask: Ask) -> None:
@@ -59,7 +59,7 @@ _KEPT = ("TermIndex",)
 class _Port:
     """An object that stays in the server's process. Properties are read once: the store does not change."""
 
-    def __init__(self, line: Line, number: int) -> None:
+    def __init__(self, line: StoreLink, number: int) -> None:
         self._line, self._number = line, number
         self._known: dict[Any, Any] = {}
         finalize(self, line.let_go, number).atexit = False
@@ -104,6 +104,6 @@ _CLASSES = {
 }
 
 
-def made(line: Line, handle: Handle) -> Any:
+def made(line: StoreLink, handle: Handle) -> Any:
     """The proxy in this process of an object in the server's process."""
     return _CLASSES[handle.kind](line, handle.number)

@@ -23,7 +23,7 @@ class GarbledError(Exception):
     """The received data is not a message, or is longer than accepted."""
 
 
-class Wire:
+class ArrayWire:
     """One end of the connection. `document` and `arrays` are the maximum sizes in bytes that it receives."""
 
     def __init__(self, end: socket, document: int, arrays: int) -> None:

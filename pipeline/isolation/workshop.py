@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked
 from speckit_memory.pipeline.isolation.descriptions import described, described_flags
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
-from speckit_memory.pipeline.isolation.store_client import Ask, Line, made
+from speckit_memory.pipeline.isolation.store_client import Ask, StoreLink, made
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.model.describing import describe
 from speckit_memory.pipeline.process.clock import query_ns
 from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
 from speckit_memory.pipeline.roles.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
-from speckit_memory.pipeline.roles.registry import ENTRY_POINTS, Registered, Registry
+from speckit_memory.pipeline.roles.registry import ENTRY_POINTS, RegisteredComponent, Registry
 
 
 class Workshop:
@@ -26,7 +26,7 @@ class Workshop:
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._known: dict[str, Registered] = {}
+        self._known: dict[str, RegisteredComponent] = {}
         self._params: dict[tuple[str, str], Params] = {}
         self._components: dict[int, Any] = {}
 
@@ -77,7 +77,7 @@ class Workshop:
         self._components[number] = component  # most recently used is last
         for forgotten in list(self._components)[:-KEPT_COMPONENTS]:
             del self._components[forgotten]
-        line = Line(self._ask)
+        line = StoreLink(self._ask)
         try:
             return getattr(component, method)(*(_here(argument, line) for argument in arguments))
         finally:
@@ -97,7 +97,7 @@ class Workshop:
         return self._params[use, recipe]
 
 
-def _here(argument: Any, line: Line) -> Any:
+def _here(argument: Any, line: StoreLink) -> Any:
     if isinstance(argument, Handle):
         return made(line, argument)
     if isinstance(argument, Query) and argument.deadline_ns is not None:

@@ -2,7 +2,7 @@
 
 A value that a component still references, or whose class it wrote, could pass a check and then change. So only plain
 values pass this module: numbers, texts, tuples, dicts and arrays of exactly these types. Subclasses of int, float, str
-and dict are read as their base type, other classes are rejected. A value that cannot be copied raises `Unfit`, which
+and dict are read as their base type, other classes are rejected. A value that cannot be copied raises `InvalidComponentOutput`, which
 names the value and the accepted ones.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.model.describing import said, shape_of
-from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.ports import Unavailable
 
 T = TypeVar("T")
@@ -37,14 +37,14 @@ def absent(answer: object, *accepted: type[Any]) -> Unavailable | None:
     if type(answer) is Unavailable:
         return absence(answer)
     names = ", ".join(kind.__name__ for kind in accepted)
-    raise Unfit(f"returned {shape_of(answer)}; accepted: {names} or Unavailable")
+    raise InvalidComponentOutput(f"returned {shape_of(answer)}; accepted: {names} or Unavailable")
 
 
 def absence(answer: Unavailable) -> Unavailable:
     """An absence with its reason as plain text, truncated if it is long."""
     (reason,) = values_of(answer, Unavailable)
     if not issubclass(type(reason), str):
-        raise Unfit(f"returned Unavailable with {shape_of(reason)} as its reason; accepted: a text")
+        raise InvalidComponentOutput(f"returned Unavailable with {shape_of(reason)} as its reason; accepted: a text")
     return Unavailable(said(str.__str__(reason)))
 
 
@@ -53,7 +53,7 @@ def values_of(answer: object, kind: type[Any]) -> tuple[Any, ...]:
     try:
         return _getter(kind.__slots__)(answer)
     except AttributeError:
-        raise Unfit(f"returned {kind.__name__} without all of its fields") from None
+        raise InvalidComponentOutput(f"returned {kind.__name__} without all of its fields") from None
 
 
 @cache
@@ -74,7 +74,7 @@ def array(found: object, dtype: type[D], shape: tuple[int, ...], what: str) -> N
         Unfit: For any other value.
     """
     if type(found) is not np.ndarray or found.dtype != dtype or found.shape != shape:
-        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
+        raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
     return np.array(found, dtype, order="C")
 
 
@@ -82,15 +82,15 @@ def text(found: object, what: str, most: int = MOST_CHARACTERS) -> str:
     """A text that can be encoded as UTF-8, of at most `most` characters."""
     if type(found) is not str:
         if not issubclass(type(found), str):
-            raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a text")
+            raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a text")
         found = str.__str__(found)
     if len(found) > most:
-        raise Unfit(f"returned {len(found):,} characters as {what}; accepted: at most {most:,}")
+        raise InvalidComponentOutput(f"returned {len(found):,} characters as {what}; accepted: at most {most:,}")
     if not found.isascii():
         try:
             found.encode()
         except UnicodeEncodeError:
-            raise Unfit(
+            raise InvalidComponentOutput(
                 f"returned a text with a lone surrogate as {what}; accepted: text that UTF-8 can hold"
             ) from None
     return found
@@ -100,7 +100,7 @@ def flag(found: object, what: str) -> bool:
     """Exactly True or False; values that are merely truthy are rejected."""
     if found is True or found is False:
         return found
-    raise Unfit(f"returned {shape_of(found)} as {what}; accepted: True or False")
+    raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: True or False")
 
 
 def whole(found: object, what: str, low: int, high: int) -> int:
@@ -118,10 +118,14 @@ def whole(found: object, what: str, low: int, high: int) -> int:
     kind = type(found)
     if kind is not int:
         if kind is bool or not issubclass(kind, int):
-            raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a whole number from {low} to {high}")
+            raise InvalidComponentOutput(
+                f"returned {shape_of(found)} as {what}; accepted: a whole number from {low} to {high}"
+            )
         found = int.__int__(found)  # type: ignore[arg-type]  # its class has just been checked
     if not low <= found <= high:  # type: ignore[operator]  # an int by now
-        raise Unfit(f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}")  # type: ignore[arg-type]
+        raise InvalidComponentOutput(
+            f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}"
+        )  # type: ignore[arg-type]
     return found  # type: ignore[return-value]
 
 
@@ -143,9 +147,11 @@ def number(found: object, what: str, low: float, high: float) -> float:
     elif issubclass(kind, float):
         plain = float.__float__(found)  # type: ignore[arg-type]  # likewise
     else:
-        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a number from {low:g} to {high:g}")
+        raise InvalidComponentOutput(
+            f"returned {shape_of(found)} as {what}; accepted: a number from {low:g} to {high:g}"
+        )
     if not low <= plain <= high:
-        raise Unfit(f"returned {what} {plain:g}; accepted: a number from {low:g} to {high:g}")
+        raise InvalidComponentOutput(f"returned {what} {plain:g}; accepted: a number from {low:g} to {high:g}")
     return plain
 
 
@@ -162,9 +168,9 @@ def row_of(found: object, item: Callable[[object], T], what: str, most: int) -> 
         Unfit: For any other value.
     """
     if type(found) is not tuple:
-        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a tuple")
+        raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a tuple")
     if len(found) > most:
-        raise Unfit(f"returned {len(found):,} entries as {what}; accepted: at most {most:,}")
+        raise InvalidComponentOutput(f"returned {len(found):,} entries as {what}; accepted: at most {most:,}")
     return tuple(item(value) for value in found)
 
 
@@ -180,10 +186,10 @@ def pairs(found: object, what: str, most: int) -> list[tuple[object, object]]:
     elif isinstance(found, Mapping):
         view = found.items()
     else:
-        raise Unfit(f"returned {shape_of(found)} as {what}; accepted: a dict")
+        raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a dict")
     entries = [(key, value) for key, value in islice(view, most + 1)]
     if len(entries) > most:
-        raise Unfit(f"returned more than {most:,} entries as {what}; accepted: at most {most:,}")
+        raise InvalidComponentOutput(f"returned more than {most:,} entries as {what}; accepted: at most {most:,}")
     return entries
 
 

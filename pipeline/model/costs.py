@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class StepCostEstimate:
     """Counts of what a step reads for one query. Counts that depend on the hits are upper bounds.
 
     `postings` counts one per memory or passage that holds a word, in every index, once per read;
@@ -22,6 +22,6 @@ class Cost:
     compared_passages: int = 0
     read_pairs: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: StepCostEstimate) -> StepCostEstimate:
         """The sum of both costs."""
-        return Cost(*(one + another for one, another in zip(astuple(self), astuple(other), strict=True)))
+        return StepCostEstimate(*(one + another for one, another in zip(astuple(self), astuple(other), strict=True)))

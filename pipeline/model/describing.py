@@ -9,10 +9,10 @@ import numpy as np
 from speckit_memory.errors.kinds import CLASSES
 from speckit_memory.pipeline.model.errors import (
     ContractError,
+    InvalidComponentOutput,
     IsolatedFailureError,
     NotStartedError,
     StageInvariantError,
-    Unfit,
 )
 
 MOST_SAID = 1000
@@ -61,7 +61,10 @@ def describe(error: BaseException) -> str:
     If the class of the exception defines its own `__str__`, only plain arguments are shown.
     """
     kind = type(error)
-    if kind in (Unfit, ContractError, StageInvariantError) and type(violation := vars(error).get("violation")) is str:
+    if (
+        kind in (InvalidComponentOutput, ContractError, StageInvariantError)
+        and type(violation := vars(error).get("violation")) is str
+    ):
         return said(f"it {violation}")
     try:
         message = said(_text(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from speckit_memory.errors import InternalError
 
 
-class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks turn it into an error that names the step
+class InvalidComponentOutput(Exception):  # noqa: N818 - a finding about a value; the checks turn it into an error that names the step
     """An invalid value that a component returned: the value, its place, and the accepted values."""
 
     def __init__(self, violation: str) -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.copying import flag, row_of, texts, values_of
 from speckit_memory.pipeline.model.describing import shape_of
-from speckit_memory.pipeline.model.errors import Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import (
     About,
@@ -55,7 +55,7 @@ def examined(role: Role, component: type, name: str, *, proven: bool = False) ->
     # the frame uses a copy: the class may change its own description while it is in use
     try:
         about = _copied(about)
-    except Unfit as unfit:
+    except InvalidComponentOutput as unfit:
         raise SpeckitError("E133", f"the 'about' of '{name}' {unfit.violation}") from None
     if role in _SCORES and about.gives is None and SCALE.of(component) is None:
         raise SpeckitError("E133", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
@@ -77,11 +77,13 @@ def _copied(about: About) -> About:
     values["gives"] = None if values["gives"] is None else _scale(values["gives"])
     weighs = values["weighs_intent"]
     if weighs is not None and not (type(weighs) is str and weighs in get_args(IntentWeighing)):
-        raise Unfit(f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}")
+        raise InvalidComponentOutput(
+            f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}"
+        )
     return About(**values)
 
 
 def _scale(found: object) -> Scale:
     if type(found) is Scale:
         return found
-    raise Unfit(f"returned {shape_of(found)} as a scale; accepted: a Scale")
+    raise InvalidComponentOutput(f"returned {shape_of(found)} as a scale; accepted: a Scale")

@@ -12,7 +12,7 @@ from inspect import getattr_static
 from typing import Any, Generic, Protocol, TypeVar, cast, get_args
 
 from speckit_memory.pipeline.model.columns import Query
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import (
@@ -73,7 +73,7 @@ class ConceptJudge(Protocol):
 class CostEstimate(Protocol):
     """A channel or a reranker that can estimate what it would read for a query."""
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:
         """The cost of one search with a limit of `rows` hits, or of one rerank step with at most `rows` rows."""
 
 

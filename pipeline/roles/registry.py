@@ -40,7 +40,7 @@ ENTRY_POINTS = "speckit_memory.components"
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredComponent:
     """One component: its name, role, class and the extension that offers it, "" for a built-in one."""
 
     name: str
@@ -78,7 +78,7 @@ class Extension:
 class Extensions(Protocol):
     """Extensions whose components run in another process."""
 
-    def load(self, taken: Collection[str]) -> Sequence[Registered]:
+    def load(self, taken: Collection[str]) -> Sequence[RegisteredComponent]:
         """The components of extensions that are not loaded yet; `taken` are names already in use."""
 
     @property
@@ -99,7 +99,7 @@ class Registry:
     """Collects components, then is frozen."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Registered] = {}
+        self._by_name: dict[str, RegisteredComponent] = {}
         self._frozen = False
         self._extension = ""
         self._elsewhere: Extensions | None = None
@@ -160,7 +160,7 @@ class Registry:
             first = self._by_name[name].origin
             raise SpeckitError("E133", f"two components are called '{name}': {first} and {component.__module__}")
         params, about = examined(role, component, name, proven=proven)
-        self._by_name[name] = Registered(name, role, component, params, about, self._extension)
+        self._by_name[name] = RegisteredComponent(name, role, component, params, about, self._extension)
 
     def add_flag(
         self,
@@ -239,7 +239,7 @@ class Registry:
         self._frozen = True
         return self
 
-    def find(self, name: str) -> Registered | None:
+    def find(self, name: str) -> RegisteredComponent | None:
         """The component with this name, None if there is none."""
         if name not in self._by_name:
             self._load()
@@ -276,7 +276,7 @@ class Registry:
         with self._loading:
             self._by_name |= {entry.name: entry for entry in self._elsewhere.load(self._by_name)}
 
-    def __iter__(self) -> Iterator[Registered]:
+    def __iter__(self) -> Iterator[RegisteredComponent]:
         self._load()
         return iter(sorted(self._by_name.values(), key=lambda entry: (entry.role, entry.name)))
 

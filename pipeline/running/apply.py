@@ -28,7 +28,7 @@ from speckit_memory.pipeline.roles.contracts import Combine, SignalParams
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ChannelSearch:
     """The hits of one channel for one query variant; the channel was asked for at most `limit`."""
 
     channel: str
@@ -44,7 +44,7 @@ class Search:
         return float(np.min(self.hits.scores, initial=self.hits.rest))
 
 
-def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
+def union(searches: Sequence[ChannelSearch], attributes: Attributes) -> Candidates:
     """The union of all hits as one table.
 
     Evidence about a memory is evidence about each of its matching passages: if some channel returned chunks of a

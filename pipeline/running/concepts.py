@@ -12,16 +12,16 @@ from functools import partial
 import numpy as np
 
 from speckit_memory.pipeline.guards.checks import check_memories
-from speckit_memory.pipeline.guards.defensive_copies import Showing
+from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import CandidateStage
 from speckit_memory.pipeline.roles.hooks import ABOUT_CONCEPT, ConceptJudge
-from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.journal import StepRunner
 from speckit_memory.pipeline.running.lookup import memories_with_all
 
 
-def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:
+def about_all(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> tuple[int, ...] | None:
     """The memories that are about every concept of the query, ascending; None for a query without concepts.
 
     If a channel cannot judge, this is recorded as a degradation, and the words alone decide.
@@ -53,7 +53,7 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
 
 
 def _judged(
-    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store, shown: Showing
+    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store, shown: DefensiveCopies
 ) -> Ids | Unavailable:
     answer = judge.about_concept(concept, shown.query(query), store)
     return check_memories(answer, scope, store.attributes, step)

@@ -8,15 +8,15 @@ from functools import partial
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.guards.checks import check_asked, check_hits, check_plan, check_source
-from speckit_memory.pipeline.guards.defensive_copies import Showing
+from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.model.columns import Candidates, Hits, Plan, Query
 from speckit_memory.pipeline.ports import Scope, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage
 from speckit_memory.pipeline.roles.contracts import Channel, ChannelParams, Recoverer, Understander
-from speckit_memory.pipeline.running.apply import Search, union
+from speckit_memory.pipeline.running.apply import ChannelSearch, union
 from speckit_memory.pipeline.running.concepts import about_all
 from speckit_memory.pipeline.running.demands import with_demands
-from speckit_memory.pipeline.running.journal import Journal
+from speckit_memory.pipeline.running.journal import StepRunner
 from speckit_memory.pipeline.running.lookup import left_unsearched, searchable
 
 MAX_ATTEMPTS = 3
@@ -25,7 +25,7 @@ MAX_ATTEMPTS = 3
 MAX_CHANNEL_LIMIT = 1000
 
 
-def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
+def understand(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> Query:
     """The query with the plan that the understanding steps make.
 
     Args:
@@ -54,14 +54,14 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
 
 
 def _understood(
-    step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store, shown: Showing
+    step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store, shown: DefensiveCopies
 ) -> Plan | Unavailable:
     asked = shown.query(query)
     return _planned(step.component.understand(asked, asked.plan, store), step.id, stage, query)
 
 
 def _recovered(
-    step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store, shown: Showing
+    step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store, shown: DefensiveCopies
 ) -> Plan | Unavailable:
     asked = shown.query(query)
     return _planned(step.component.recover(asked, asked.plan, store), step.id, stage, query)
@@ -82,7 +82,7 @@ def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> 
     return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 
-def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
+def gather(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> tuple[Query, Candidates]:
     """The query with the final plan, and the candidates of all channels.
 
     Hits of unconditional channels do not count as found: otherwise a store with one constitutional memory would never
@@ -118,7 +118,7 @@ def _fits(stage: CandidateStage, plan: Plan) -> bool:
     return plan.channels is None or any(channel.id in plan.channels for channel in stage.channels)
 
 
-def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
+def _similarity(stage: CandidateStage, searches: list[ChannelSearch]) -> float:
     """The highest `min_similarity` among the parameters of the channels that answered, 0 if there is none."""
     answered = {search.channel for search in searches}
     asked = (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered)
@@ -126,13 +126,13 @@ def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
     return max((value for value in asked if type(value) is float and math.isfinite(value)), default=0.0)
 
 
-def _silent(searches: list[Search], unconditional: set[str]) -> bool:
+def _silent(searches: list[ChannelSearch], unconditional: set[str]) -> bool:
     return all(len(search.hits) == 0 or search.channel in unconditional for search in searches)
 
 
-def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
+def _ask(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> list[ChannelSearch]:
     plan = query.plan
-    searches: list[Search] = []
+    searches: list[ChannelSearch] = []
     searched = False
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
     scope = unbound = store.attributes.scope(query.wanted, query.now)
@@ -150,7 +150,7 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
             hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
             journal.reached(step, None, hits)
             if hits is not None:
-                searches.append(Search(step.id, variant, hits, limit))
+                searches.append(ChannelSearch(step.id, variant, hits, limit))
                 searched = searched or step.about.costly
     if not searches:
         reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
@@ -164,7 +164,7 @@ def _variant(query: Query, text: str, store: Store) -> Query:
 
 
 def found(
-    step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: Showing
+    step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: DefensiveCopies
 ) -> Hits | Unavailable:
     """At most `limit` hits of a channel within a scope, as a private copy.
 

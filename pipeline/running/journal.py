@@ -10,7 +10,7 @@ from typing import Literal, Self, TypeVar
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.guards.defensive_copies import Showing
+from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.model.columns import Complexity, Grouped, Hits, Notes, Plan, Selected
 from speckit_memory.pipeline.model.describing import describe, kind_of
 from speckit_memory.pipeline.model.errors import ContractError
@@ -30,7 +30,7 @@ Pause = Callable[[str], None]
 """Called with the id of a step before it runs; an exception it raises ends the run."""
 
 
-class Journal:
+class StepRunner:
     """Records one run, as a context manager. `shown` holds the values that steps are given."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Journal:
         self.failures: list[tuple[str, str]] = []
         """The failed step and the kind of its error, for each failure."""
         self.answers = answers
-        self.shown = Showing()
+        self.shown = DefensiveCopies()
         self._here: Lineage = START
         self._branches: list[Lineage] = []
         self._pause = pause

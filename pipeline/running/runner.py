@@ -16,7 +16,7 @@ from speckit_memory.pipeline.guards.checks import (
     check_reranking,
     check_score,
 )
-from speckit_memory.pipeline.guards.defensive_copies import Showing
+from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.guards.note_checks import check_sections
 from speckit_memory.pipeline.guards.sealing import Seal, narrow
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Notes, Pool, Query, Reranking
@@ -29,7 +29,7 @@ from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.roles.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from speckit_memory.pipeline.running.apply import fused, ordered, reranked, signalled
 from speckit_memory.pipeline.running.gathering import gather, understand
-from speckit_memory.pipeline.running.journal import Clock, Journal, Pause
+from speckit_memory.pipeline.running.journal import Clock, Pause, StepRunner
 from speckit_memory.pipeline.running.step_memo import Answers, Configurations
 from speckit_memory.pipeline.running.view import StoreView
 
@@ -63,16 +63,16 @@ class Runner:
         """Answers one query, end to end. Raises SpeckitError if no step could answer it."""
         return self.noted(query, store, self.journal(query))
 
-    def journal(self, query: Query, answers: Answers | None = None, pause: Pause | None = None) -> Journal:
-        """The recorder of a run; see `Journal` for the arguments."""
-        return Journal(self._clock, query.deadline_ns, strict=self.strict, answers=answers, pause=pause)
+    def journal(self, query: Query, answers: Answers | None = None, pause: Pause | None = None) -> StepRunner:
+        """The recorder of a run; see `StepRunner` for the arguments."""
+        return StepRunner(self._clock, query.deadline_ns, strict=self.strict, answers=answers, pause=pause)
 
-    def noted(self, query: Query, store: Store, journal: Journal) -> Outcome:
+    def noted(self, query: Query, store: Store, journal: StepRunner) -> Outcome:
         """The same as `run`, with a given journal, which is also available if the run fails."""
         with journal:
             return self._run(query, StoreView(store), journal)
 
-    def _run(self, query: Query, store: Store, journal: Journal) -> Outcome:
+    def _run(self, query: Query, store: Store, journal: StepRunner) -> Outcome:
         query = understand(self.pipeline.candidates, query, store, journal)
         query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
@@ -87,14 +87,14 @@ class Runner:
         with self.journal(query) as journal:
             return self._sealed(query, pool, StoreView(store), journal)
 
-    def _sealed(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Outcome:
+    def _sealed(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> Outcome:
         pool, notes = self._annotate(query, pool, store, journal)
         # The limit applies last, so that annotators see all rows.
         served = pool.take(np.arange(min(query.limit, len(pool))))
         journal.lost("limit", pool.ids[query.limit :])
         return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
 
-    def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
+    def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: StepRunner) -> Pool:
         step = self.pipeline.fusion.fuser
         work = partial(self._fused, step, query, candidates, journal.shown)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
@@ -119,7 +119,7 @@ class Runner:
         # Signals do not reorder the pool one by one: it is sorted once, after the last of them.
         return ordered(pool) if self.pipeline.fusion.signals else pool
 
-    def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
+    def _rerank(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> Pool:
         for step in self.pipeline.rerank:
             scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
             work = partial(self._reranking, step, scale, query, pool, store, journal.shown)
@@ -134,7 +134,7 @@ class Runner:
             journal.reached(step, before, pool)
         return pool
 
-    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
+    def _annotate(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> tuple[Pool, dict[str, Notes]]:
         """The rows that remain, and the answer of each step."""
         notes: dict[str, Notes] = {}
         journal.shown.put_rows_away()
@@ -156,7 +156,7 @@ class Runner:
         return pool, notes
 
     def _fused(
-        self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: Showing
+        self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: DefensiveCopies
     ) -> Fused | Unavailable:
         answer = step.component.fuse(shown.query(query), shown.candidates(candidates))
         return check_fused(answer, len(candidates), _declared(step), step.id)
@@ -169,7 +169,7 @@ class Runner:
         pool: Pool,
         used: Column,
         store: Store,
-        shown: Showing,
+        shown: DefensiveCopies,
     ) -> tuple[Pool, Column] | Unavailable:
         """The pool with the signal, and the column that it added within its bounds."""
         combine = check_combine(step.component.combine, step.id)
@@ -182,13 +182,13 @@ class Runner:
         return after, column
 
     def _reranking(
-        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store, shown: Showing
+        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store, shown: DefensiveCopies
     ) -> Reranking | Unavailable:
         answer = step.component.rerank(shown.query(query), shown.pool(pool), store)
         return check_reranking(answer, pool, scale, step.id)
 
     def _noted(
-        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: Showing
+        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: DefensiveCopies
     ) -> Notes | Unavailable:
         """Gives the annotator a sealed copy; the returned rows come from the pool, which no annotator ever sees."""
         try:

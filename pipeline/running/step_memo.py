@@ -47,7 +47,7 @@ class Configurations:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MemoEntry:
     """The answer of a step that ran, its record, and the lineage after it."""
 
     answer: Any
@@ -62,10 +62,10 @@ class Answers(Protocol):
     """The nanoseconds that reused answers took originally."""
     reached: list[Reached]
 
-    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> Kept | None:
+    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> MemoEntry | None:
         """The answer that another run recorded for this step at this lineage, None if the step must run."""
 
-    def take(self, kept: Kept) -> Lineage:
+    def take(self, kept: MemoEntry) -> Lineage:
         """Reuses such an answer; returns the new lineage."""
 
     def ran(
@@ -88,7 +88,7 @@ class Answers(Protocol):
         """The lineage once the query has its plan: the same for all runs with an equal plan."""
 
 
-class Recording:
+class RunMemo:
     """Records the answers of one run. They are the frame's own copies, which no component references or modifies.
 
     A step that failed, was unavailable or came too late does not change the lineage, and has no answer here.
@@ -99,7 +99,7 @@ class Recording:
     def __init__(self, configurations: Configurations) -> None:
         """`configurations` is the cache of the running pipeline."""
         self._configurations = configurations
-        self._answers: dict[tuple[Lineage, Configuration, Hashable], Kept] = {}
+        self._answers: dict[tuple[Lineage, Configuration, Hashable], MemoEntry] = {}
         self._joined: dict[tuple[Lineage, tuple[Lineage, ...]], Lineage] = {}
         self._last = START
         self._understood: tuple[Plan, Lineage] | None = None
@@ -109,7 +109,7 @@ class Recording:
     def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> None:
         """None: the recording run executes every step."""
 
-    def take(self, kept: Kept) -> Lineage:
+    def take(self, kept: MemoEntry) -> Lineage:
         """The lineage after another run's answer."""
         return kept.lineage
 
@@ -126,7 +126,7 @@ class Recording:
             record: Its trace record.
         """
         self._last += 1
-        self._answers[here, self._configurations.of(step), branch] = Kept(answer, record, self._last)
+        self._answers[here, self._configurations.of(step), branch] = MemoEntry(answer, record, self._last)
         return self._last
 
     def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
@@ -144,7 +144,7 @@ class Recording:
         """The lineage at which the run had this plan, None if its plan was different."""
         return self._understood[1] if self._understood and self._understood[0] == plan else None
 
-    def answer(self, here: Lineage, of: Configuration, branch: Hashable) -> Kept | None:
+    def answer(self, here: Lineage, of: Configuration, branch: Hashable) -> MemoEntry | None:
         """The answer of a step with this configuration at this lineage, None if there is none."""
         return self._answers.get((here, of, branch))
 
@@ -153,12 +153,12 @@ class Recording:
         return self._joined.get((here, branches))
 
 
-class Following:
+class MemoisedRun:
     """A run that reuses the answers of an earlier run while their lineages are equal."""
 
     __slots__ = ("_configurations", "_earlier", "_own", "reached", "shared_ns")
 
-    def __init__(self, earlier: Recording, configurations: Configurations) -> None:
+    def __init__(self, earlier: RunMemo, configurations: Configurations) -> None:
         """`configurations` is the cache of the pipeline that runs now."""
         self._earlier = earlier
         self._configurations = configurations
@@ -166,11 +166,11 @@ class Following:
         self.shared_ns = 0
         self.reached: list[Reached] = []
 
-    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> Kept | None:
+    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> MemoEntry | None:
         """The earlier run's answer at this lineage; None once the runs have diverged."""
         return self._earlier.answer(here, self._configurations.of(step), branch) if here >= START else None
 
-    def take(self, kept: Kept) -> Lineage:
+    def take(self, kept: MemoEntry) -> Lineage:
         """The lineage of the earlier run; adds the original time of the step to `shared_ns`."""
         self.shared_ns += kept.record.ns
         return kept.lineage

@@ -9,7 +9,7 @@ from typing import Any
 
 from speckit_memory.pipeline.process.interrupts import guarded
 from speckit_memory.pipeline.roles.contracts import Role
-from speckit_memory.pipeline.roles.registry import Registered, Registry
+from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 from speckit_memory.pipeline.testing import annotating, candidates, scoring
 from speckit_memory.pipeline.testing.sample import Sample
 from speckit_memory.pipeline.testing.trial import Trial
@@ -76,7 +76,7 @@ OF_ROLE: dict[Role, tuple[Promise, ...]] = {
 
 
 @dataclass(frozen=True)
-class Case:
+class ContractCase:
     """One promise of one component with one set of parameters. `str()` names it; `run` raises AssertionError."""
 
     trial: Trial
@@ -97,12 +97,12 @@ class Case:
 
 
 def contract_cases(
-    registry: Iterable[Registered],
+    registry: Iterable[RegisteredComponent],
     *,
     parameters: Mapping[str, Sequence[Values]] | None = None,
     may_lack: Collection[str] = (),
     sample: Sample | None = None,
-) -> list[Case]:
+) -> list[ContractCase]:
     """Every promise of every component of a registry, for `pytest.mark.parametrize("case", …, ids=str)`.
 
     Args:
@@ -114,7 +114,7 @@ def contract_cases(
     """
     sample = sample or Sample()
     return [
-        Case(Trial(entry, entry.params.model_validate(values), sample, entry.name in may_lack), promise, values)
+        ContractCase(Trial(entry, entry.params.model_validate(values), sample, entry.name in may_lack), promise, values)
         for entry in registry
         for values in (parameters or {}).get(entry.name, ({},))
         for promise in (*OF_ALL, *OF_ROLE[entry.role])

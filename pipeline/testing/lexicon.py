@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic.bags import Setting, WordBags
+from speckit_memory.pipeline.arithmetic.bags import BagParameters, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, Postings, Scope
-from speckit_memory.pipeline.testing.memories import Memory, MemoryTable, words
+from speckit_memory.pipeline.testing.memories import FakeMemory, MemoryTable, words
 
 
 class FakeIndex:
@@ -68,7 +68,7 @@ class FakeLexicon:
     def __init__(self, table: MemoryTable, attributes: Attributes, holes: int) -> None:
         self._attributes = attributes
         memories = list(table.memories.values())
-        texts: dict[Field, Callable[[Memory], str]] = {
+        texts: dict[Field, Callable[[FakeMemory], str]] = {
             "title": lambda m: m.title,
             "triggers": lambda m: " ".join(m.triggers),
             "path": lambda m: m.path,
@@ -100,7 +100,7 @@ class FakeLexicon:
             b: BM25 length normalisation, 0 to 1.
             level: memory or chunk.
         """
-        setting = Setting.of(weights, k1, b, level)
+        setting = BagParameters.of(weights, k1, b, level)
         return WordBags(setting, {part: self.index(*part) for part in setting.parts}, self._attributes)
 
     def words(self) -> set[str]:
@@ -150,6 +150,6 @@ class FakeFullText:
         return np.array(sorted(found)[:limit], np.int64)
 
 
-def _spaced(memory: Memory) -> list[str]:
+def _spaced(memory: FakeMemory) -> list[str]:
     """The words of the title and of all texts, with blanks around them."""
     return [f" {' '.join(words(text))} " for text in (memory.title, " ".join(memory.chunks))]

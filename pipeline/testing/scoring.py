@@ -10,7 +10,7 @@ from speckit_memory.pipeline.model.columns import Candidates, Fused, Grouped, Hi
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import Combine, SignalParams
 from speckit_memory.pipeline.roles.hooks import combine_of
-from speckit_memory.pipeline.running.apply import Search, fused, reranked, signalled, union
+from speckit_memory.pipeline.running.apply import ChannelSearch, fused, reranked, signalled, union
 from speckit_memory.pipeline.testing.sample import sample_store
 from speckit_memory.pipeline.testing.trial import Trial
 
@@ -20,10 +20,10 @@ ROUNDING = 1e-9
 def tables() -> list[Candidates]:
     """The candidates of two channels for none, one and two variants of a query."""
     found = [
-        Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
-        Search("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE), 2),
-        Search("bm25", 1, Hits(np.array([4, 6]), np.array([2.0, 1.0]), Scale.BM25), 50),
-        Search("vector", 1, Hits(np.array([], np.int64), np.array([]), Scale.COSINE), 2),
+        ChannelSearch("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
+        ChannelSearch("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE), 2),
+        ChannelSearch("bm25", 1, Hits(np.array([4, 6]), np.array([2.0, 1.0]), Scale.BM25), 50),
+        ChannelSearch("vector", 1, Hits(np.array([], np.int64), np.array([]), Scale.COSINE), 2),
     ]
     return [union(found[: 2 * variants], sample_store().attributes) for variants in range(3)]
 

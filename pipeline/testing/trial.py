@@ -11,7 +11,7 @@ from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
 from speckit_memory.pipeline.roles.hooks import SCALE, SETTLED
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 from speckit_memory.pipeline.testing.sample import Sample
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _THREE = PipelineContext(_CHANNELS, (Scale.BM25, Scale.COSINE, Scale.UNIT), step
 class Trial:
     """A component under test. `may_lack`: it needs a part that a store may lack, and then answers Unavailable."""
 
-    entry: Registered
+    entry: RegisteredComponent
     params: Params
     sample: Sample
     may_lack: bool = False

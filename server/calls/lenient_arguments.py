@@ -37,7 +37,7 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class AsMeant:
+class CoercedArguments:
     """Arguments in the form that the parameters require, and notes on the changes by parameter."""
 
     arguments: dict[str, Any]
@@ -59,7 +59,7 @@ class Parameters:
         times = Counter(map(_plain, self._forms))
         self._named = {_plain(name): name for name in self._forms if times[_plain(name)] == 1}
 
-    def as_meant(self, arguments: Mapping[str, Any]) -> AsMeant:
+    def as_meant(self, arguments: Mapping[str, Any]) -> CoercedArguments:
         """Coerces arguments. Valid ones are unchanged, and so are those that cannot be coerced: the validation rejects
         them."""
         spelt = self._spelt(arguments)
@@ -78,7 +78,7 @@ class Parameters:
                 read[name] = value
             if said:
                 notes[name] = f"{written}: {', '.join(said)}"
-        return AsMeant(read, notes)
+        return CoercedArguments(read, notes)
 
     def _spelt(self, arguments: Mapping[str, Any]) -> dict[str, str]:
         """Maps other spellings to parameter names: only unique spellings, and only if the parameter itself is

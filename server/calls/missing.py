@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.workspace.settings import FLAGS_FILE, PIPELINE_FILE
-from speckit_memory.engine.explain.caller import Door
+from speckit_memory.engine.explain.caller import CallerCapabilities
 from speckit_memory.engine.explain.changes import yaml_text
 from speckit_memory.server.console.arguments.memory_names import memory_name
 from speckit_memory.server.console.markdown import one_line
-from speckit_memory.server.replies.envelope import Aside
+from speckit_memory.server.replies.envelope import Supplement
 from speckit_memory.server.views.absence_text import reason_of_absence
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.answers.results import SearchResult
-    from speckit_memory.engine.explain.changes import Change
+    from speckit_memory.engine.explain.changes import QueryEdit
     from speckit_memory.engine.explain.smallest_change import SmallestChange
     from speckit_memory.pipeline.configuration.plain_leaves import Plain
 
-TOOL = Door(modes=("auto", "deep"), parameter_is_enough=True)
+TOOL = CallerCapabilities(modes=("auto", "deep"), parameter_is_enough=True)
 PARAMETERS = {
     "limit": "limit",
     "folder": "specFolder",
@@ -49,7 +49,7 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class AbsenceReport:
     """The explanation for one memory and one answer.
 
     `rank` is its rank among the results from 1, 0 if it is none; `hurried` tells that the call had a time limit.
@@ -68,7 +68,7 @@ class Missing:
         """Whether time ran out before a change was found; another call may have enough time."""
         return self.hurried and self.change is not None and not (self.change.complete or self.change.change)
 
-    def told(self, shown: int) -> Aside:
+    def told(self, shown: int) -> Supplement:
         """The explanation for an answer that shows `shown` results."""
         reason, more = self.reason, ""
         if self.rank > shown:
@@ -82,10 +82,10 @@ class Missing:
                 more += f" {self.budget} tokens may have no room for it: raise tokenBudget too, or read it with key."
         change = {**self.change.as_json(change_data), "sentence": more} if self.change else None
         text = f"why not {one_line(str(self.name))}: {one_line(reason)} {one_line(more)}".rstrip()
-        return Aside(text, {"why_not": {"memory": self.name, "reason": reason, "change": change}})
+        return Supplement(text, {"why_not": {"memory": self.name, "reason": reason, "change": change}})
 
 
-def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) -> Missing:
+def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) -> AbsenceReport:
     """Explains why a memory is missing from an answer. The attempts use only the time the search has left.
 
     Args:
@@ -105,10 +105,10 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
         change = replace(change, tried=tuple(PARAMETERS.get(one, one) for one in change.tried))
     key = memory.get(memory_name(name)).key
     rank = next((place for place, row in enumerate(result.results, start=1) if row.key == key), 0)
-    return Missing(name, key, rank, reason, change, budget, allowed is not None)
+    return AbsenceReport(name, key, rank, reason, change, budget, allowed is not None)
 
 
-def in_the_call(change: Change) -> str:
+def in_the_call(change: QueryEdit) -> str:
     """Describes a change as a parameter of the call, or as a task for the user if the client cannot make it."""
     now = f"(now {yaml_text(change.before)})"
     match change.kind:
@@ -122,7 +122,7 @@ def in_the_call(change: Change) -> str:
     return f"leaving out the step '{change.name}', for the user to do in {PIPELINE_FILE}"
 
 
-def change_data(change: Change) -> dict[str, Any]:
+def change_data(change: QueryEdit) -> dict[str, Any]:
     """A change as plain data. `parameters` are those of the call, null for one to omit; {} if only the user can make
     the change."""
     own = change.kind in ("question", "wish")
@@ -136,6 +136,6 @@ def change_data(change: Change) -> dict[str, Any]:
     }
 
 
-def _parameter(change: Change) -> tuple[str, Plain]:
+def _parameter(change: QueryEdit) -> tuple[str, Plain]:
     """The parameter of the tool and its value; None to omit it."""
     return PARAMETERS.get(change.name, change.name), None if change.after == "" else change.after

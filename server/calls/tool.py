@@ -23,7 +23,7 @@ from speckit_memory.server.console.fitting_actions import advice_for_client, for
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_cache import AnswerCache
 from speckit_memory.server.replies.call_progress import CallProgress
-from speckit_memory.server.replies.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
+from speckit_memory.server.replies.envelope import SCHEMA, BudgetedReply, Count, Reply, failure, fitted
 from speckit_memory.server.replies.worker_calls import EqualCalls, WorkerCall
 
 NOTES_PER_TOKEN = 1
@@ -175,14 +175,14 @@ class SpeckitTool(Tool):
         except SpeckitError:
             return None  # the call itself reports it
 
-    def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:
+    def _answered(self, arguments: dict[str, Any]) -> tuple[BudgetedReply, bool]:
         """The answer within its budget, and whether it came from the cache.
 
         Coerced arguments share the cache entry of their canonical form; coercion notes are added per call.
         """
         values, notes = self._values(arguments)
 
-        def made() -> Fitted:
+        def made() -> BudgetedReply:
             reply: Reply = self.fn(**values)
             hints = tuple(advice_for_client(hint, self._offers) for hint in reply.hints)
             return fitted(replace(reply, hints=hints), self.name, self._budget, self._count)

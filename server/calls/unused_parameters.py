@@ -11,14 +11,14 @@ NAMED = 6
 """Parameters named; the rest are only counted."""
 
 
-class Idle(NamedTuple):
+class UnusedParameters(NamedTuple):
     """Parameters without effect given the values of others, and the reason."""
 
     names: Collection[str]
     why: str
 
 
-Rule = Callable[[Mapping[str, Any]], Idle | None]
+Rule = Callable[[Mapping[str, Any]], UnusedParameters | None]
 """Finds the parameters without effect among the values of all parameters; None if each has an effect."""
 
 

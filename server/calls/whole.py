@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from speckit_memory.engine.search.reading import Reading
+from speckit_memory.engine.search.reading import TextExcerpt
 from speckit_memory.server.console.markdown import about, one_line, quoted
 from speckit_memory.server.console.output import counted
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply
@@ -85,7 +85,7 @@ def read_whole(
     )
 
 
-def _row(reading: Reading, section: str, text: str, lines: int) -> dict[str, Any]:
+def _row(reading: TextExcerpt, section: str, text: str, lines: int) -> dict[str, Any]:
     record = reading.memory
     return {
         "id": record.id,
@@ -98,7 +98,7 @@ def _row(reading: Reading, section: str, text: str, lines: int) -> dict[str, Any
     }
 
 
-def _fitting(reading: Reading, room: int, further: bool, count: Count) -> tuple[str, int, bool]:
+def _fitting(reading: TextExcerpt, room: int, further: bool, count: Count) -> tuple[str, int, bool]:
     """The lines that fit, their number, and whether the only one was cut; the lines of further sections are not cut."""
     lines = reading.text.split("\n")
     # sizes: tokens per line; their sum only approximates the tokens of the joined text

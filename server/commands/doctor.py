@@ -32,7 +32,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One line of the report; the hint says what to do unless the check passed."""
 
     name: str
@@ -73,16 +73,16 @@ def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     return 0 if healthy else 1
 
 
-def _environment() -> list[Check]:
+def _environment() -> list[DoctorCheck]:
     hint = "correct the name; `speckit-memory flags list` shows the flags"
-    return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
+    return [DoctorCheck("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
-def _working(common: Common, fix: bool, repair: bool) -> list[Check]:
+def _working(common: Common, fix: bool, repair: bool) -> list[DoctorCheck]:
     return [*_flag_rules(common), *_engine(common, fix, repair)]
 
 
-def _flag_rules(common: Common) -> list[Check]:
+def _flag_rules(common: Common) -> list[DoctorCheck]:
     """Checks the rules of flags, except those about evidence; a broken rule is a warning."""
     from speckit_memory.server.flags.flag_audit import audit, today
 
@@ -90,10 +90,10 @@ def _flag_rules(common: Common) -> list[Check]:
     found = audit(environ, today(), extensions=flags_of_extensions(environ)).problems
     broken = SpeckitError.of(found).problems if found else ()
     hint = "`speckit-memory flags audit` looks at the evidence too; nothing changes for it while a process runs"
-    return [Check("flag rules", "warn", str(one), hint) for one in broken if one.code == "E124"]
+    return [DoctorCheck("flag rules", "warn", str(one), hint) for one in broken if one.code == "E124"]
 
 
-def _workspace_files(common: Common) -> list[Check]:
+def _workspace_files(common: Common) -> list[DoctorCheck]:
     """Checks `config.yaml` and `flags.yaml` of the workspace: until they are corrected, nothing can be opened."""
     from speckit_memory.config.flags.flags import flags_for
     from speckit_memory.config.workspace.workspace_file import read_workspace_config
@@ -104,7 +104,7 @@ def _workspace_files(common: Common) -> list[Check]:
     return [check for name, problems in found.items() if problems for check in _wrong(name, SpeckitError.of(problems))]
 
 
-def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Check]:
+def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[DoctorCheck]:
     """Runs the engine's own checks on the store, or on a temporary one if there is no store yet."""
     try:
         with common.open(create=False) as memory:
@@ -120,15 +120,15 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
         if error.code == "E024":
             from speckit_memory.engine.diagnostics.health import DAMAGED
 
-            return [*told, *(Check("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
+            return [*told, *(DoctorCheck("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
         # E010: there is no store yet, which is only a warning
         if error.code != "E010":
             return [*told, *_wrong("store", error)]
         without = no_store(settings(common.db), ()).problems[0]
         hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
-        missing = [Check("store", "warn", without.message, hint)]
+        missing = [DoctorCheck("store", "warn", without.message, hint)]
         if repair:
-            missing.insert(0, Check("repair", "ok", "there is no store, and nothing to repair"))
+            missing.insert(0, DoctorCheck("repair", "ok", "there is no store, and nothing to repair"))
     with TemporaryDirectory(prefix="speckit-doctor-") as folder:
         try:
             with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:
@@ -137,38 +137,38 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
             return [*missing, *_wrong("engine", error)]
 
 
-def _repair(memory: Memory) -> Check:
+def _repair(memory: Memory) -> DoctorCheck:
     """The result of the repair; the check of the store reports remaining faults."""
     try:
         done = memory.repair()
     except SpeckitError as error:
-        return Check("repair", "fail", str(error), "nothing was changed")
+        return DoctorCheck("repair", "fail", str(error), "nothing was changed")
     if not done.before:
-        return Check("repair", "ok", "nothing in the store needs a repair")
+        return DoctorCheck("repair", "ok", "nothing in the store needs a repair")
     mended = "; ".join(done.mended) or "nothing that is wrong can be rebuilt"
     hint = "index the documents that are still wrong again, by name and with --force" if done.left else ""
-    return Check(
+    return DoctorCheck(
         "repair", "fail" if done.left else "ok", f"{mended}; the store before the repair is kept as {done.before}", hint
     )
 
 
-def _unrepaired(why: str) -> Check:
-    return Check("repair", "fail", f"nothing was repaired: {why}", "correct that first, then repair again")
+def _unrepaired(why: str) -> DoctorCheck:
+    return DoctorCheck("repair", "fail", f"nothing was repaired: {why}", "correct that first, then repair again")
 
 
-def _with_the_shipped_pipeline(common: Common, fix: bool, repair: bool) -> list[Check]:
+def _with_the_shipped_pipeline(common: Common, fix: bool, repair: bool) -> list[DoctorCheck]:
     """Runs the checks and repairs that are possible although the configured pipeline cannot be built."""
     if common.pipeline == DEFAULT and not common.overrides:
         return [_unrepaired("the pipeline cannot be built")] if repair else []
     return [check for check in _engine(Common(common.db, DEFAULT), fix, repair) if check.name != "pipeline"]
 
 
-def _wrong(name: str, error: SpeckitError) -> list[Check]:
-    return [Check(name, "fail", str(problem), problem.hint) for problem in error.problems]
+def _wrong(name: str, error: SpeckitError) -> list[DoctorCheck]:
+    return [DoctorCheck(name, "fail", str(problem), problem.hint) for problem in error.problems]
 
 
-def _health(memory: Memory) -> list[Check]:
+def _health(memory: Memory) -> list[DoctorCheck]:
     return [
-        Check(check.name, ("warn" if check.hint else "ok") if check.ok else "fail", check.detail, check.hint)
+        DoctorCheck(check.name, ("warn" if check.hint else "ok") if check.ok else "fail", check.detail, check.hint)
         for check in memory.health().checks
     ]

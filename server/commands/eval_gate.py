@@ -20,10 +20,10 @@ from speckit_memory.server.console.reports import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.acceptance import GoodEnough
-    from speckit_memory.evaluation.comparing.gate_report import Gated
+    from speckit_memory.evaluation.comparing.gate_report import GateResult
     from speckit_memory.evaluation.experiments.flag_verdicts import FlagVerdict
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
-    from speckit_memory.evaluation.measuring.measure import Progress
+    from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """The file to which GitHub Actions wants the summary of a step added, as Markdown."""
@@ -79,10 +79,10 @@ def command(
     if markdown is not None:
         check_target(markdown, lambda beginning: not beginning or beginning.startswith(_TITLE), "the summary")
     (source,) = sources
-    found: Gated | GoodEnough
+    found: GateResult | GoodEnough
     with ProgressReporter(source.name) as bar:
 
-        def told(now: Progress) -> None:
+        def told(now: EvaluationProgress) -> None:
             bar.update(now.done, now.total, now.phase)
 
         if against is None:

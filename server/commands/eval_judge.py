@@ -18,11 +18,11 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.judging.cases import Docket
-    from speckit_memory.evaluation.judging.disputes import Case
+    from speckit_memory.evaluation.judging.cases import JudgingQueue
+    from speckit_memory.evaluation.judging.disputes import JudgingCase
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.judgement_list import JudgementList
-    from speckit_memory.evaluation.judging.session import Sitting
+    from speckit_memory.evaluation.judging.session import JudgingSession
 
 
 @click.command("judge")
@@ -115,7 +115,7 @@ def command(
     from speckit_memory.evaluation.judging import cases
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.judgement_list import JudgementList
-    from speckit_memory.evaluation.judging.session import Sitting
+    from speckit_memory.evaluation.judging.session import JudgingSession
 
     if (experiment is not None) + (dataset is not None) + own != 1:
         message = "give --experiment, or --dataset or --own with --pipeline twice"
@@ -131,7 +131,7 @@ def command(
     store = None if no_keep else settings(common.db).db
     labels = JudgementList(judgement_list, store)
     imported_from = qrels.name if qrels is not None else ""
-    docket: Docket
+    docket: JudgingQueue
     if experiment is None:
         source = OwnSource(common.db) if dataset is None else DatasetSource(dataset)
         with ProgressReporter(source.name) as bar:
@@ -154,7 +154,7 @@ def command(
     if preference:
         _by_preference(common, docket, labels, limit, name)
         return
-    sitting = Sitting(docket.cases, live=docket.live, variants=docket.variants)
+    sitting = JudgingSession(docket.cases, live=docket.live, variants=docket.variants)
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
     try:
@@ -173,13 +173,13 @@ def command(
         raise stopped
 
 
-def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit: int | None, by: str) -> None:
+def _by_preference(common: Common, docket: JudgingQueue, labels: JudgementList, limit: int | None, by: str) -> None:
     """Asks which answer is better, stores each choice at once, and reports the verdict."""
     from speckit_memory.evaluation.judging.judgement_list import lists_of
     from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 
-    def named(case: Case, *, swapped: bool = False) -> str:
+    def named(case: JudgingCase, *, swapped: bool = False) -> str:
         shown = (
             [docket.documents.get(key, (key, "")) for key in keys[:SHOWN]] for keys in (case.control, case.variant)
         )
@@ -241,7 +241,7 @@ def _by_preference(common: Common, docket: Docket, labels: JudgementList, limit:
 
 
 def _by_command(
-    sitting: Sitting, docket: Docket, external: ExternalJudge, limit: int | None, jobs: int, by: str
+    sitting: JudgingSession, docket: JudgingQueue, external: ExternalJudge, limit: int | None, jobs: int, by: str
 ) -> list[str]:
     """Asks the program about `jobs` pairs at once and stores each label at once; returns the reasons for missing
     labels.
@@ -251,13 +251,13 @@ def _by_command(
     from concurrent.futures import ThreadPoolExecutor
 
     from speckit_memory.evaluation.judging.disputes import Dispute
-    from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, Pair
+    from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, QueryDocumentPair
     from speckit_memory.evaluation.judging.session import Label
 
     def grade(dispute: Dispute) -> int | JudgeFailedError | None:
         try:
             title, text = docket.documents.get(dispute.key, ("", ""))
-            given = external.grade(Pair(dispute.case.text, dispute.key, title, text))
+            given = external.grade(QueryDocumentPair(dispute.case.text, dispute.key, title, text))
         except JudgeFailedError as failure:
             return failure
         if given is not None:
@@ -282,7 +282,7 @@ def _by_command(
     return failures
 
 
-def _report(common: Common, sitting: Sitting, name: str, failures: list[str], *, kept: bool) -> None:
+def _report(common: Common, sitting: JudgingSession, name: str, failures: list[str], *, kept: bool) -> None:
     closed, verdict = sitting.closed, sitting.verdict()
     if common.as_json:
         print_json(

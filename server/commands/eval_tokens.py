@@ -66,7 +66,7 @@ def command(
     """
     from speckit_memory.evaluation.tokens.run import measure_tokens
     from speckit_memory.server.replies.answer_form import AnswerForm
-    from speckit_memory.server.tools.answers_sent import ThroughTheTool
+    from speckit_memory.server.tools.answers_sent import ToolAnswers
 
     chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
     reports = []
@@ -75,7 +75,7 @@ def command(
             report = measure_tokens(
                 source,
                 pipelines,
-                ThroughTheTool(chosen),
+                ToolAnswers(chosen),
                 budgets=budgets or BUDGETS,
                 peers=not no_peers,
                 queries=queries,

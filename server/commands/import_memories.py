@@ -13,7 +13,7 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Progress
+    from speckit_memory.memory.indexing import IndexProgress
 
 OUTCOMES = ("created", "updated", "unchanged", "kept", "refused")
 LISTED = 20
@@ -40,7 +40,7 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
         raise click.UsageError("--merge or --replace, not both", click.get_current_context())
     with common.open(create=not dry_run) as memory, ProgressReporter("importing") as bar:
 
-        def note(progress: Progress) -> None:
+        def note(progress: IndexProgress) -> None:
             bar.update(progress.done, progress.total or 0)
 
         done = memory.import_from(source, replace=replace, into=into, dry_run=dry_run, progress=note)

@@ -29,7 +29,7 @@ from speckit_memory.server.views.file_changes import changes, require_watching, 
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.memory.indexing import IndexReport, Progress
+    from speckit_memory.memory.indexing import IndexProgress, IndexReport
 
 OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
 CHANGES = ("created", "updated", "renamed", "deleted", "vanished", "returned")
@@ -148,7 +148,7 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
 
     started, written = monotonic(), 0
 
-    def note(now: Progress) -> None:
+    def note(now: IndexProgress) -> None:
         nonlocal written
         if not now.phase:
             written = now.done

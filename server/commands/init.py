@@ -17,7 +17,7 @@ from speckit_memory.memory.store.file.guarding.store_file import keep_out_of_git
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import print_json, printable
 from speckit_memory.server.setup.clients import CLIENTS, NAME, Entry
-from speckit_memory.server.setup.writing import Configured, Made, agents_section, configure, starter_files
+from speckit_memory.server.setup.writing import ClientOutcome, FileChanges, agents_section, configure, starter_files
 
 
 @click.command("init")
@@ -46,7 +46,7 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     place = os.environ.get(ROOT_VARIABLE)
     root = resolved(named_path(place, ROOT_VARIABLE) if place else working_folder())
     before = workspace_root(root)
-    made = Made(created=_folder(root))
+    made = FileChanges(created=_folder(root))
     entry = _entry(root)
     chosen = [CLIENTS[name] for name in dict.fromkeys(named)] or [
         client for client in CLIENTS.values() if client.is_used(root)
@@ -73,7 +73,7 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     click.echo(printable(f"\nNext: speckit-memory index {whole}"))
 
 
-def _tell(configured: list[Configured], made: Made) -> None:
+def _tell(configured: list[ClientOutcome], made: FileChanges) -> None:
     for file, copy in made.changed.items():
         click.echo(printable(f"added to {file}; copy of the original: {copy}"))
     for left, why in made.left.items():

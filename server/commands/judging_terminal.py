@@ -12,9 +12,9 @@ import click
 from speckit_memory.server.console.output import counted, printable, wrapped
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.judging.cases import Docket
+    from speckit_memory.evaluation.judging.cases import JudgingQueue
     from speckit_memory.evaluation.judging.preferences import AnswerPair, PreferenceSession
-    from speckit_memory.evaluation.judging.session import Sitting
+    from speckit_memory.evaluation.judging.session import JudgingSession
     from speckit_memory.evaluation.statistics.comparison import Verdict
 
 LINES = 12
@@ -32,7 +32,7 @@ ASKED = "0 not relevant, 1 related, 2 helps, 3 answers it; s skip, u undo, q qui
 _WORD = re.compile(r"\w{3,}")
 
 
-def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None, by: str) -> None:
+def judge_at_terminal(sitting: JudgingSession, docket: JudgingQueue, limit: int | None, by: str) -> None:
     """Shows pairs of query and document and reads one key for each; the end of the input quits.
 
     A label is stored before the next pair is shown. All output goes to standard error.
@@ -70,7 +70,7 @@ def judge_at_terminal(sitting: Sitting, docket: Docket, limit: int | None, by: s
 
 def prefer_at_terminal(
     session: PreferenceSession,
-    docket: Docket,
+    docket: JudgingQueue,
     limit: int | None,
     keep: Callable[[AnswerPair, float], None],
     remove: Callable[[AnswerPair], None],
@@ -113,14 +113,14 @@ def prefer_at_terminal(
         keep(pair, preference)
 
 
-def how_far(sitting: Sitting) -> str:
+def how_far(sitting: JudgingSession) -> str:
     """Describes the state of the verdict."""
     if verdict := sitting.latest:
         return f"verdict open, so far {verdict}"
     return f"verdict open, {counted(len(sitting.labels), 'label')} so far"
 
 
-def so_far(sitting: Sitting, verdict: Verdict | None) -> str:
+def so_far(sitting: JudgingSession, verdict: Verdict | None) -> str:
     """Describes an open verdict, or what is missing for one."""
     if verdict:
         return f"so far {verdict}"

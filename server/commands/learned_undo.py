@@ -9,16 +9,16 @@ import click
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.shown_number import PrefixedInt
 from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
 from speckit_memory.server.views.judgements_text import cells, row
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.lifecycle.validations import Validated
+    from speckit_memory.memory.lifecycle.validations import ValidationResult
 
 
 @click.command("undo")
-@click.argument("numbers", nargs=-1, type=ShownNumber(), metavar="[JUDGEMENT]...")
+@click.argument("numbers", nargs=-1, type=PrefixedInt(), metavar="[JUDGEMENT]...")
 @click.option("--memory", "name", metavar="ID|KEY", help="All judgements of this memory.")
 @click.option("--session", default="", metavar="NAME", help="All judgements by this session.")
 @shared("db", "json")
@@ -64,7 +64,7 @@ def _nothing(key: str | None, session: str, kept: bool) -> str:
     return f"every {what} was undone before" if kept else f"no {what} is on record"
 
 
-def _stands(one: Validated) -> dict[str, object]:
+def _stands(one: ValidationResult) -> dict[str, object]:
     return {
         "id": one.id,
         "key": one.key,

@@ -6,13 +6,13 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.shown_number import PrefixedInt
 from speckit_memory.server.console.output import print_json, wrapped
 from speckit_memory.server.views.links.links_text import edge_text
 
 
 @click.command("remove")
-@click.argument("link", type=ShownNumber(), metavar="LINK")
+@click.argument("link", type=PrefixedInt(), metavar="LINK")
 @shared("db", "json")
 def command(common: Common, link: int) -> None:
     """Remove the link with the number LINK, which `lineage` shows.

@@ -8,7 +8,7 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.shown_number import PrefixedInt
 from speckit_memory.server.console.output import counted, print_json, wrapped
 
 MOST_STALE = 20
@@ -18,7 +18,7 @@ MOST_STALE = 20
 @click.command("review")
 @click.option(
     "--dismiss",
-    type=ShownNumber(),
+    type=PrefixedInt(),
     metavar="NUMBER",
     help="Mark the pair as not contradictory.",
 )

@@ -6,13 +6,13 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.shown_number import ShownNumber
+from speckit_memory.server.console.arguments.shown_number import PrefixedInt
 from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
 from speckit_memory.server.views.links.links_text import change_cells
 
 
 @click.command("undo")
-@click.argument("changes", nargs=-1, type=ShownNumber(), metavar="[CHANGE]...")
+@click.argument("changes", nargs=-1, type=PrefixedInt(), metavar="[CHANGE]...")
 @click.option("--by", default="", metavar="MAKER", help="All changes by this maker, such as consolidation.")
 @shared("db", "json")
 def command(common: Common, changes: tuple[int, ...], by: str) -> int:

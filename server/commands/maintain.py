@@ -12,7 +12,7 @@ from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import print_json, table_rows, wrapped
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.upkeep.maintenance import Done
+    from speckit_memory.engine.upkeep.maintenance import JobOutcome
 
 
 @click.command("maintain")
@@ -40,7 +40,7 @@ def command(common: Common, dry_run: bool) -> int:
     return 1 if found.failed else 0
 
 
-def _told(done: Done, dry_run: bool) -> str:
+def _told(done: JobOutcome, dry_run: bool) -> str:
     if done.failure:
         return f"failed: {done.failure}"
     if done.state == "not due":

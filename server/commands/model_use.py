@@ -14,7 +14,7 @@ from speckit_memory.server.console.progress import ProgressReporter
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.tuning.spaces import SpaceComparison
-    from speckit_memory.memory.indexing import Progress
+    from speckit_memory.memory.indexing import IndexProgress
 
 
 @click.command("use")
@@ -64,7 +64,7 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
 def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common: Common) -> dict[str, Any]:
     with ProgressReporter("embedding") as bar:
 
-        def note(now: Progress) -> None:
+        def note(now: IndexProgress) -> None:
             bar.update(now.done, now.total or 0)
 
         built = memory.build_model(name, progress=note)
@@ -95,7 +95,7 @@ def _compared(memory: Memory, name: str) -> SpaceComparison:
 def _back(memory: Memory) -> dict[str, Any]:
     with ProgressReporter("embedding") as bar:
 
-        def note(now: Progress) -> None:
+        def note(now: IndexProgress) -> None:
             bar.update(now.done, now.total or 0)
 
         return {"changed": _plain(memory.roll_back_model(progress=note))}

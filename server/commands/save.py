@@ -17,7 +17,7 @@ from speckit_memory.server.console.arguments.typed_text import standard_input, t
 from speckit_memory.server.console.output import print_json, wrapped
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.indexing import SaveResult
 
 
 @click.command("save")
@@ -140,7 +140,7 @@ def _require_fitting(file: str, content: str | None, how: str, both: bool, secti
         raise click.UsageError("--title, --folder, --tier and --trigger go with --content for a new file", context)
 
 
-def _show(saved: Saved, as_json: bool) -> None:
+def _show(saved: SaveResult, as_json: bool) -> None:
     from speckit_memory.server.views.save_result import saved_data
     from speckit_memory.server.views.save_verdict import link_lines, question, told
 

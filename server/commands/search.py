@@ -83,7 +83,7 @@ def command(
     "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
     after --. Shows rank, score, title and key of every result, and the beginning of its best passage.
     """
-    from speckit_memory.engine.answers.search_options import Adjustment
+    from speckit_memory.engine.answers.search_options import SearchOptions
 
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
@@ -98,7 +98,7 @@ def command(
             mode=mode,  # type: ignore[arg-type]  # click.Choice admits modes only
             session=session,
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
-            adjust=Adjustment(only_fitting=only_fitting or None),
+            adjust=SearchOptions(only_fitting=only_fitting or None),
         )
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent, change = (

@@ -83,7 +83,7 @@ def command(
     name an unusable pipeline, the shipped one answers with a warning until it is corrected. The server starts without a
     store too: memory_index_scan and memory_save create one once the workspace is clear.
     """
-    from speckit_memory.server.transport.workspace_registry import Served
+    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
     from speckit_memory.server.views.file_changes import require_watching
 
     try:
@@ -94,7 +94,9 @@ def command(
     except SpeckitError as error:
         show(error, as_json=False)
         return BAD_CONFIGURATION
-    served = Served(common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch)
+    served = WorkspaceRegistry(
+        common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch
+    )
     if transport == "http":
         from speckit_memory.server.transport.http import serve_http
 

@@ -16,7 +16,7 @@ from speckit_memory.config.files.paths import is_there
 from speckit_memory.errors import SpeckitError
 
 if TYPE_CHECKING:
-    from speckit_memory.config.pipelines.document import Document
+    from speckit_memory.config.pipelines.document import ConfigDocument
 
 _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 
@@ -32,7 +32,7 @@ def check_target(file: Path, source: str) -> None:
 
 def write_pipeline(
     file: Path,
-    source: Document,
+    source: ConfigDocument,
     overrides: Mapping[str, str],
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],

@@ -28,7 +28,7 @@ def open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
 
 
-class Output(io.TextIOWrapper):
+class StandardOutput(io.TextIOWrapper):
     """Standard output that records write errors."""
 
     failed: OSError | None = None
@@ -74,7 +74,7 @@ def prepare() -> None:
     """Switches both streams to line-buffered UTF-8; an unwritable standard error does not stop the work."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Line buffering: buffered text would reach the client after the protocol has ended.
-        sys.stdout = Output(sys.stdout.detach(), "utf-8", "backslashreplace", line_buffering=True)
+        sys.stdout = StandardOutput(sys.stdout.detach(), "utf-8", "backslashreplace", line_buffering=True)
         sys.__stdout__ = sys.stdout  # type: ignore[misc]  # the old object is detached from its buffer
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr = Remarks(sys.stderr.detach(), "utf-8", "backslashreplace", line_buffering=True)
@@ -116,7 +116,7 @@ def output_error() -> OSError | None:
     """The error that prevents writing to standard output, or None. After an error, buffered text is dropped."""
     with suppress(OSError):
         sys.stdout.flush()
-    error = sys.stdout.failed if isinstance(sys.stdout, Output) else None
+    error = sys.stdout.failed if isinstance(sys.stdout, StandardOutput) else None
     if error is not None:
         # nothing may be flushed into it while the interpreter shuts down
         _discard(sys.stdout.fileno(), os.O_WRONLY)

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """A question and the key of the document that answers it."""
 
     text: str
     expected: str
 
 
-QUESTIONS: tuple[Question, ...] = (
-    Question("why is memory mapping switched off?", "docs/decisions/0003-no-mmap.md"),
-    Question("why is the pipeline not a general graph of steps?", "docs/decisions/0001-four-fixed-stages.md"),
-    Question("are scores fused, or ranks?", "docs/decisions/0004-fuse-by-score.md"),
-    Question("what happens to blocks in causalLinks", "docs/decisions/0006-link-vocabulary.md"),
-    Question("do chunks have ids of their own?", "docs/decisions/0002-one-id-sequence.md"),
-    Question("which frozen columns flow between the stages?", "docs/datamodel.md"),
+QUESTIONS: tuple[DemoQuestion, ...] = (
+    DemoQuestion("why is memory mapping switched off?", "docs/decisions/0003-no-mmap.md"),
+    DemoQuestion("why is the pipeline not a general graph of steps?", "docs/decisions/0001-four-fixed-stages.md"),
+    DemoQuestion("are scores fused, or ranks?", "docs/decisions/0004-fuse-by-score.md"),
+    DemoQuestion("what happens to blocks in causalLinks", "docs/decisions/0006-link-vocabulary.md"),
+    DemoQuestion("do chunks have ids of their own?", "docs/decisions/0002-one-id-sequence.md"),
+    DemoQuestion("which frozen columns flow between the stages?", "docs/datamodel.md"),
 )
 
 

@@ -50,7 +50,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.datasets.dataset import read
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-    from speckit_memory.memory.store.evaluation.records import Judgement
+    from speckit_memory.memory.store.evaluation.records import QueryJudgement
     from speckit_memory.server.shadows import report
 
     began = time.time()
@@ -60,7 +60,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
     asked = judged_queries[:: max(1, len(judged_queries) // QUERIES)][:QUERIES]
     control = str(common.pipeline or settings(root=root).pipeline)
     pipeline = {"extends": control, "pipeline": Path(control).stem, "shadows": [VARIANT]}
-    judged: list[Judgement] = []
+    judged: list[QueryJudgement] = []
     (root / ".speckit").mkdir(exist_ok=True)
     (root / ".speckit" / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
     with Memory.open(store, pipeline, root=root, overrides=common.overrides) as memory:
@@ -71,7 +71,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
             memory.served(result)
             grades = _grades(dataset.judgements[query.id], ids)
             judged += [
-                Judgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
+                QueryJudgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
                 for memory_id, grade in grades.items()
             ]
             bar.update(number, 2 * len(asked), "running curated queries")

@@ -15,7 +15,7 @@ from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of
 from speckit_memory.config.flags.flag_states import ACTIVE, ON, ahead
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.server.flags.flag_audit import over, today
-from speckit_memory.server.flags.flag_reading import InUse
+from speckit_memory.server.flags.flag_reading import ActiveComponents
 
 if TYPE_CHECKING:
     from speckit_memory.config.flags.flag import Flag
@@ -30,7 +30,7 @@ shows its id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class FlagTransition:
     """A change of a flag's state, in force for every process that starts from now on.
 
     `unrecorded` is the reason why the change is not in the evaluation database, "" if it is.
@@ -57,7 +57,7 @@ class Changed:
         yield "A running server uses the new state from its next search on, a Python program from its next start."
 
 
-def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, reason: str = "") -> Changed:
+def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, reason: str = "") -> FlagTransition:
     """Brings a flag to its next state.
 
     Args:
@@ -72,7 +72,7 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, 
     """
     from speckit_memory.evaluation.experiments.flag_steps import next_state
 
-    in_use = InUse.of(db, pipeline)
+    in_use = ActiveComponents.of(db, pipeline)
     flag = in_use.declared(name)
     after = next_state(flag.state)
     if after is None:
@@ -91,7 +91,7 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, 
     return _change(in_use, flag, after, evidence, still, reason)
 
 
-def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
+def _judge(in_use: ActiveComponents, flag: Flag, after: str, evidence: str) -> None:
     """Raises SpeckitError with all that a flag lacks for its next state."""
     from speckit_memory.evaluation.experiments.flag_evidence import cited, keep_evidence
     from speckit_memory.evaluation.experiments.flag_steps import lacking, second_window, too_dear
@@ -149,7 +149,7 @@ def _how_to_measure(flag: Flag, after: str) -> str:
     return _MEASURED.format(own=own, name=flag.name, others=others)
 
 
-def _require_unchanged(in_use: InUse, flag: Flag) -> None:
+def _require_unchanged(in_use: ActiveComponents, flag: Flag) -> None:
     """Raises SpeckitError if another process has changed the flag since it was read."""
     now = in_use.declared(flag.name)
     if (now.state, now.decision) != (flag.state, flag.decision):
@@ -167,11 +167,11 @@ def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[
         yield f"it expired on {expired}; `flags demote` takes it back, a later 'expires' gives it time"
 
 
-def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
+def demote(name: str, db: Path | None, pipeline: str | None) -> FlagTransition:
     """Takes a flag back to its previous state. Raises SpeckitError if there is none."""
     from speckit_memory.evaluation.experiments.flag_steps import state_before
 
-    in_use = InUse.of(db, pipeline)
+    in_use = ActiveComponents.of(db, pipeline)
     flag = in_use.declared(name)
     after = state_before(flag.state)
     if after is None:
@@ -183,8 +183,8 @@ def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
 
 
 def _change(
-    in_use: InUse, flag: Flag, after: str, evidence: str, still: Callable[[], None], reason: str = ""
-) -> Changed:
+    in_use: ActiveComponents, flag: Flag, after: str, evidence: str, still: Callable[[], None], reason: str = ""
+) -> FlagTransition:
     """Writes the new state and removes entries that only applied to the old one."""
     from speckit_memory.engine.pipelines.flag_edits import decide
 
@@ -213,10 +213,10 @@ def _change(
     except OSError as error:
         unrecorded = str(error)
     remarks = tuple(_idle(in_use, flag.name, after))
-    return Changed(flag.name, flag.state, after, evidence, os.fspath(file), unrecorded, remarks)
+    return FlagTransition(flag.name, flag.state, after, evidence, os.fspath(file), unrecorded, remarks)
 
 
-def _idle(in_use: InUse, name: str, after: str) -> Iterator[str]:
+def _idle(in_use: ActiveComponents, name: str, after: str) -> Iterator[str]:
     """Reasons why a new state has no effect here. Unreadable files are left to the commands that need them."""
     from speckit_memory.pipeline.configuration.loading import name_of
     from speckit_memory.pipeline.configuration.variants import waiting_flags

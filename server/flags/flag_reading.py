@@ -17,21 +17,21 @@ from speckit_memory.server.flags.flag_audit import Evidence
 
 if TYPE_CHECKING:
     from speckit_memory.config.flags.flag import Flag
-    from speckit_memory.evaluation.experiments.flag_evidence import Cited
+    from speckit_memory.evaluation.experiments.flag_evidence import CitedComparison
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
     from speckit_memory.pipeline.configuration.effective import Effective
     from speckit_memory.pipeline.roles.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
-class InUse:
+class ActiveComponents:
     """The settings and the components in use."""
 
     config: Settings
     registry: Registry
 
     @classmethod
-    def of(cls, db: Path | None, pipeline: str | None) -> InUse:
+    def of(cls, db: Path | None, pipeline: str | None) -> ActiveComponents:
         """The settings and components selected by a command's options."""
         from speckit_memory.engine import components
 
@@ -90,7 +90,7 @@ def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidenc
     from speckit_memory.evaluation.experiments.flag_evidence import cited
     from speckit_memory.evaluation.experiments.flag_steps import unborne
 
-    in_use = InUse.of(db, pipeline)
+    in_use = ActiveComponents.of(db, pipeline)
     try:
         whole = in_use.whole()
     except SpeckitError:
@@ -98,7 +98,7 @@ def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidenc
         return
     database = in_use.opened(create=False)
     try:
-        find: Callable[[str], Cited | None] = cache(
+        find: Callable[[str], CitedComparison | None] = cache(
             lambda one: cited(database, one, promoted=True) if database else None
         )
         yield lambda flag: list(unborne(whole, flag, in_use.registry, find))

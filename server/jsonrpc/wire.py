@@ -46,7 +46,7 @@ CHUNK = 1 << 16
 LOOK_AGAIN_MS = 100
 
 
-class Wire:
+class JsonRpcWire:
     """Reads requests from one descriptor and writes answers to another."""
 
     def __init__(self, source: int, sink: int, broken: Callable[[OSError], None]) -> None:

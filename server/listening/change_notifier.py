@@ -10,13 +10,13 @@ import anyio
 
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.listening.file_watch import FileWatch
-from speckit_memory.server.listening.follower import Change, Follower
+from speckit_memory.server.listening.follower import DocumentChange, Follower
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.workspace.workspace import Workspace
 
 
-class Listening:
+class ChangeNotifier:
     """Follows the store for a server's clients while the server runs."""
 
     def __init__(self, workspace: Workspace, limits: ThreadLimits, *, watch: bool) -> None:
@@ -42,5 +42,5 @@ class Listening:
             yield
             group.cancel_scope.cancel()
 
-    async def _tell(self, change: Change) -> None:
+    async def _tell(self, change: DocumentChange) -> None:
         await self.clients.tell(listed=change.listed, changed=change.changed)

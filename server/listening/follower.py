@@ -21,7 +21,7 @@ _NOTHING_YET = ("E010", NO_WORKSPACE)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DocumentChange:
     """Whether documents were added, removed or changed, and the subscribed resources that changed."""
 
     listed: bool
@@ -47,7 +47,7 @@ class Follower:
         self,
         anybody: Callable[[], bool],
         wanted: Callable[[], Iterable[str]],
-        tell: Callable[[Change], Awaitable[None]],
+        tell: Callable[[DocumentChange], Awaitable[None]],
     ) -> None:
         """Checks periodically and notifies clients.
 
@@ -84,23 +84,23 @@ class Follower:
         if self._last is None:
             self._last = self._workspace.memory().since(None).last
 
-    def look(self, wanted: Iterable[str]) -> Change:
+    def look(self, wanted: Iterable[str]) -> DocumentChange:
         """The changes since the last check."""
         asked = set(wanted)
         self._forget(asked)
         if not self._workspace.has_store:
             listed, self._last = bool(self._last), 0
         elif not self._workspace.is_open and not (asked and self._last is not None):
-            return Change(False, ())
+            return DocumentChange(False, ())
         else:
             since = self._workspace.memory().since(self._last)
             listed, self._last = since.written, since.last
         if not listed:
-            return Change(False, ())
+            return DocumentChange(False, ())
         marks = {uri: self._mark(uri) for uri in asked}
         changed = tuple(uri for uri, mark in marks.items() if mark != self._marks.get(uri, mark))
         self._marks.update(marks)
-        return Change(True, changed)
+        return DocumentChange(True, changed)
 
     def _forget(self, asked: set[str]) -> None:
         """Drops marks that had no subscription in two successive checks: a mark is made before its subscription."""
@@ -119,7 +119,7 @@ class Follower:
         states = self._workspace.memory().states(names)
         return next((states[name] for name in names if name in states), "")
 
-    async def _in_thread(self, work: Callable[[], Change | None]) -> Change | None:
+    async def _in_thread(self, work: Callable[[], DocumentChange | None]) -> DocumentChange | None:
         """The result of the work; None if it fails, which is logged the first time."""
         try:
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)

@@ -28,13 +28,13 @@ from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.calls.tool_names import meant_tool
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.console.failures import internal
-from speckit_memory.server.jsonrpc.wire import Wire
-from speckit_memory.server.listening.change_notifier import Listening
+from speckit_memory.server.jsonrpc.wire import JsonRpcWire
+from speckit_memory.server.listening.change_notifier import ChangeNotifier
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.logging import logs
-from speckit_memory.server.mcp_server.offering import Offering
+from speckit_memory.server.mcp_server.offering import RequestHandlers
 from speckit_memory.server.replies.answer_cache import SECONDS
-from speckit_memory.server.replies.answering import Answering
+from speckit_memory.server.replies.answering import WorkerPool
 from speckit_memory.server.replies.envelope import failure
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.tools import (
@@ -104,18 +104,18 @@ class MemoryServer(MCPServer[None]):
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
         return result
 
-    async def run_on(self, wire: Wire) -> None:
+    async def run_on(self, wire: JsonRpcWire) -> None:
         """Serves one client over standard input and output until it closes its end."""
         server = self._lowlevel_server
         await wire.serve(partial(server.run, initialization_options=server.create_initialization_options()))
 
-    def offer(self, offering: Offering, clients: Clients) -> None:
+    def offer(self, offering: RequestHandlers, clients: Clients) -> None:
         """Attaches the handlers for resources, prompts and completion, and the clients that are notified of changes."""
         offering.attach(self._lowlevel_server)
         clients.attach(self._lowlevel_server)
 
 
-class Fence:
+class GuardMiddleware:
     """The outermost middleware: no request ends the server, no error echoes long input, each request gets a log id.
 
     An exit or interrupt raised by a handler would end the event loop, and an error whose text cannot be rendered would
@@ -271,7 +271,7 @@ def build(
     """
     every = tools(workspace, limits, profile)
     shown = offered(every, profile)
-    listening = Listening(workspace, limits, watch=watch)
+    listening = ChangeNotifier(workspace, limits, watch=watch)
     with logs.without_rich():
         server = MemoryServer(
             NAME,
@@ -287,7 +287,9 @@ def build(
         )
     by_name = {tool.name: tool for tool in every}
     has = partial(offers, profile)
-    server.offer(Offering(workspace, by_name, Answering(limits.reading, has), listening.seen, has), listening.clients)
+    server.offer(
+        RequestHandlers(workspace, by_name, WorkerPool(limits.reading, has), listening.seen, has), listening.clients
+    )
     server.profile, server.further = profile, frozenset(by_name) - {tool.name for tool in shown}
-    server.middleware.insert(0, Fence(workspace.name))
+    server.middleware.insert(0, GuardMiddleware(workspace.name))
     return server

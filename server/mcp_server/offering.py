@@ -25,7 +25,7 @@ from speckit_memory.errors.echo import abridged
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.mcp_server.argument_completion import completed
 from speckit_memory.server.prompts import catalogue as prompts
-from speckit_memory.server.replies.answering import Answering
+from speckit_memory.server.replies.answering import WorkerPool
 from speckit_memory.server.resources import catalogue as resources
 from speckit_memory.server.resources.reading import read
 from speckit_memory.server.workspace.workspace import Workspace
@@ -33,14 +33,14 @@ from speckit_memory.server.workspace.workspace import Workspace
 Asked = ServerRequestContext[Any, Any]
 
 
-class Offering:
+class RequestHandlers:
     """Request handlers over a workspace. Entries that always exist are listed without the store."""
 
     def __init__(
         self,
         workspace: Workspace,
         tools: Mapping[str, SpeckitTool],
-        answering: Answering,
+        answering: WorkerPool,
         seen: Callable[[], None],
         offers: Callable[[str], bool],
     ) -> None:

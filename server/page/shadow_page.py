@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.errors.names import sendable
-from speckit_memory.evaluation.experiments.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.sequential_estimates import course
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.tables import in_line
@@ -19,7 +19,7 @@ from speckit_memory.server.page.plots.overhead import overhead_distribution
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.template import rendered
 from speckit_memory.server.shadows.headline import known_queries
-from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
+from speckit_memory.server.shadows.report import SHOWN_ROWS, MemoryLabel, ShadowComparison, ShadowReport, question
 from speckit_memory.server.shadows.text import ORDER
 
 MARK = "speckit-memory shadow report"
@@ -81,7 +81,7 @@ def page(report: ShadowReport) -> str:
 
 
 def _comparison(
-    compared: Compared, place: int, memories: Mapping[int, Named], *, queries: int, drawn: bool
+    compared: ShadowComparison, place: int, memories: Mapping[int, MemoryLabel], *, queries: int, drawn: bool
 ) -> dict[str, Any]:
     report = compared.judged.report
     return {
@@ -144,7 +144,7 @@ def _time(report: ExperimentReport) -> Tile:
     return Tile("Time", milliseconds(added.p50, signed=True), note, "overhead_ms.p50", added.p50)
 
 
-def _plots(compared: Compared, prefix: str) -> Iterator[Plot]:
+def _plots(compared: ShadowComparison, prefix: str) -> Iterator[Plot]:
     names = compared.control, compared.variant
     if looks := course(compared.judged.contrasts(), compared.judged.judgements):
         yield over_time(f"{prefix}-course", looks, *names)
@@ -154,7 +154,7 @@ def _plots(compared: Compared, prefix: str) -> Iterator[Plot]:
         yield overhead_distribution(f"{prefix}-overhead", added, names)
 
 
-def _tables(compared: Compared) -> Iterator[tuple[str, list[list[str]]]]:
+def _tables(compared: ShadowComparison) -> Iterator[tuple[str, list[list[str]]]]:
     """The folded tables with their titles; the first row has the names of the columns."""
     report = compared.judged.report
     yield (
@@ -237,7 +237,7 @@ def _median(time: Latency | None) -> str:
     return milliseconds(time.p50) if time else "–"
 
 
-def _differing(contrast: Contrast, memories: Mapping[int, Named]) -> dict[str, Any]:
+def _differing(contrast: QueryContrast, memories: Mapping[int, MemoryLabel]) -> dict[str, Any]:
     pair, agreement = contrast.pair, contrast.agreement
     # only memories within the first rows of at least one answer
     ranked = [move for move in agreement.moves if min(filter(None, (move.before, move.after))) <= SHOWN_ROWS]
@@ -252,7 +252,7 @@ def _differing(contrast: Contrast, memories: Mapping[int, Named]) -> dict[str, A
     }
 
 
-def _row(memory: int, before: int | None, after: int | None, memories: Mapping[int, Named]) -> Row:
+def _row(memory: int, before: int | None, after: int | None, memories: Mapping[int, MemoryLabel]) -> Row:
     named = memories.get(memory)
     title = named.title or named.key if named else f"memory {memory}"
     key = named.key if named else "no longer in the store"

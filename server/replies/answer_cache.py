@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.replies.envelope import Fitted
+from speckit_memory.server.replies.envelope import BudgetedReply
 
 SECONDS = 60.0
 """How long an answer stays valid at most: memories age with the clock, without any write to the store."""
@@ -49,7 +49,7 @@ class CacheFigures:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     made_at: float
-    answer: Fitted
+    answer: BudgetedReply
     characters: int
 
 
@@ -86,7 +86,9 @@ class AnswerCache:
         self._characters = 0
         self._hits = self._misses = self._passed = self._changed = self._evicted = 0
 
-    def answered(self, tool: str, values: Mapping[str, Any], make: Callable[[], Fitted]) -> tuple[Fitted, bool]:
+    def answered(
+        self, tool: str, values: Mapping[str, Any], make: Callable[[], BudgetedReply]
+    ) -> tuple[BudgetedReply, bool]:
         """Returns the answer of a tool to these parameter values, and whether it came from the cache.
 
         An answer is cached only if the state was the same before and after it was made.
@@ -116,7 +118,7 @@ class AnswerCache:
                 self._keep(before, key, made)
         return made, False
 
-    def passing(self, make: Callable[[], Fitted]) -> tuple[Fitted, bool]:
+    def passing(self, make: Callable[[], BudgetedReply]) -> tuple[BudgetedReply, bool]:
         """Makes an answer without reading or filling the cache; it counts as `passed`."""
         made = make()
         with self._guard:
@@ -171,7 +173,7 @@ class AnswerCache:
         while self._entries and next(iter(self._entries.values())).made_at <= until:
             self._drop_oldest()
 
-    def _keep(self, standing: Hashable, key: str, answer: Fitted) -> None:
+    def _keep(self, standing: Hashable, key: str, answer: BudgetedReply) -> None:
         self._turn_to(standing)
         size = len(key) + answer.characters()
         if size > self._most_characters or key in self._entries:  # another thread was faster

@@ -22,7 +22,7 @@ CALLERS_FAULT = 2
 """The exit status of errors that the caller can correct by changing the request."""
 
 
-class Answering:
+class WorkerPool:
     """Runs the work of requests in threads; they share `limiter` with the read-only tools.
 
     `offers` tells whether the client has a tool of a given name.

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import anyio.from_thread
 
 
-class Progress(Protocol):
+class PhaseProgress(Protocol):
     """Progress of a phase; `total` is None while it is unknown."""
 
     @property
@@ -47,7 +47,7 @@ class CallProgress:
         self._before = 0
         self._told = 0
 
-    def told(self, progress: Progress) -> None:
+    def told(self, progress: PhaseProgress) -> None:
         """Sends the progress. Failures to send are ignored: the work goes on."""
         # a new phase starts counting at 0: continue from the last figure sent
         if progress.phase != self._phase:
@@ -74,7 +74,7 @@ def telling(calls: Sequence[CallProgress]) -> Iterator[None]:
         _telling.reset(token)
 
 
-def tell(progress: Progress) -> None:
+def tell(progress: PhaseProgress) -> None:
     """Reports progress to the calls this thread works for."""
     for call in tuple(_telling.get()):
         call.told(progress)

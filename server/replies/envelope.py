@@ -49,7 +49,7 @@ def _listed(_number: int, row: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Supplement:
     """Content of an answer in addition to its rows: a line of the text, with stored text escaped, and further
     `data`."""
 
@@ -84,7 +84,7 @@ class Reply:
     """Returns a further hint for the number of rows shown; "" for none."""
     figures_of_count: Callable[[int], dict[str, int]] | None = None
     """Returns figures of `data` for the number of rows shown; they may override `count`, by default that number."""
-    aside: Callable[[int], Aside] | None = None
+    aside: Callable[[int], Supplement] | None = None
     """Returns further content for the number of rows shown. Its line may be cut to fit, its data never."""
     pipeline: str = ""
     """The hash of the pipeline that answered, for the log; "" if none did."""
@@ -168,7 +168,7 @@ class _Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class BudgetedReply:
     """An answer within its budget, ready to be sent and to be cached (feature T25)."""
 
     text: str
@@ -190,7 +190,7 @@ class Fitted:
         """Total length of text and document."""
         return len(self.text) + len(json.dumps(self.document))
 
-    def noted(self, notes: tuple[str, ...], count: Count) -> Fitted:
+    def noted(self, notes: tuple[str, ...], count: Count) -> BudgetedReply:
         """Returns the answer with notes on the call, within the same budget: the lowest rows make room for them."""
         if not notes or self.draft is None:
             return self
@@ -208,7 +208,7 @@ class Fitted:
         return CallToolResult(content=[TextContent(text=self.text)], structured_content={**self.document, "meta": meta})
 
 
-def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
+def fitted(reply: Reply, tool: str, budget: int, count: Count) -> BudgetedReply:
     """Shortens a reply to its budget and adds hints on omissions.
 
     Rows dropped or cut in the text are dropped or cut in the structured content, too.
@@ -233,7 +233,7 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     document = draft.document()
     # answers are cached: drop the callbacks, and the rows that were left out
     light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
-    return Fitted(text, document, meta, draft.rows, reply.after, again, reply.pipeline, light)
+    return BudgetedReply(text, document, meta, draft.rows, reply.after, again, reply.pipeline, light)
 
 
 def _afterwards(work: Follow, rows: Rows) -> None:

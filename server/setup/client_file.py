@@ -11,7 +11,7 @@ from typing import Any
 
 from speckit_memory.config.files.regular_file import as_written
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE
-from speckit_memory.server.setup.clients import NAME, Client, Entry
+from speckit_memory.server.setup.clients import NAME, AgentClient, Entry
 
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
@@ -21,7 +21,7 @@ class ByHandError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileEdit:
     """The old and the new content of a file; both are equal if the entry exists already."""
 
     file: Path
@@ -29,14 +29,14 @@ class Change:
     after: str
 
 
-def configuration(client: Client, entry: Entry, name: str = NAME) -> str:
+def configuration(client: AgentClient, entry: Entry, name: str = NAME) -> str:
     """The entry as users paste it into the client's file."""
     if client.form == "toml":
         return _toml(client, entry, name)
     return json.dumps({client.keys: {name: client.entry(entry)}}, indent=2, ensure_ascii=False) + "\n"
 
 
-def change(client: Client, entry: Entry, root: Path) -> Change:
+def change(client: AgentClient, entry: Entry, root: Path) -> FileEdit:
     """Adds the entry to the client's file.
 
     An existing entry of the same workspace is updated. If another workspace has the usual name, the new entry is named
@@ -48,13 +48,13 @@ def change(client: Client, entry: Entry, root: Path) -> Change:
     try:
         before = as_written(file)
     except FileNotFoundError:
-        return Change(file, None, configuration(client, entry))
+        return FileEdit(file, None, configuration(client, entry))
     except (OSError, UnicodeDecodeError) as error:
         raise ByHandError(f"it cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from error
     if not before.strip():
-        return Change(file, before, configuration(client, entry))
+        return FileEdit(file, before, configuration(client, entry))
     after = _in_toml(before, client, entry) if client.form == "toml" else _in_json(before, client, entry)
-    return Change(file, before, with_ends_of(before, after))
+    return FileEdit(file, before, with_ends_of(before, after))
 
 
 def with_ends_of(before: str, after: str) -> str:
@@ -63,7 +63,7 @@ def with_ends_of(before: str, after: str) -> str:
     return plain.replace("\n", "\r\n") if "\r\n" in before else plain
 
 
-def _in_json(before: str, client: Client, entry: Entry) -> str:
+def _in_json(before: str, client: AgentClient, entry: Entry) -> str:
     try:
         document = json.loads(before.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
@@ -79,7 +79,7 @@ def _in_json(before: str, client: Client, entry: Entry) -> str:
     return json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
-def _in_toml(before: str, client: Client, entry: Entry) -> str:
+def _in_toml(before: str, client: AgentClient, entry: Entry) -> str:
     try:
         document = tomllib.loads(before.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -102,7 +102,7 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     return after
 
 
-def _wanted(servers: dict[str, Any], client: Client, entry: Entry) -> tuple[str, Entry]:
+def _wanted(servers: dict[str, Any], client: AgentClient, entry: Entry) -> tuple[str, Entry]:
     """The name and the content of the entry, given the existing ones."""
     own, root = client.entry(entry), entry["env"][ROOT_VARIABLE]
     # existing entries may refer to this workspace by path, by the client's variable, or not at all
@@ -135,7 +135,7 @@ def _root(entry: Any) -> Any:
     return env.get(ROOT_VARIABLE) if isinstance(env, dict) else None
 
 
-def _toml(client: Client, entry: Entry, name: str) -> str:
+def _toml(client: AgentClient, entry: Entry, name: str) -> str:
     """The entry as a TOML table. TOML basic strings have the escapes of JSON, for text without lone surrogates."""
     told = client.entry(entry)
     plain = [f"{key} = {_value(value)}" for key, value in told.items() if not isinstance(value, dict)]

@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AgentClient:
     """An MCP client.
 
     Attributes:
@@ -93,10 +93,12 @@ _OPENED = "${workspaceFolder}"
 CLIENTS = {
     client.name: client
     for client in (
-        Client("claude-code", "Claude Code", _beside(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")),
-        Client("claude-desktop", "Claude Desktop", _desktop, "mcpServers", scope="user"),
-        Client("cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED),
-        Client(
+        AgentClient("claude-code", "Claude Code", _beside(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")),
+        AgentClient("claude-desktop", "Claude Desktop", _desktop, "mcpServers", scope="user"),
+        AgentClient(
+            "cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED
+        ),
+        AgentClient(
             "vscode",
             "VS Code",
             _beside(".vscode/mcp.json"),
@@ -105,8 +107,8 @@ CLIENTS = {
             also={"type": "stdio"},
             variable=_OPENED,
         ),
-        Client("codex", "Codex", _beside(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
-        Client("windsurf", "Windsurf", _windsurf, "mcpServers", scope="user"),
-        Client("zed", "Zed", _beside(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),
+        AgentClient("codex", "Codex", _beside(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
+        AgentClient("windsurf", "Windsurf", _windsurf, "mcpServers", scope="user"),
+        AgentClient("zed", "Zed", _beside(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),
     )
 }

@@ -14,15 +14,15 @@ from speckit_memory.config.workspace.settings import CONFIG_FILE, FOLDER, PIPELI
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import IGNORED, IGNORED_BEFORE
 from speckit_memory.server.setup import agents_section as section
-from speckit_memory.server.setup.client_file import ByHandError, Change, change, configuration, with_ends_of
-from speckit_memory.server.setup.clients import NAME, Client, Entry
+from speckit_memory.server.setup.client_file import ByHandError, FileEdit, change, configuration, with_ends_of
+from speckit_memory.server.setup.clients import NAME, AgentClient, Entry
 from speckit_memory.server.setup.starter_files import CONFIG, PIPELINE, SCHEMA_FILE
 
 Outcome = Literal["created", "added", "there already", "by hand", "to do"]
 
 
 @dataclass(slots=True)
-class Made:
+class FileChanges:
     """The files `created`, `changed` (with their backup copies) and `left` alone (with reasons)."""
 
     created: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ClientOutcome:
     """The outcome for a client: "to do" if writing was not requested, "by hand" if it was not possible.
 
     `reason` says why it was not possible, or what is still missing for the entry to work.
@@ -45,14 +45,14 @@ class Configured:
     reason: str = ""
 
 
-def starter_files(root: Path, made: Made) -> None:
+def starter_files(root: Path, made: FileChanges) -> None:
     """Writes missing files for users to edit, and the schema for their editors. Raises E020."""
     for file, content in ((CONFIG_FILE, CONFIG), (PIPELINE_FILE, PIPELINE)):
         if _new(root / file, content):
             made.created.append(file.as_posix())
     ignored = root / FOLDER / ".gitignore"
     if not ignored.is_symlink() and _says(ignored, IGNORED_BEFORE):
-        _changed(Change(ignored, IGNORED_BEFORE, IGNORED), root, made)
+        _changed(FileEdit(ignored, IGNORED_BEFORE, IGNORED), root, made)
     from speckit_memory.engine.pipelines.pipelines import schema  # loads every component; only needed here
 
     file = root / FOLDER / SCHEMA_FILE
@@ -67,7 +67,7 @@ def starter_files(root: Path, made: Made) -> None:
         _write(file, text)
 
 
-def agents_section(root: Path, made: Made) -> None:
+def agents_section(root: Path, made: FileChanges) -> None:
     """Adds the section for agents to AGENTS.md. Raises E020."""
     file = root / section.FILE
     try:
@@ -81,10 +81,10 @@ def agents_section(root: Path, made: Made) -> None:
     if before is None:
         made.left[section.FILE] = "it is a link or not text; `init` does not change it"
         return
-    _changed(Change(file, before, with_ends_of(before, section.with_section(before))), root, made)
+    _changed(FileEdit(file, before, with_ends_of(before, section.with_section(before))), root, made)
 
 
-def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Configured:
+def configure(client: AgentClient, entry: Entry, root: Path, made: FileChanges | None) -> ClientOutcome:
     """Adds the server to a client's file.
 
     Args:
@@ -98,18 +98,18 @@ def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Co
     """
     text, file = configuration(client, entry), str(client.file(root))
     if made is None:
-        return Configured(client.name, client.title, file, "to do", text)
+        return ClientOutcome(client.name, client.title, file, "to do", text)
     try:
         wanted = change(client, entry, root)
     except ByHandError as error:
-        return Configured(client.name, client.title, file, "by hand", text, str(error))
+        return ClientOutcome(client.name, client.title, file, "by hand", text, str(error))
     outcome = _changed(wanted, root, made)
     by_name = client.entry(entry)["command"] == NAME
     reason = f"it starts `{NAME}` from the PATH, which has none yet" if by_name and not shutil.which(NAME) else ""
-    return Configured(client.name, client.title, file, outcome, text, reason)
+    return ClientOutcome(client.name, client.title, file, outcome, text, reason)
 
 
-def _changed(change: Change, root: Path, made: Made) -> Outcome:
+def _changed(change: FileEdit, root: Path, made: FileChanges) -> Outcome:
     if change.before == change.after:
         return "there already"
     shown = _shown(change.file, root)

@@ -15,10 +15,10 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiment_sentence import names
-from speckit_memory.evaluation.experiments.experiments import Judged, judged
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judged
 from speckit_memory.evaluation.experiments.flag_evidence import missing
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import Pair, Retreat
+from speckit_memory.memory.store.evaluation.records import PlacementChange, RecordedPair
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.server.shadows.headline import headline
@@ -34,7 +34,7 @@ DARK = "in a dark run"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class MemoryLabel:
     """The key and title of a memory."""
 
     key: str
@@ -42,17 +42,17 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ShadowComparison:
     """A comparison of control and variant: names, results and next steps.
 
     `difference` has the differing values as a diff, None if one of them is no longer in force.
     """
 
-    judged: Judged
+    judged: JudgedExperiment
     control: str
     variant: str
     next_steps: Sequence[NextStep]
-    retreats: Sequence[Retreat]
+    retreats: Sequence[PlacementChange]
     difference: Sequence[str] | None = None
 
     @property
@@ -83,8 +83,8 @@ class ShadowReport:
 
     since: float | None
     made: float
-    comparisons: Sequence[Compared]
-    memories: Mapping[int, Named]
+    comparisons: Sequence[ShadowComparison]
+    memories: Mapping[int, MemoryLabel]
     nothing: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -156,15 +156,15 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
     return ShadowReport(since, now, comparisons, memories, "" if comparisons else nothing())
 
 
-def of_one(store: Path, one: Judged, *, made: float) -> ShadowReport:
+def of_one(store: Path, one: JudgedExperiment, *, made: float) -> ShadowReport:
     """The report on one offline comparison, with the names of memories in this store."""
     memories = _memories(store, _shown_ids([one]))
     report = replace(one.report, keys={memory: named.key for memory, named in memories.items()})
     control, variant = names(report.control, report.variant, report.flag)
-    return ShadowReport(None, made, [Compared(replace(one, report=report), control, variant, (), ())], memories)
+    return ShadowReport(None, made, [ShadowComparison(replace(one, report=report), control, variant, (), ())], memories)
 
 
-def question(pair: Pair) -> str:
+def question(pair: RecordedPair) -> str:
     """The text of the query if it was kept, else ""."""
     return str((pair.query.question or {}).get("text", ""))
 
@@ -189,34 +189,34 @@ def _flags(store: Path, named: Collection[str]) -> Mapping[str, Flag]:
 
 
 def _compared(
-    one: Judged,
+    one: JudgedExperiment,
     keys: Mapping[int, str],
-    retreats: Sequence[Retreat],
+    retreats: Sequence[PlacementChange],
     flag: Flag | None,
     current: CurrentPipelines,
-) -> Compared:
+) -> ShadowComparison:
     report = replace(one.report, keys=keys)
     pair = (report.control.hash, report.variant.hash)
     control, variant = names(report.control, report.variant, report.flag)
     mine = [retreat for retreat in retreats if (retreat.control, retreat.variant) == pair]
     lacks = missing(one, flag) if flag and report.mode == "shadow" else []
     steps = next_steps(report, lacks=lacks)
-    return Compared(replace(one, report=report), control, variant, steps, mine, current.difference(*pair))
+    return ShadowComparison(replace(one, report=report), control, variant, steps, mine, current.difference(*pair))
 
 
-def _harm(one: Judged) -> tuple[bool, int, int]:
+def _harm(one: JudgedExperiment) -> tuple[bool, int, int]:
     """Sort key of variants, worst first: those that only failed, then by verdict; dark runs last."""
     report = one.report
     # tuples sort by element: dark runs last, variants that never answered first, more failures first
     return report.mode == "dark_run", _WORST_FIRST.index(report.verdict) if report.compared else -1, -report.failed
 
 
-def _shown_ids(found: Sequence[Judged]) -> set[int]:
+def _shown_ids(found: Sequence[JudgedExperiment]) -> set[int]:
     pairs = [contrast.pair for one in found for contrast in one.report.differing]
     return {memory for pair in pairs for answer in (pair.control, pair.variant.answer) for memory in answer.memories}
 
 
-def _memories(store: Path, wanted: Iterable[int]) -> dict[int, Named]:
+def _memories(store: Path, wanted: Iterable[int]) -> dict[int, MemoryLabel]:
     """The names of the memories that still exist."""
     found = {}
     with closing(Database.open(store, create=False)) as database:
@@ -228,5 +228,5 @@ def _memories(store: Path, wanted: Iterable[int]) -> dict[int, Named]:
                 if error.code != "E080":
                     raise
                 continue
-            found[memory] = Named(record.key, record.title)
+            found[memory] = MemoryLabel(record.key, record.title)
     return found

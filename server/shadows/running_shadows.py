@@ -11,8 +11,8 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines.pipeline_text import as_lines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.experiments.experiments import Called
-from speckit_memory.pipeline.configuration.builder import Checked, examined
+from speckit_memory.evaluation.experiments.experiments import PipelineLabel
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examined
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import variants_of
 
@@ -21,8 +21,8 @@ from speckit_memory.pipeline.configuration.variants import variants_of
 class CurrentPipelines:
     """The served pipeline and its shadows, by hash; empty if they cannot be read."""
 
-    names: Mapping[str, Called]
-    pipelines: Mapping[str, Checked]
+    names: Mapping[str, PipelineLabel]
+    pipelines: Mapping[str, CheckedPipeline]
 
     def difference(self, control: str, variant: str) -> list[str] | None:
         """The lines of a diff between two pipelines; None if one of them is no longer in force."""
@@ -44,7 +44,7 @@ def current_pipelines(store: Path) -> CurrentPipelines:
         checked = [examined(one, registry) for one in (control, *(one.effective for one in variants))]
     except SpeckitError:
         return CurrentPipelines({}, {})
-    names = [Called(control.name), *(Called(one.name, one.flag) for one in variants)]
+    names = [PipelineLabel(control.name), *(PipelineLabel(one.name, one.flag) for one in variants)]
     # reversed, so that on equal hashes the first pipeline (the control) wins
     found = {one.hash: (name, one) for name, one in reversed(list(zip(names, checked, strict=True)))}
     return CurrentPipelines(

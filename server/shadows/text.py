@@ -8,12 +8,12 @@ from itertools import zip_longest
 import click
 
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
-from speckit_memory.evaluation.experiments.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.statistics.tables import in_line
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.server.console.output import counted, printable, table, wrapped
 from speckit_memory.server.console.wording import figure, in_common, milliseconds, moment, percent, period
-from speckit_memory.server.shadows.report import Compared, Named, ShadowReport, question
+from speckit_memory.server.shadows.report import MemoryLabel, ShadowComparison, ShadowReport, question
 
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕"}
 """A sign for each verdict, since colour alone is not accessible."""
@@ -43,7 +43,7 @@ def show(report: ShadowReport) -> None:
         click.echo(wrapped("`--experiment ID` shows the details of one, `--html FILE` of all.", dim=True))
 
 
-def _brief(compared: Compared) -> Iterator[str]:
+def _brief(compared: ShadowComparison) -> Iterator[str]:
     """A brief summary of one of several variants."""
     report = compared.judged.report
     known = f"{compared.headline}. " if report.compared else ""
@@ -65,7 +65,7 @@ def _sign(report: ExperimentReport) -> str:
     return click.style(f"{SIGNS[report.verdict]} ", fg=_COLOURS[report.verdict], bold=True)
 
 
-def _blocks(compared: Compared, memories: Mapping[int, Named]) -> Iterator[str]:
+def _blocks(compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> Iterator[str]:
     report = compared.judged.report
     yield wrapped(f"{compared.headline}.", "  ", _sign(report), bold=True)
     yield wrapped(report.sentence, "  ")
@@ -82,7 +82,7 @@ def _blocks(compared: Compared, memories: Mapping[int, Named]) -> Iterator[str]:
     yield from filter(None, (part() for part in parts))
 
 
-def _about(compared: Compared) -> str:
+def _about(compared: ShadowComparison) -> str:
     report = compared.judged.report
     lost = (
         [f"{counted(sum(report.dropped.values()), 'query')} dropped ({_counts(report.dropped)})"]
@@ -168,7 +168,7 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _differing(compared: Compared, memories: Mapping[int, Named]) -> str:
+def _differing(compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> str:
     contrasts = compared.judged.report.differing[:_QUERIES]
     if not contrasts:
         return ""
@@ -176,14 +176,14 @@ def _differing(compared: Compared, memories: Mapping[int, Named]) -> str:
     return "\n".join([*heads[:2], _both(contrasts[0], compared, memories), *heads[2:]])
 
 
-def _head(contrast: Contrast) -> str:
+def _head(contrast: QueryContrast) -> str:
     pair, agreement = contrast.pair, contrast.agreement
     parted = f" · differ from {pair.variant.parted_at} on" if pair.variant.parted_at else ""
     about = f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)}{parted}"
     return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '    ', dim=True)}"
 
 
-def _both(contrast: Contrast, compared: Compared, memories: Mapping[int, Named]) -> str:
+def _both(contrast: QueryContrast, compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> str:
     rows = [("", compared.control, compared.variant)]
     # after[id]: the ranks of a memory in both answers
     after = {move.id: move for move in contrast.agreement.moves}
@@ -194,7 +194,7 @@ def _both(contrast: Contrast, compared: Compared, memories: Mapping[int, Named])
     return table(rows, right=(0,), indent="    ", headed=True)
 
 
-def asked(pair: Pair) -> str:
+def asked(pair: RecordedPair) -> str:
     """The text of a query if it was kept, else its id."""
     return f"“{in_line(question(pair))}”" if question(pair) else f"query {pair.query.id} (its text is not kept)"
 
@@ -205,20 +205,20 @@ def _from(before: int | None, rank: int) -> str:
     return f"  (was {before})" if before != rank else ""
 
 
-def _name(memory: int | None, memories: Mapping[int, Named]) -> str:
+def _name(memory: int | None, memories: Mapping[int, MemoryLabel]) -> str:
     if memory is None:
         return ""
     return printable(memories[memory].key) if memory in memories else f"memory {memory}, gone since"
 
 
-def _retreats(compared: Compared) -> str:
+def _retreats(compared: ShadowComparison) -> str:
     return "\n".join(
         wrapped(f"{moment(one.at)}: moved to {one.placement}, {one.reason}", "  ", fg="yellow")
         for one in compared.retreats
     )
 
 
-def _next(compared: Compared) -> str:
+def _next(compared: ShadowComparison) -> str:
     lines = []
     for step in compared.next_steps:
         lines.append(wrapped(f"{step.purpose}:", "  "))

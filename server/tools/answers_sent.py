@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from speckit_memory.evaluation.tokens.recall_per_token import Answerer, Sent
+from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnswer
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
 from speckit_memory.server.replies.envelope import TEXT_FIELD, fitted
 from speckit_memory.server.tools import search
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TOOL = "memory_search"
 
 
-class OfOneMemory(Workspace):
+class SingleMemoryWorkspace(Workspace):
     """A workspace around an open memory that is only queried."""
 
     def __init__(self, memory: Memory) -> None:
@@ -33,7 +33,7 @@ class OfOneMemory(Workspace):
 
 
 @dataclass(frozen=True, slots=True)
-class ThroughTheTool:
+class ToolAnswers:
     """Answers through the tool, once per answer form."""
 
     forms: tuple[AnswerForm, ...] = (SHIPPED_FORM,)
@@ -45,14 +45,14 @@ class ThroughTheTool:
 
 
 def _answerer(memory: Memory, form: AnswerForm, name: str) -> Answerer:
-    tool = search.build(OfOneMemory(memory), form)
+    tool = search.build(SingleMemoryWorkspace(memory), form)
 
-    def answer(query: DatasetQuery, budget: int) -> Sent:
+    def answer(query: DatasetQuery, budget: int) -> SentAnswer:
         # no deadline: answers must not depend on the load of the machine
         reply = tool(query=query.text, specFolder=query.folder, tokenBudget=budget, deadlineMs=0)
         made = fitted(reply, TOOL, budget, memory.count_tokens)  # not `sent`: no use is recorded
         rows = made.document["data"]["results"]
         texts = tuple((row["key"], row.get(TEXT_FIELD, "")) for row in rows)
-        return Sent(texts, made.meta["token_count"])
+        return SentAnswer(texts, made.meta["token_count"])
 
     return Answerer(name, answer)

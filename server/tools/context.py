@@ -41,7 +41,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: the memories that matter for a task, sized to your context."""
-        from speckit_memory.engine.answers.search_options import Adjustment
+        from speckit_memory.engine.answers.search_options import SearchOptions
         from speckit_memory.server.tools import content
         from speckit_memory.server.views.rows.row_text import search_row_text
         from speckit_memory.server.views.rows.rows import (
@@ -80,7 +80,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             dedup=enableDedup,
             intent=intent,
             token_usage=tokenUsage,
-            adjust=Adjustment(only_fitting=onlyFitting or None),
+            adjust=SearchOptions(only_fitting=onlyFitting or None),
             snippet=SHIPPED_FORM.excerpt,
             content=includeContent and not pressed,
             query_id=logs.query_id(),

@@ -6,10 +6,10 @@ from speckit_memory.server.console.markdown import about, one_line
 from speckit_memory.server.replies.envelope import Reply
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.deletion import Deleted
+    from speckit_memory.engine.api.deletion import DeletionResult
 
 
-def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
+def deleted_reply(deleted: "DeletionResult", dry_run: bool) -> Reply:
     """The deleted memories, and how to undo the deletion."""
     from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.calls.parameters import Name
-from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console.fitting_actions import advice_for_client
 from speckit_memory.server.console.markdown import about, one_line
 from speckit_memory.server.logging.log_stream import lost_lines
@@ -25,9 +25,9 @@ MOST_KEYS = 10
 """Keys shown per document; the rest are counted."""
 
 
-def idle(values: Mapping[str, Any]) -> Idle | None:
+def idle(values: Mapping[str, Any]) -> UnusedParameters | None:
     """`limit` has no effect on the full report, which has no list."""
-    return Idle(("limit",), "the full report lists no aliases") if values["reportMode"] == "full" else None
+    return UnusedParameters(("limit",), "the full report lists no aliases") if values["reportMode"] == "full" else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:

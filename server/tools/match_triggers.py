@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from speckit_memory.server.calls.parameters import Flag, SessionId
-from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console.markdown import about, fields, one_line, quoted
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Reply, Rows
 from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
@@ -17,11 +17,11 @@ MOST_NAMED = 5
 """Related memories listed in the text; the data has all."""
 
 
-def idle(values: Mapping[str, Any]) -> Idle | None:
+def idle(values: Mapping[str, Any]) -> UnusedParameters | None:
     """The parameters that only affect the attention of a session."""
     if not values["include_cognitive"]:
-        return Idle(("session_id", "turnNumber"), "include_cognitive is false")
-    return None if values["session_id"] else Idle(("turnNumber",), "no session is named")
+        return UnusedParameters(("session_id", "turnNumber"), "include_cognitive is false")
+    return None if values["session_id"] else UnusedParameters(("turnNumber",), "no session is named")
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:

@@ -7,26 +7,26 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.calls.parameters import Flag, Keys, Phrases, SessionId, Tier
-from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console.markdown import fields, one_line
 from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.indexing import SaveResult
 
 BUDGET = 1500
 OF_NEW_TEXTS = ("title", "folder", "tier", "triggerPhrases")
 """Parameters for new texts; existing documents declare these values themselves."""
 
 
-def idle(values: Mapping[str, Any]) -> Idle | None:
+def idle(values: Mapping[str, Any]) -> UnusedParameters | None:
     """The parameters that an existing document, or the path of a new one, makes useless."""
     if values["edit"]:
-        return Idle((*OF_NEW_TEXTS, "asyncEmbedding"), "a document is edited")
+        return UnusedParameters((*OF_NEW_TEXTS, "asyncEmbedding"), "a document is edited")
     if not values["content"]:
-        return Idle(OF_NEW_TEXTS, "the document is saved unchanged")
-    return Idle(("folder",), "filePath gives the folder") if values["filePath"] else None
+        return UnusedParameters(OF_NEW_TEXTS, "the document is saved unchanged")
+    return UnusedParameters(("folder",), "filePath gives the folder") if values["filePath"] else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -125,7 +125,7 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
         raise SpeckitError("E031", "a 'section' needs edit: append or replace")
 
 
-def _reply(saved: "Saved", hints: tuple[str, ...]) -> Reply:
+def _reply(saved: "SaveResult", hints: tuple[str, ...]) -> Reply:
     from speckit_memory.server.views.rows.rows import problem_text
     from speckit_memory.server.views.save_result import saved_data
     from speckit_memory.server.views.save_verdict import link_lines, question, told

@@ -20,7 +20,7 @@ from speckit_memory.server.calls.parameters import (
     TokenBudget,
     Wish,
 )
-from speckit_memory.server.calls.unused_parameters import Idle
+from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 from speckit_memory.server.replies.envelope import Reply
@@ -32,11 +32,11 @@ BY_KEY = frozenset({"key", "anchors", "fromLine", "sessionId", "tokenBudget", "b
 """The parameters with an effect on reading a single memory."""
 
 
-def idle(values: Mapping[str, Any]) -> Idle | None:
+def idle(values: Mapping[str, Any]) -> UnusedParameters | None:
     """The parameters without effect on reading a memory, or on searching."""
     if values["key"] != "":
-        return Idle(values.keys() - BY_KEY, "one memory is read by its key")
-    return Idle(("fromLine",), "no key is given")
+        return UnusedParameters(values.keys() - BY_KEY, "one memory is read by its key")
+    return UnusedParameters(("fromLine",), "no key is given")
 
 
 def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[..., Reply]:
@@ -109,7 +109,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
 
             # a key reads one memory: no search runs
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
-        from speckit_memory.engine.answers.search_options import Adjustment
+        from speckit_memory.engine.answers.search_options import SearchOptions
         from speckit_memory.server.views.unweighed_inputs import unweighed_intent
 
         memory = workspace.memory()
@@ -125,7 +125,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             anchors=anchors,
             dedup=enableDedup,
             intent=intent or (None if autoDetectIntent else ""),
-            adjust=Adjustment(
+            adjust=SearchOptions(
                 session_boost=enableSessionBoost,
                 causal_boost=enableCausalBoost,
                 contiguity=includeContiguity,

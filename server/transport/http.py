@@ -36,8 +36,8 @@ from speckit_memory.server.transport.http_protocol import (
     MOST_CONNECTIONS,
     BoundedProtocol,
 )
-from speckit_memory.server.transport.workspace_registry import Served
-from speckit_memory.server.workspace.idle_workspaces import InUse, close_idle
+from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
+from speckit_memory.server.workspace.idle_workspaces import RequestUsage, close_idle
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -141,7 +141,7 @@ def configuration(app: Guard) -> uvicorn.Config:
     )
 
 
-def serve_http(served: Served, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
+def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
     """Serves until a signal arrives, then ends the process. Each named workspace has a path with its name.
 
     Args:
@@ -187,7 +187,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
             profile=profile,
             token_verifier=verifier,
             auth=auth if token else None,
-            middleware=[CancelHungUp(), *([InUse(workspace)] if served.roots else [])],
+            middleware=[CancelHungUp(), *([RequestUsage(workspace)] if served.roots else [])],
         )
         return server.streamable_http_app(
             streamable_http_path=path,

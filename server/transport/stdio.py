@@ -14,7 +14,7 @@ from speckit_memory.server.console.failures import CLOSED_PIPE
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
 from speckit_memory.server.transport import parent
-from speckit_memory.server.transport.workspace_registry import Served
+from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 
 if TYPE_CHECKING:
     from speckit_memory.server.mcp_server.app import MemoryServer
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.workspace.workspace import Workspace
 
 
-def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
+def workspace_of_client(served: WorkspaceRegistry) -> tuple[Workspace, list[Any]]:
     """The workspace to serve, and the middleware that lets the client choose one of several."""
     from speckit_memory.server.mcp_server.app import workspace_of
 
@@ -36,7 +36,9 @@ def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
     return chosen, [ClientRoots(chosen)]
 
 
-def server_of(served: Served, workspace: Workspace, middleware: list[Any], limits: ThreadLimits) -> MemoryServer:
+def server_of(
+    served: WorkspaceRegistry, workspace: Workspace, middleware: list[Any], limits: ThreadLimits
+) -> MemoryServer:
     """Builds the server of a workspace for stdio.
 
     Args:
@@ -60,7 +62,7 @@ def server_of(served: Served, workspace: Workspace, middleware: list[Any], limit
     )
 
 
-def serve_stdio(served: Served) -> NoReturn:
+def serve_stdio(served: WorkspaceRegistry) -> NoReturn:
     """Serves until the client closes its end, the parent process ends, or a signal arrives; then ends the process.
 
     If there are several workspaces, the folders announced by the client select one.
@@ -73,7 +75,7 @@ def serve_stdio(served: Served) -> NoReturn:
     started_by = os.getppid()
     stream = detach()
     logs.configure()
-    from speckit_memory.server.jsonrpc.wire import Wire
+    from speckit_memory.server.jsonrpc.wire import JsonRpcWire
     from speckit_memory.server.replies.worker_calls import ThreadLimits
 
     served.log_broken()
@@ -114,7 +116,7 @@ def serve_stdio(served: Served) -> NoReturn:
             finish(0)
 
     # claimed before any component runs, so that a stray print cannot corrupt the protocol
-    wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
+    wire = JsonRpcWire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
     try:
         anyio.run(serve)
     except BaseException as error:  # not caused by a request: the SDK's loop failed

@@ -13,7 +13,7 @@ from speckit_memory.server.logging import logs
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class WorkspaceRegistry:
     """The workspaces of a server and its options.
 
     `roots` maps names to folders, empty for the single workspace of the environment; `profiles` has the tool profile of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine.explain.caller import ANY_DOOR, Door
+from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.server.console.arguments.memory_names import of_known
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def reason_of_absence(
     typed: str | int,
     again: str = "",
     *,
-    door: Door = ANY_DOOR,
+    door: CallerCapabilities = ANY_DOOR,
     until: float = math.inf,
 ) -> tuple[str, SmallestChange | None]:
     """Explains why a memory is not in a result, and finds the smallest change that would bring it in.

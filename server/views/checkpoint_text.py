@@ -14,9 +14,9 @@ from speckit_memory.server.console.output import counted
 from speckit_memory.server.views.rows.rows import when
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.checkpoints import BroughtBack
+    from speckit_memory.engine.api.checkpoints import RestoreResult
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
-    from speckit_memory.memory.store.checkpoints.restoring import Restored
+    from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
 
 NAMED = 3
 SHORT_METADATA = 400
@@ -50,7 +50,7 @@ def told(checkpoint: Checkpoint) -> str:
     return f"{when}, {counted(checkpoint.memories, 'memory')}{where}, {checkpoint.bytes / (1 << 20):.1f} MB"
 
 
-def told_restore(result: Restored) -> str:
+def told_restore(result: RestoreReport) -> str:
     """Describes what a restore did."""
     parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
     if result.pending:
@@ -61,7 +61,7 @@ def told_restore(result: Restored) -> str:
     return f"{result.checkpoint.name}: {', '.join(parts)}"
 
 
-def told_files(done: BroughtBack, undo: str, save: str) -> str:
+def told_files(done: RestoreResult, undo: str, save: str) -> str:
     """Describes where the store and the files differ after a restore. It changes no file; searches use the store.
 
     `undo` is the command that undoes a deletion, with a placeholder for its name; `save` the one that takes the text of
@@ -89,7 +89,7 @@ def _named(keys: Sequence[str], noun: str, one: str, several: str) -> str:
     return f"{counted(len(keys), noun)} {one if len(keys) == 1 else several}: {listed(keys, NAMED)}"
 
 
-def parted_counts(done: BroughtBack) -> dict[str, int]:
+def parted_counts(done: RestoreResult) -> dict[str, int]:
     """Counts the memories and files on which store and workspace disagree."""
     parted = done.parted
     return {

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from speckit_memory.server.console.output import counted
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.deletion import Deleted
+    from speckit_memory.engine.api.deletion import DeletionResult
 
 LISTED = 50
 """Memories listed by name."""
 
 
-def deleted_data(deleted: Deleted, dry_run: bool) -> dict[str, Any]:
+def deleted_data(deleted: DeletionResult, dry_run: bool) -> dict[str, Any]:
     """A deletion as plain data. `count` includes all memories; `undo` is the deletion's name, None if none was
     deleted."""
     return {
@@ -29,7 +29,7 @@ def deleted_data(deleted: Deleted, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def told(deleted: Deleted, dry_run: bool) -> str:
+def told(deleted: DeletionResult, dry_run: bool) -> str:
     """One sentence about a deletion."""
     memories, files = counted(len(deleted.memories), "memory"), counted(len(deleted.files), "file")
     if dry_run:

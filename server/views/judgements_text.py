@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.store.tables.memories.judgements import Judgement, Regard
+    from speckit_memory.memory.store.tables.memories.judgements import Judgement, ReviewState
 
 HEADS = ("no.", "memory", "judged", "at", "session", "effect")
 
@@ -48,7 +48,7 @@ def _effect(one: Judgement) -> str:
     return f"confidence {before.confidence:g} -> {after.confidence:g}{kept}"
 
 
-def _regard(one: Regard) -> dict[str, object]:
+def _regard(one: ReviewState) -> dict[str, object]:
     return {
         "confidence": one.confidence,
         "validations": one.validations,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.indexing import SaveResult
 
 
-def saved_data(saved: Saved) -> dict[str, Any]:
+def saved_data(saved: SaveResult) -> dict[str, Any]:
     """The outcome as the fields that the command line and MCP share."""
     verdict, intake = saved.verdict, saved.intake
     return {

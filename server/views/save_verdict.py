@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from speckit_memory.memory.intake.prediction_error import HIGH, Verdict
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.indexing import Saved
+    from speckit_memory.memory.indexing import SaveResult
 
 
 def told(verdict: Verdict) -> str:
@@ -21,7 +21,7 @@ def told(verdict: Verdict) -> str:
     return ", ".join(parts) + (f": {verdict.done}" if verdict.done and verdict.done != "nothing" else "")
 
 
-def question(saved: Saved, again: str) -> str:
+def question(saved: SaveResult, again: str) -> str:
     """Asks whether the memory replaces one that it resembles or contradicts; "" if there is none.
 
     `again` is the call that confirms it.
@@ -41,7 +41,7 @@ def question(saved: Saved, again: str) -> str:
     return f"{said}Does it replace {verdict.key}? Then save again with supersedes: {again}"
 
 
-def link_lines(saved: Saved) -> list[str]:
+def link_lines(saved: SaveResult) -> list[str]:
     """The links requested with the save, one line each."""
     return [
         f"{saved.key} {link.relation} {link.target}, "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.search.reading import Reading
+    from speckit_memory.engine.search.reading import TextExcerpt
 
 
-def superseded_text(reading: Reading) -> str:
+def superseded_text(reading: TextExcerpt) -> str:
     """The memories that supersede it, as a line; "" if there are none."""
     named = [
         f"{other['key']} ({other['title']}, id {other['id']})"
@@ -19,6 +19,6 @@ def superseded_text(reading: Reading) -> str:
     return f"superseded by {', '.join(named)}" if named else ""
 
 
-def superseded_data(reading: Reading) -> dict[str, Any]:
+def superseded_data(reading: TextExcerpt) -> dict[str, Any]:
     """The superseding memories as a field of an answer; {} if there are none."""
     return {"superseded_by": list(reading.superseded_by)} if reading.superseded_by else {}

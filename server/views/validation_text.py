@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.lifecycle.validations import Validated
+    from speckit_memory.memory.lifecycle.validations import ValidationResult
 
 TAKEN_BACK = "it was archived: searches find it again"
 
 
-def validated_data(judged: Validated, session: str) -> dict[str, Any]:
+def validated_data(judged: ValidationResult, session: str) -> dict[str, Any]:
     """The judged memory with its present figures, and the session if it has a name."""
     from speckit_memory.server.views.rows.rows import judgement
 

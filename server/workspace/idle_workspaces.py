@@ -18,7 +18,7 @@ IDLE_SECONDS = 1800.0
 LOOK_SECONDS = 60.0
 
 
-class InUse:
+class RequestUsage:
     """Middleware that marks a workspace as in use while a request is in progress."""
 
     def __init__(self, workspace: Workspace) -> None:

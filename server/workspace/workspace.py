@@ -19,7 +19,7 @@ from speckit_memory.server.console.failures import internal
 from speckit_memory.server.console.missing_store import no_store, why_not_create
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_cache import SECONDS, AnswerCache
-from speckit_memory.server.replies.call_progress import Progress, tell
+from speckit_memory.server.replies.call_progress import PhaseProgress, tell
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -265,7 +265,7 @@ class Workspace:
             raise SpeckitError.of([missing_path(path.relative_to(root).as_posix(), root)])
         return self.memory(create=True)
 
-    def on_progress(self, progress: Progress) -> None:
+    def on_progress(self, progress: PhaseProgress) -> None:
         """Progress callback: reports to the client, and stops the work at its next step when the server shuts down or
         the call was cancelled."""
         if self.closing.is_set():

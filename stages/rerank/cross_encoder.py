@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
@@ -65,6 +65,6 @@ class CrossEncoder:
             lowest_read=np.nanmin(relevance * of_length),
         )
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The passages that are read together with the query."""
-        return Cost(read_pairs=min(self._params.pool, rows))
+        return StepCostEstimate(read_pairs=min(self._params.pool, rows))

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import standardise
 from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
 
@@ -75,6 +75,6 @@ class Encoder:
             lift=-(weight[:top] * spread * z[:top]).min(),
         )
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The vectors of the rescored rows, if there is an encoder."""
-        return Cost(vectors=min(self._params.pool, rows)) if store.encoder.named else Cost()
+        return StepCostEstimate(vectors=min(self._params.pool, rows)) if store.encoder.named else StepCostEstimate()

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.model.columns import Pool, Query, Reranking, Rescored
-from speckit_memory.pipeline.model.costs import Cost
+from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, Params
@@ -92,10 +92,10 @@ class Maxsim:
             distance=distance,
         )
 
-    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+    def cost(self, query: Query, rows: int, store: Store) -> StepCostEstimate:  # noqa: ARG002
         """The passages of the rescored rows, if there is a token model."""
         without = isinstance(store.tokens.of_text(""), Unavailable)
-        return Cost() if without else Cost(compared_passages=min(self._params.pool, rows))
+        return StepCostEstimate() if without else StepCostEstimate(compared_passages=min(self._params.pool, rows))
 
     def _leads_clearly(self, scores: Column) -> bool:
         lead = self._params.max_lead

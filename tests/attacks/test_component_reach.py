@@ -18,7 +18,7 @@ from frame.hostile import attacked, component
 from isolated.distributions import installed
 from tally import Tally
 
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.columns import Hits, Notes, Plan, Query, Respelling
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
@@ -157,7 +157,7 @@ def test_a_parameter_of_a_familiar_name_may_be_anything(name: str, value: Any, t
     pipeline = attacked(tmp_path, Role.CHANNEL, made, text)
     store = memory().store()
 
-    outcome = Runner(pipeline).run(Question(text="zebra", limit=3).query(store, NOW, None), store)
+    outcome = Runner(pipeline).run(SearchRequest(text="zebra", limit=3).query(store, NOW, None), store)
 
     assert outcome.trace.degraded == ()
     tally.tried()
@@ -206,7 +206,7 @@ def test_sections_may_be_as_long_as_memories_are(tmp_path: Path, tally: Tally) -
 
     pipeline = attacked(tmp_path, Role.ANNOTATOR, component(Role.ANNOTATOR, whole))
     store = memory().store()
-    asked = replace(Question(text=TEXT, limit=3).query(store, NOW, None), anchors=("x",))
+    asked = replace(SearchRequest(text=TEXT, limit=3).query(store, NOW, None), anchors=("x",))
 
     assert Runner(pipeline).run(asked, store).trace.degraded == ()
     tally.tried()

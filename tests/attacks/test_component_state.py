@@ -24,11 +24,11 @@ from frame.hostile import PLAIN, attacked, component, without
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.answers.why_not import why_not
 from speckit_memory.engine.search.plans import plan_report
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.columns import Hits, Notes, Plan, Query, Respelling
 from speckit_memory.pipeline.model.scales import Scale
@@ -219,7 +219,7 @@ def test_a_component_cannot_widen_its_own_bounds(tmp_path: Path, tally: Tally) -
     pipeline = attacked(tmp_path, Role.CHANNEL, Grasping)
     store = memory().store()
     for _ in range(2):
-        outcome = Runner(pipeline).run(Question(text=TEXT, folder="docs/gateway").query(store, NOW, None), store)
+        outcome = Runner(pipeline).run(SearchRequest(text=TEXT, folder="docs/gateway").query(store, NOW, None), store)
         [part] = outcome.trace.degraded
         assert "does not admit" in part.reason or "its limit is 50" in part.reason
         tally.tried()
@@ -257,7 +257,7 @@ def test_a_judge_of_concepts_names_memories_or_nothing(name: str, tmp_path: Path
     hostile.about_concept = lambda self, *asked: JUDGEMENTS[name](*asked)
     pipeline = attacked(tmp_path, Role.CHANNEL, hostile)
     store = memory().store()
-    query = Question(text="", concepts=("gateway", "payment")).query(store, NOW, None)
+    query = SearchRequest(text="", concepts=("gateway", "payment")).query(store, NOW, None)
 
     outcome = Runner(pipeline).run(query, store)
 
@@ -275,7 +275,7 @@ def test_a_property_that_exits_is_no_judge_and_no_way_to_combine(tmp_path: Path,
     pipeline = attacked(tmp_path, Role.CHANNEL, channel)
     channel.about_concept = property(leave)
     store = memory().store()
-    query = Question(text="", concepts=("gateway", "payment")).query(store, NOW, None)
+    query = SearchRequest(text="", concepts=("gateway", "payment")).query(store, NOW, None)
     outcome = Runner(pipeline).run(query, store)
     assert {part.part for part in outcome.trace.degraded} == {"hostile"}
 
@@ -305,7 +305,7 @@ def test_a_reading_of_a_misspelt_word_may_hold_any_characters(tmp_path: Path, ta
 def with_pipeline(pipeline: Any) -> Memory:
     """The project's memories behind another pipeline."""
     opened = memory().using("bm25")
-    opened._in_force.put(Serving(opened.settings, Searching(Runner(pipeline), opened.settings)))
+    opened._in_force.put(ConfigurationState(opened.settings, Searcher(Runner(pipeline), opened.settings)))
     return opened
 
 
@@ -317,7 +317,7 @@ def test_a_plan_and_a_reason_why_not_survive_hostile_steps(name: str, tmp_path: 
 
     store = memory().store()
     understander = attacked(tmp_path, Role.UNDERSTANDER, component(Role.UNDERSTANDER, of(Role.UNDERSTANDER)))
-    query = Question(text=TEXT).query(store, NOW, None)
+    query = SearchRequest(text=TEXT).query(store, NOW, None)
     assert plan_report(Runner(understander), query, store).as_json()["plan"]["variants"] == [TEXT]
 
     runner = Runner(attacked(tmp_path, Role.CHANNEL, component(Role.CHANNEL, of(Role.CHANNEL))))

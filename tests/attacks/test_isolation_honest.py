@@ -22,7 +22,7 @@ from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.roles.contracts import Role
-from speckit_memory.pipeline.roles.registry import Registered, Registry
+from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 from speckit_memory.pipeline.testing import Sample
 from speckit_memory.pipeline.testing.sample import pooled
 from speckit_memory.pipeline.testing.scoring import tables
@@ -54,7 +54,7 @@ def registries(host: Host) -> tuple[Registry, Registry]:
     return trusting(), isolating(host)
 
 
-def asked(entry: Registered, parameters: dict[str, object]) -> list[bytes]:
+def asked(entry: RegisteredComponent, parameters: dict[str, object]) -> list[bytes]:
     """Everything that a component answers to the questions of the contracts, as bytes."""
     component: Any = entry.component(entry.params.model_validate(parameters))
     told = replace(entry, name=entry.name.removeprefix("again_"))
@@ -105,7 +105,7 @@ def test_every_component_is_described_the_same(registries: tuple[Registry, Regis
         tally.tried()
 
 
-def _facts(entry: Registered) -> tuple[object, ...]:
+def _facts(entry: RegisteredComponent) -> tuple[object, ...]:
     offers = [offer for offer in ("check", "settled", "scale", "weighs_intent") if hasattr(entry.component, offer)]
     fields = [(name, field.alias) for name, field in entry.params.model_fields.items()]
     return entry.name, entry.role, entry.about, entry.summary, entry.origin, entry.extension, offers, fields

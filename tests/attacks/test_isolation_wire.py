@@ -15,12 +15,12 @@ from tally import Tally
 
 from speckit_memory.pipeline.guards.sealing import seal
 from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
-from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Wire
+from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError, GarbledError
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
+from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
 
-STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
+STORE = FakeStore(FakeMemory(1, "one"), FakeMemory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})
 VALUES: tuple[object, ...] = (
     None, True, 2**70, -0.0, float("inf"), "ü\ud800\0", (), [1, (2.5, "x")], {1: {"a": None}, "b": [False]},
@@ -120,7 +120,7 @@ def test_what_is_no_message_is_told_apart(sent: bytes, error: type[Exception], t
     with there:
         there.sendall(sent)
         there.shutdown(socket.SHUT_WR)
-        wire = Wire(here, 100, 1000)
+        wire = ArrayWire(here, 100, 1000)
         with pytest.raises(error):
             wire.receive(lambda: 30.0)
         wire.close()
@@ -139,7 +139,7 @@ def test_messages_come_whole_and_one_after_the_other_however_they_are_cut(tally:
 
     sender = Thread(target=send)
     sender.start()
-    wire = Wire(here, 100_000, 1_000_000)
+    wire = ArrayWire(here, 100_000, 1_000_000)
     for expected in messages:
         assert wire.receive(lambda: 30.0) == expected
         tally.tried()
@@ -156,7 +156,7 @@ def test_who_sends_drop_by_drop_gains_no_time(tally: Tally) -> None:
         there.send(b"s")
         return next(left)
 
-    wire = Wire(here, 100, 1000)
+    wire = ArrayWire(here, 100, 1000)
     with there, pytest.raises(TimeoutError):
         wire.receive(remaining)
     wire.close()

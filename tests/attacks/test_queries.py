@@ -19,7 +19,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.query_syntax import MOST_CHARACTERS, read
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Source
-from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
+from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.running import lookup
 from speckit_memory.pipeline.running.lookup import MOST_TERMS, searchable
@@ -65,14 +65,14 @@ def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
     query = SHAPES[shape](WORDS)
     assert len(query) <= LENGTH
     looked_up = 0
-    holders = Lexicon.index
+    holders = SnapshotLexicon.index
 
-    def counted(self: Lexicon, *part: str) -> object:
+    def counted(self: SnapshotLexicon, *part: str) -> object:
         nonlocal looked_up
         looked_up += 1
         return holders(self, *part)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Lexicon, "index", counted)
+    monkeypatch.setattr(SnapshotLexicon, "index", counted)
     try:
         first = memory.search(query, deadline_ms=None)
     except SpeckitError as error:
@@ -150,7 +150,7 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     word = "abcdefghijklmnopqrstuvwxyz"[:25]
 
     class Counting:
-        def __init__(self, lexicon: Lexicon) -> None:
+        def __init__(self, lexicon: SnapshotLexicon) -> None:
             self.index, self.bags = lexicon.index, lexicon.bags
             self.words, self.near = lexicon.words, lexicon.near
 

@@ -13,7 +13,7 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.answers.search_options import SearchOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -52,9 +52,9 @@ def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: 
 def test_what_a_search_wanted_is_out_of_reach_of_its_answer(tally: Tally, memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next who wants the same."""
     with memory.using("default") as behind:
-        for wish in (None, Adjustment(rerank=False)):
+        for wish in (None, SearchOptions(rerank=False)):
 
-            def wanted(wish: Adjustment | None = wish) -> SearchResult:
+            def wanted(wish: SearchOptions | None = wish) -> SearchResult:
                 return behind.search(QUESTIONS[3].text, now=NOW, deadline_ms=None, adjust=wish)
 
             known = observed(wanted())

@@ -19,7 +19,7 @@ from tally import Tally
 
 from speckit_memory.memory.models.embedders import counted_tokens
 from speckit_memory.server.calls.tool import SpeckitTool
-from speckit_memory.server.mcp_server.app import Fence
+from speckit_memory.server.mcp_server.app import GuardMiddleware
 from speckit_memory.server.replies.envelope import Reply
 
 ACTS = [line.split('"')[1] for line in SIGNAL.splitlines() if line.startswith('    "') and '": ' in line]
@@ -139,7 +139,7 @@ def test_a_handler_that_raises_is_an_error_of_the_protocol(tally: Tally, error: 
 
     async def run() -> MCPError:
         with pytest.raises(MCPError) as raised:
-            await Fence()(Context(), handler)
+            await GuardMiddleware()(Context(), handler)
         return raised.value
 
     told = anyio.run(run)
@@ -156,7 +156,7 @@ def test_a_cancelled_call_is_no_failure(tally: Tally) -> None:
                 await anyio.sleep_forever()
                 return None
 
-            await Fence()(None, handler)
+            await GuardMiddleware()(None, handler)
         return scope.cancelled_caught
 
     assert anyio.run(run)

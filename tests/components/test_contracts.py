@@ -16,9 +16,9 @@ import pytest
 from speckit_memory import channels, signals, stages
 from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.pipeline import About, Registry, Role
-from speckit_memory.pipeline.roles.registry import Registered
+from speckit_memory.pipeline.roles.registry import RegisteredComponent
 from speckit_memory.pipeline.roles.signatures import misfits
-from speckit_memory.pipeline.testing import Case, contract_cases
+from speckit_memory.pipeline.testing import ContractCase, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))
 
@@ -93,7 +93,7 @@ def cases() -> list[object]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_component_keeps_its_promises(case: Case) -> None:
+def test_a_component_keeps_its_promises(case: ContractCase) -> None:
     case.run()
 
 
@@ -120,7 +120,7 @@ def test_each_file_holds_at_most_one_component_and_every_component_is_registered
 
 
 @pytest.mark.parametrize("entry", list(shipped()), ids=lambda entry: entry.name)
-def test_a_component_of_the_product_is_called_as_its_file_and_names_its_features(entry: Registered) -> None:
+def test_a_component_of_the_product_is_called_as_its_file_and_names_its_features(entry: RegisteredComponent) -> None:
     assert entry.name == entry.origin.rpartition(".")[2]
     assert entry.about.features
     assert set(entry.about.features) <= MANIFEST.keys()

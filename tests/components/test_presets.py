@@ -9,19 +9,19 @@ from components.flags import OPEN
 from speckit_memory.config.flags.flags import load_flags
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.engine.components import registry
-from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.builder import build, examine
 from speckit_memory.pipeline.running.runner import Runner
-from speckit_memory.pipeline.testing import DAY, Edge, FakeStore, Memory
+from speckit_memory.pipeline.testing import DAY, FakeEdge, FakeMemory, FakeStore
 
 NUMBERS = {"created_at": 390 * DAY, "updated_at": 395 * DAY, "stability": 5.0, "importance_weight": 0.5}
 STORE = FakeStore(
-    Memory(1, "Rank fusion", ("fusion of ranked lists by reciprocal rank", "weights of lists"), numbers=NUMBERS),
-    Memory(2, "Forgetting", ("memories decay until a review",), triggers=("decay",), numbers=NUMBERS),
-    Memory(3, "Storage", ("one file holds the lists",), numbers=NUMBERS),
-    Memory(4, "House rules", ("never push untested",), tier="constitutional", numbers=NUMBERS),
-    Memory(5, "Old fusion", ("fusion of ranked lists",), tier="deprecated", numbers=NUMBERS),
-    edges=(Edge(1, 2, "caused", 0.9),),
+    FakeMemory(1, "Rank fusion", ("fusion of ranked lists by reciprocal rank", "weights of lists"), numbers=NUMBERS),
+    FakeMemory(2, "Forgetting", ("memories decay until a review",), triggers=("decay",), numbers=NUMBERS),
+    FakeMemory(3, "Storage", ("one file holds the lists",), numbers=NUMBERS),
+    FakeMemory(4, "House rules", ("never push untested",), tier="constitutional", numbers=NUMBERS),
+    FakeMemory(5, "Old fusion", ("fusion of ranked lists",), tier="deprecated", numbers=NUMBERS),
+    edges=(FakeEdge(1, 2, "caused", 0.9),),
 )
 QUERIES = (
     "reciprocal rank fusion",
@@ -54,7 +54,7 @@ def test_constitutional_memories_come_first_whatever_the_question(name: str, tex
 
 @pytest.mark.requirement("C14")
 def test_a_question_without_any_hit_is_searched_again_with_words_alone() -> None:
-    silent = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
+    silent = FakeStore(FakeMemory(1, "", ("alpha",), numbers=NUMBERS))
 
     outcome = Runner(build("catalogue", registry(), {}), strict=True).run(query("zebra"), silent)
 
@@ -65,7 +65,7 @@ def test_a_question_without_any_hit_is_searched_again_with_words_alone() -> None
 @pytest.mark.requirement("C6", "C14")
 def test_a_constitutional_memory_is_no_answer_and_surfaces_in_every_try() -> None:
     store = FakeStore(
-        Memory(1, "", ("alpha",), numbers=NUMBERS), Memory(2, "Rules", tier="constitutional", numbers=NUMBERS)
+        FakeMemory(1, "", ("alpha",), numbers=NUMBERS), FakeMemory(2, "Rules", tier="constitutional", numbers=NUMBERS)
     )
 
     outcome = Runner(build("catalogue", registry(), {}), strict=True).run(query("zebra"), store)
@@ -121,7 +121,7 @@ def test_what_the_catalogue_holds_back_is_off_until_its_flag_is_opened() -> None
 def test_the_quality_preset_is_the_default_with_other_weights_and_a_notice() -> None:
     default, quality = (examine(name, registry(), {}).bound for name in ("default", "quality"))
 
-    def parameters(entry: Bound) -> dict[str, object]:
+    def parameters(entry: BoundParameters) -> dict[str, object]:
         return {} if entry.params is None else entry.params.model_dump()
 
     assert [entry.step.use for entry in quality] == [entry.step.use for entry in default]
@@ -140,7 +140,7 @@ class Broken:
 
 @pytest.mark.requirement("C9")
 def test_a_failing_judgement_of_complexity_leaves_the_query_complex_and_says_fallback() -> None:
-    store = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
+    store = FakeStore(FakeMemory(1, "", ("alpha",), numbers=NUMBERS))
     store.triggers = Broken()  # type: ignore[assignment]
 
     outcome = Runner(build("default", registry(), {})).run(query("alpha"), store)

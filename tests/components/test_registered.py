@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
-from speckit_memory.pipeline.roles.registry import Registered, Registry
+from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 
 GOLDEN = Path(__file__).with_name("registered.json")
 HOW_TO = "If the change is meant, write the list anew: python tests/components/test_registered.py"
@@ -24,7 +24,7 @@ def _default(field: FieldInfo) -> Any:
     return "required" if default is PydanticUndefined else to_jsonable_python(default, by_alias=True)
 
 
-def _described(entry: Registered) -> dict[str, Any]:
+def _described(entry: RegisteredComponent) -> dict[str, Any]:
     return {
         "name": entry.name,
         "role": str(entry.role),

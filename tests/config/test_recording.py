@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.workspace.recording import recording_in_force
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.config.workspace.workspace_file import read_workspace_config
@@ -19,16 +19,20 @@ def said(root: Path, text: str) -> Path:
     return root
 
 
-def in_force(root: Path, **environ: str) -> Recording:
+def in_force(root: Path, **environ: str) -> RecordingOptions:
     return recording_in_force(settings(root=root, environ=environ))
 
 
 def test_the_environment_goes_before_the_file_and_the_file_before_the_default(tmp_path: Path) -> None:
-    assert in_force(tmp_path) == Recording("all", keep_texts=7, keep_days=90, max_mb=50, observe=0.05, sample=1.0)
+    assert in_force(tmp_path) == RecordingOptions(
+        "all", keep_texts=7, keep_days=90, max_mb=50, observe=0.05, sample=1.0
+    )
     said(tmp_path, "evaluation:\n")
-    assert in_force(tmp_path) == Recording()
+    assert in_force(tmp_path) == RecordingOptions()
     said(tmp_path, "evaluation: {record: shadows, keep_texts: 30, keep_days: 7, max_mb: 5, observe: 1, sample: 0.25}\n")
-    assert in_force(tmp_path) == Recording("shadows", keep_texts=30, keep_days=7, max_mb=5, observe=1, sample=0.25)
+    assert in_force(tmp_path) == RecordingOptions(
+        "shadows", keep_texts=30, keep_days=7, max_mb=5, observe=1, sample=0.25
+    )
     assert in_force(tmp_path, SPECKIT_EVALUATION=" OFF ").record == "off"
     assert in_force(tmp_path, SPECKIT_EVALUATION="").record == "shadows"
 
@@ -74,7 +78,7 @@ def test_what_cannot_be_meant_is_refused_at_its_place(tmp_path: Path, written: s
     assert problem.message == message
     assert problem.where is not None
     assert (problem.where.line, problem.where.column) == (2, column)
-    assert config.evaluation == Recording()
+    assert config.evaluation == RecordingOptions()
 
 
 def test_another_form_than_a_mapping_is_refused(tmp_path: Path) -> None:

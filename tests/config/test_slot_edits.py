@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine.pipelines import pipelines
-from speckit_memory.pipeline.configuration.builder import Checked
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline
 from tests.pipeline.test_layering import SHIPPED, WEIGHTS, checked, params
 
 CHANNELS = [step.id for step in SHIPPED.effective.slots["channels"]]
@@ -24,7 +24,7 @@ def problems(tmp_path: Path, text: str) -> list[str]:
     return [str(problem).removeprefix(f"{file}:") for problem in pipelines.check(str(file), {})]
 
 
-def elsewhere(whole: Checked, slot: str) -> dict[str, list[str]]:
+def elsewhere(whole: CheckedPipeline, slot: str) -> dict[str, list[str]]:
     return {name: [step.id for step in steps] for name, steps in whole.effective.slots.items() if name != slot}
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from speckit_memory.config.yaml import reader
-from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, _sound, locate, plain, read
+from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, YamlMapping, _small, _sound, locate, plain, read
 from speckit_memory.errors import Where
 
 
@@ -120,7 +120,7 @@ def test_positions_follow_the_first_line_of_an_embedded_document() -> None:
 def test_locate_finds_the_deepest_ancestor_that_exists() -> None:
     node, _ = read("a:\n  b: [1, 2]\n", "f.yaml")
 
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMapping)
     assert locate(node, ("a", "b", 1)) == Where("f.yaml", 2, 10)
     assert locate(node, ("a", "x", "y")) == Where("f.yaml", 2, 3)
 

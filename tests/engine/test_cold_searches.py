@@ -20,7 +20,7 @@ from files import write_file
 from storing.indexes import index_in_memory
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.background.lazy import Once
+from speckit_memory.engine.background.lazy import Lazy
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.models.embedders import StaticEmbedder, static
 from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
@@ -48,7 +48,7 @@ READ_ONCE: list[tuple[ModuleType | type, str]] = [
     (vector_space, "VectorMatrix"),
     (token_space, "TokenTable"),
     (columns, "natural"),
-    (folders.Folders, "_complete"),
+    (folders.FolderTable, "_complete"),
     (static, "_load"),
     (static, "_facts"),
 ]
@@ -313,7 +313,7 @@ class Counted:
         self.guard = cast("RLock", self.door)
         self.times = 0
 
-    @Once
+    @Lazy
     def value(self) -> object:
         self.times += 1
         assert self.door.waited_for.wait(60)

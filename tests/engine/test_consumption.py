@@ -13,7 +13,13 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.attribution import WITHIN_SECONDS
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord, Sign, UseRecord
+from speckit_memory.memory.store.evaluation.records import (
+    AnswerRecord,
+    Observation,
+    QueryRecord,
+    UsageSignal,
+    UseRecord,
+)
 
 FIRST, SECOND = "1" * 16, "2" * 16
 
@@ -121,12 +127,12 @@ def test_sessions_reach_further_than_half_an_hour_and_never_into_another(tmp_pat
                 answered("none", 6000.0, "", 9),
             ],
             signs=[
-                Sign(8, "opened", 7000.0, session="a"),  # the other session's answer is not taken for it
-                Sign(7, "validated", 1000.0 + WITHIN_SECONDS),
-                Sign(8, "validated", 5000.0 + WITHIN_SECONDS + 1),  # too late, and nobody knows whose it is
-                Sign(9, "cited", 6000.5),
-                Sign(9, "linked", 5500.0),
-                Sign(9, "opened", 6000.5, asked="none"),
+                UsageSignal(8, "opened", 7000.0, session="a"),  # the other session's answer is not taken for it
+                UsageSignal(7, "validated", 1000.0 + WITHIN_SECONDS),
+                UsageSignal(8, "validated", 5000.0 + WITHIN_SECONDS + 1),  # too late, and nobody knows whose it is
+                UsageSignal(9, "cited", 6000.5),
+                UsageSignal(9, "linked", 5500.0),
+                UsageSignal(9, "opened", 6000.5, asked="none"),
             ],
         )
         assert set(database.uses()) == {

@@ -9,7 +9,7 @@ import pytest
 from storing.project import Project, project, write
 
 from speckit_memory.engine.answers.answer import answer
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.components import registry
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.running.runner import Runner
@@ -21,7 +21,7 @@ LONGER = "how does the payment gateway retry failing requests of orders before i
 def found(memory: Project, text: str, now: float, feedback: str) -> list[tuple[str, float]]:
     store = memory.store()
     pipeline = build("default", registry(), {}, {"bm25.feedback": feedback})
-    outcome = Runner(pipeline, strict=True).run(Question(text=text).query(store, now, None), store)
+    outcome = Runner(pipeline, strict=True).run(SearchRequest(text=text).query(store, now, None), store)
     return [(row.key, row.score) for row in answer(outcome, store, (), 0).results]
 
 

@@ -9,7 +9,7 @@ from answered import refused
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Progress
+from speckit_memory.memory.indexing import IndexProgress
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
@@ -38,7 +38,7 @@ def without(path: Path) -> None:
 def test_a_run_during_which_the_store_is_deleted_is_done_again_in_a_new_one(memory: Memory, root: Path) -> None:
     turns: list[int] = []
 
-    def deleting(_: Progress) -> None:
+    def deleting(_: IndexProgress) -> None:
         if not turns:
             without(root / "memory.db")
         turns.append(1)
@@ -100,7 +100,7 @@ def test_a_judgement_by_an_id_of_another_store_is_refused_once(memory: Memory, r
 
 
 def test_a_run_that_ends_early_says_how_many_documents_it_had_written(memory: Memory, root: Path) -> None:
-    def full(_: Progress) -> None:
+    def full(_: IndexProgress) -> None:
         raise SpeckitError("E081", "there is no space left")
 
     with refused("E081", match="64 documents of this run had been written before and are kept") as caught:

@@ -21,8 +21,8 @@ from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiments import judged
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Dropped
-from speckit_memory.pipeline.comparing.shadow import Beside
+from speckit_memory.memory.store.evaluation.records import DroppedQueries
+from speckit_memory.pipeline.comparing.shadow import ShadowRequest
 from speckit_memory.pipeline.running.runner import Runner
 
 LONG = "budgets_ms: {shadow: 60000}\n"
@@ -187,13 +187,13 @@ def test_a_failure_of_the_mixing_itself_leaves_the_answer_as_it_is(root: Path, m
 
 @pytest.mark.requirement("P5.mixed")
 def test_the_deadline_of_the_query_ends_the_variant(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Beside.run
+    whole = ShadowRequest.run
 
-    def slow(self: Beside, variant: Runner, store: Any, pause: Any = None) -> Any:
+    def slow(self: ShadowRequest, variant: Runner, store: Any, pause: Any = None) -> Any:
         time.sleep(1.6)
         return whole(self, variant, store, pause)
 
-    monkeypatch.setattr(Beside, "run", slow)
+    monkeypatch.setattr(ShadowRequest, "run", slow)
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4, deadline_ms=1500)
         assert memory.finish_shadows()
@@ -255,7 +255,7 @@ def test_what_was_answered_by_both_is_replayed_for_others_unmixed(root: Path) ->
 @pytest.mark.parametrize("why", ["queue", "busy", "state", "off", "late", "end", "mixed"])
 def test_every_reason_why_a_query_was_not_seen_can_be_kept(root: Path, why: str) -> None:
     with EvaluationDatabase.open(root / "reasons.evaluation.db") as database:
-        database.record((), [Dropped("c" * 12, "v" * 12, "shadow", why, 2)])
+        database.record((), [DroppedQueries("c" * 12, "v" * 12, "shadow", why, 2)])
         assert [dict(one.dropped) for one in database.experiments()] == [{why: 2}]
     with sqlite3.connect(root / "reasons.evaluation.db") as plain, pytest.raises(sqlite3.IntegrityError):
         plain.execute("INSERT INTO dropped VALUES ('c', 'v', 'shadow', 'whim', 1, 1)")

@@ -12,8 +12,8 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.upkeep import maintenance
-from speckit_memory.engine.upkeep.maintenance import Done, foreseen, run_due, told_runs
-from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS, Job, Prepared
+from speckit_memory.engine.upkeep.maintenance import JobOutcome, foreseen, run_due, told_runs
+from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS, Job, PreparedBatch
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
@@ -60,10 +60,10 @@ def job(left: int, batch: Callable[[], None] = lambda: None, name: str = "tidy")
 def test_a_job_runs_when_it_is_due_and_says_how_it_went(database: Database, clock: Clock) -> None:
     tidy = job(2)
     assert told_runs(database.reader(), NOW, [tidy]) == ("not run yet: tidy", "")
-    assert foreseen(database, [tidy]).jobs == (Done("tidy", "waiting", 2, "pieces tidied"),)
-    assert run_due(database, every=[tidy]).jobs == (Done("tidy", "ran", 2, "pieces tidied"),)
+    assert foreseen(database, [tidy]).jobs == (JobOutcome("tidy", "waiting", 2, "pieces tidied"),)
+    assert run_due(database, every=[tidy]).jobs == (JobOutcome("tidy", "ran", 2, "pieces tidied"),)
     clock.now += HOUR - 1
-    assert run_due(database, every=[tidy]).jobs == (Done("tidy", "not due", 0, "pieces tidied"),)
+    assert run_due(database, every=[tidy]).jobs == (JobOutcome("tidy", "not due", 0, "pieces tidied"),)
     told, hint = told_runs(database.reader(), clock.now, [tidy])
     assert told.startswith("tidy at 20")
     assert told.endswith(": 2 pieces tidied")
@@ -105,10 +105,10 @@ def test_a_job_that_fails_keeps_no_other_from_running_and_is_tried_again(databas
 def test_one_holder_at_a_time_and_a_dead_one_keeps_others_out_for_a_minute(database: Database, clock: Clock) -> None:
     with database.write() as txn:
         assert jobs.take(txn, "killed", NOW)
-        jobs.note(txn, jobs.Run("tidy", NOW, None, 1, True, ""))  # so it stands when a holder is killed
+        jobs.note(txn, jobs.JobRun("tidy", NOW, None, 1, True, ""))  # so it stands when a holder is killed
     tidy = job(1)
     kept_out = run_due(database, every=[tidy])
-    assert (kept_out.elsewhere, kept_out.jobs) == (True, (Done("tidy", "waiting", 0, "pieces tidied"),))
+    assert (kept_out.elsewhere, kept_out.jobs) == (True, (JobOutcome("tidy", "waiting", 0, "pieces tidied"),))
     assert foreseen(database, [tidy]).elsewhere
     assert "a process is running them" in told_runs(database.reader(), NOW, [tidy])[0]
     clock.now += 60
@@ -164,7 +164,7 @@ def test_the_lease_outlives_a_batch_that_takes_longer_to_prepare_than_it_lasts(
     def write(_txn: Transaction, _now: float, _found: None) -> int:
         return int(len(prepared) == 1)
 
-    slow = Job("slow", HOUR, "pieces", lambda _c, _n: 2, Prepared(find, write), at_once=True)
+    slow = Job("slow", HOUR, "pieces", lambda _c, _n: 2, PreparedBatch(find, write), at_once=True)
 
     done = run_due(database, every=[slow]).jobs[0]
 
@@ -192,7 +192,7 @@ def test_a_batch_is_not_written_when_another_process_took_over_while_it_was_prep
         written.append(now)
         return 1
 
-    work = Job("slow", HOUR, "pieces", lambda _c, _n: 1, Prepared(find, write))
+    work = Job("slow", HOUR, "pieces", lambda _c, _n: 1, PreparedBatch(find, write))
 
     found = run_due(database, every=[work])
 
@@ -221,7 +221,7 @@ def test_sessions_are_forgotten_a_day_after_their_last_event(tmp_path: Path, clo
             with memory.database.write() as txn:
                 working_memory.note_event(txn, f"s{_}", [], NOW - 30 * HOUR, source="answer")
         found = memory.maintain()
-        assert found.jobs[0] == Done("sessions", "ran", 62, JOBS[0].what)
+        assert found.jobs[0] == JobOutcome("sessions", "ran", 62, JOBS[0].what)
         reader = memory.database.reader()
         for table in ("session_state", "working_memory"):
             assert rows(reader, f"SELECT DISTINCT session FROM {table}") == [("young",)]

@@ -10,7 +10,7 @@ import pytest
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
+from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_writing import building, writing
 
@@ -64,13 +64,13 @@ def test_a_segment_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyP
         aside.rename(folder)
         with monkeypatch.context() as patched:
             # What is read from a segment is not built.
-            patched.setattr(Lexicon, "__init__", _of_indexes_alone(Lexicon.__init__))
+            patched.setattr(SnapshotLexicon, "__init__", _of_indexes_alone(SnapshotLexicon.__init__))
             for preset, answer in expected.items():
                 assert answers(root, preset) == answer, (state, preset)
 
 
 def _of_indexes_alone(init: Any) -> Any:
-    def checked(self: Lexicon, *arguments: Any) -> None:
+    def checked(self: SnapshotLexicon, *arguments: Any) -> None:
         assert len(arguments) == 5, "no indexes are there"
         init(self, *arguments)
 

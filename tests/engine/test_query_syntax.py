@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine.answers.query_syntax import MOST_WORDS, Typed, read
+from speckit_memory.engine.answers.query_syntax import MOST_WORDS, ParsedQuery, read
 
 QUOTES = '"“”„‟«»＂'
 
@@ -12,30 +12,30 @@ QUOTES = '"“”„‟«»＂'
 @pytest.mark.parametrize(
     ("text", "typed"),
     [
-        ('"rank fusion" -rsf', Typed("rank fusion", ("rank fusion",), ("rsf",))),
-        ("“rank fusion” weights", Typed("rank fusion weights", ("rank fusion",))),
-        ("„Größe der Liste“ «par rang»", Typed("Größe der Liste par rang", ("Größe der Liste", "par rang"))),
-        ('"fusion"', Typed("fusion", ("fusion",))),
-        ('why " rank   fusion "?', Typed("why rank fusion?", ("rank fusion",))),
-        ('fusion -"by rank"', Typed("fusion", (), ("by rank",))),
-        ("-rsf, fusion -c++ -user_id.", Typed("fusion", (), ("rsf", "c++", "user_id"))),
-        ("fusion -हिन्दी -3", Typed("fusion -3", (), ("हिन्दी",))),
-        ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
-        ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
-        ("caching but not redis", Typed("caching", (), ("redis",), "not redis")),
-        ("caching, not redis, not disks", Typed("caching", (), ("redis", "disks"), "not redis")),
-        ("caching, and no redis", Typed("caching", (), ("redis",), "no redis")),
+        ('"rank fusion" -rsf', ParsedQuery("rank fusion", ("rank fusion",), ("rsf",))),
+        ("“rank fusion” weights", ParsedQuery("rank fusion weights", ("rank fusion",))),
+        ("„Größe der Liste“ «par rang»", ParsedQuery("Größe der Liste par rang", ("Größe der Liste", "par rang"))),
+        ('"fusion"', ParsedQuery("fusion", ("fusion",))),
+        ('why " rank   fusion "?', ParsedQuery("why rank fusion?", ("rank fusion",))),
+        ('fusion -"by rank"', ParsedQuery("fusion", (), ("by rank",))),
+        ("-rsf, fusion -c++ -user_id.", ParsedQuery("fusion", (), ("rsf", "c++", "user_id"))),
+        ("fusion -हिन्दी -3", ParsedQuery("fusion -3", (), ("हिन्दी",))),
+        ('"-rsf fusion"', ParsedQuery("-rsf fusion", ("-rsf fusion",))),
+        ("fuse without ranks -rsf.", ParsedQuery("fuse without ranks", (), ("rsf",))),
+        ("caching but not redis", ParsedQuery("caching", (), ("redis",), "not redis")),
+        ("caching, not redis, not disks", ParsedQuery("caching", (), ("redis", "disks"), "not redis")),
+        ("caching, and no redis", ParsedQuery("caching", (), ("redis",), "no redis")),
         (
             "fast caching but not a redis cluster",
-            Typed("fast caching", (), ("redis cluster",), "not redis cluster"),
+            ParsedQuery("fast caching", (), ("redis cluster",), "not redis cluster"),
         ),
-        ("caching, not Redis?", Typed("caching", (), ("Redis",), "not Redis")),
-        ("caching except redis, nginx or etcd", Typed("caching", (), ("redis", "nginx", "etcd"), "except redis")),
-        ("caching other than redis", Typed("caching", (), ("redis",), "other than redis")),
-        ("-abc -abc", Typed("", (), ("abc",))),
+        ("caching, not Redis?", ParsedQuery("caching", (), ("Redis",), "not Redis")),
+        ("caching except redis, nginx or etcd", ParsedQuery("caching", (), ("redis", "nginx", "etcd"), "except redis")),
+        ("caching other than redis", ParsedQuery("caching", (), ("redis",), "other than redis")),
+        ("-abc -abc", ParsedQuery("", (), ("abc",))),
     ],
 )
-def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
+def test_quotes_require_and_a_minus_leaves_out(text: str, typed: ParsedQuery) -> None:
     assert read(text) == typed
 
 
@@ -76,7 +76,7 @@ def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
     ],
 )
 def test_what_is_pasted_or_stands_alone_is_no_mark(text: str) -> None:
-    assert read(text) == Typed(text)
+    assert read(text) == ParsedQuery(text)
 
 
 @given(st.text(alphabet=st.sampled_from(f"ab1é字- \t\n.,({QUOTES}"), max_size=60))
@@ -95,17 +95,17 @@ def test_words_are_required_left_out_or_searched_and_never_lost(text: str) -> No
 @given(st.text(alphabet="ab- \n'(=", max_size=60))
 def test_a_text_without_marks_is_left_as_it_is(text: str) -> None:
     if " -" not in f" {text}".replace("\n", " "):
-        assert read(text) == Typed(text.strip())
+        assert read(text) == ParsedQuery(text.strip())
 
 
 @given(st.lists(st.sampled_from(["rank", "fusion", "user_id", "größe"]), min_size=1, max_size=MOST_WORDS - 2))
 def test_a_phrase_comes_back_as_it_was_quoted(words: list[str]) -> None:
     phrase = " ".join(words)
 
-    assert read(f'x "{phrase}" -yes') == Typed(f"x {phrase}", (phrase,), ("yes",))
+    assert read(f'x "{phrase}" -yes') == ParsedQuery(f"x {phrase}", (phrase,), ("yes",))
 
 
 def test_a_long_line_of_quotes_costs_little() -> None:
     text = '"' + "a" * 9_998
 
-    assert read(text) == Typed(text)
+    assert read(text) == ParsedQuery(text)

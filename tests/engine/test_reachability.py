@@ -22,7 +22,7 @@ from mcp import Client
 from storing.project import LEARNED, QUESTIONS, Asked, Project, live, project, write
 
 from speckit_memory.engine.answers.answer import answer
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.components import COMPONENTS, registry
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
@@ -200,7 +200,7 @@ def pair(name: str, tmp_path: Path) -> tuple[Pipeline, Pipeline]:
 def run(pipeline: Pipeline, asked: Asked, memory: Project, now: float) -> Outcome:
     store = memory.store()
     return Runner(pipeline, strict=True).run(
-        Question(text=asked.text, **asked.arguments).query(store, now, None), store
+        SearchRequest(text=asked.text, **asked.arguments).query(store, now, None), store
     )
 
 

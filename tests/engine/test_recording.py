@@ -17,18 +17,18 @@ import pytest
 from files import write_file
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.diagnostics.health import Check
+from speckit_memory.engine.diagnostics.health import HealthCheck
 from speckit_memory.engine.recording.recorder import MOST_WAITING
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
-    Dropped,
+    DroppedQueries,
     Observation,
+    PlacementChange,
     QueryRecord,
-    Retreat,
-    Sign,
     StoredEvaluation,
+    UsageSignal,
     VariantRecord,
 )
 from speckit_memory.memory.store.file.guarding.store_file import LOGS_KEPT
@@ -66,7 +66,7 @@ def saying(root: Path) -> Iterator[Said]:
         memory.close()
 
 
-def check(memory: Memory) -> Check:
+def check(memory: Memory) -> HealthCheck:
     return next(check for check in memory.health().checks if check.name == "evaluation")
 
 
@@ -401,8 +401,8 @@ def test_what_finds_no_room_is_counted_for_every_variant(saying: Said, path: Pat
         with locked(path):
             for number in range(1_100):
                 recorder.record(asked(number, time.time()))
-        recorder.dropped(Dropped("c", "v", "shadow", "queue", 3))
-        recorder.retreat(Retreat("c", "v", "off", "p95", 1.0))
+        recorder.dropped(DroppedQueries("c", "v", "shadow", "queue", 3))
+        recorder.retreat(PlacementChange("c", "v", "off", "p95", 1.0))
     with EvaluationDatabase.open(path, create=False) as database:
         [experiment] = database.experiments()
         assert experiment.pairs + experiment.dropped["busy"] == 1_100
@@ -419,7 +419,7 @@ def test_a_note_that_cannot_be_made_is_counted_and_costs_no_other(saying: Said, 
         for number in range(3):
             recorder.record_later("c", lambda number=number: asked(number, now))  # type: ignore[misc]
             recorder.record_later("c", broken)
-        recorder.sign(Sign(1, "opened", now + 1))
+        recorder.sign(UsageSignal(1, "opened", now + 1))
         assert recorder.write()
         with EvaluationDatabase.open(path, create=False) as database:
             assert (len(database.queries()), len(database.uses())) == (3, 1)

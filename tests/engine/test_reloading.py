@@ -15,7 +15,7 @@ from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.config.workspace.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving import reloading
 
 OURS = "pipeline: ours\nextends: bm25\n"
@@ -124,17 +124,17 @@ def test_a_search_under_way_ends_with_the_pipeline_it_began_with(
 ) -> None:
     settled(root, PIPELINE_FILE, OURS)
     search(memory)
-    whole: Callable[..., SearchResult] = Searching.search
+    whole: Callable[..., SearchResult] = Searcher.search
     names: list[str] = []
 
-    def interrupted(self: Searching, *given: Any, **more: Any) -> SearchResult:
+    def interrupted(self: Searcher, *given: Any, **more: Any) -> SearchResult:
         settled(root, PIPELINE_FILE, THEIRS)
         memory.look_at_files()
         names.append(memory.pipeline.name)
         return whole(self, *given, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Searching, "search", interrupted)
+        patch.setattr(Searcher, "search", interrupted)
         before = search(memory)
     assert (before.pipeline.name, names) == ("ours", ["theirs"])
     assert memory.explain(before, before.results[0].id).steps

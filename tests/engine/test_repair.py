@@ -42,7 +42,7 @@ def test_words_are_compared_once_and_while_others_may_write(
     looked: list[int] = []
     among = stale_words.among
 
-    def watched(connection: apsw.Connection, memories: list[int], **more: Any) -> stale_words.Compared:
+    def watched(connection: apsw.Connection, memories: list[int], **more: Any) -> stale_words.FtsDrift:
         with closing(apsw.Connection(str(tmp_path / "x.db"))) as other:  # it waits for nobody
             other.execute("BEGIN IMMEDIATE; ROLLBACK")
         looked.append(len(memories))

@@ -9,7 +9,7 @@ from files import write_file
 
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.engine import Memory, components
-from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.answers.search_options import SearchOptions
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
@@ -75,7 +75,7 @@ def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_
         for session, fuser in ((within, "rsf"), (beyond, "z_score")):
             plain, same, other = (
                 memory.search("rank fusion", session=session, adjust=wanted)
-                for wanted in (None, Adjustment(rerank=True, state_limits=False), Adjustment(rerank=False))
+                for wanted in (None, SearchOptions(rerank=True, state_limits=False), SearchOptions(rerank=False))
             )
             assert same.pipeline == plain.pipeline != other.pipeline
             assert [row.steps for row in same.results] == [row.steps for row in plain.results]
@@ -88,8 +88,8 @@ def test_queries_with_wishes_are_replayed_without_them(tmp_path: Path) -> None:
     pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
-        memory.served(memory.search("anything", adjust=Adjustment(rerank=True)))
-        memory.served(memory.search("anything else", adjust=Adjustment(rerank=False)))
+        memory.served(memory.search("anything", adjust=SearchOptions(rerank=True)))
+        memory.served(memory.search("anything else", adjust=SearchOptions(rerank=False)))
         assert memory.finish_shadows(10)
 
     with EvaluationDatabase.open(tmp_path / "memory.evaluation.db", create=False) as database:

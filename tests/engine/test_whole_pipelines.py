@@ -17,7 +17,7 @@ from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, wri
 from tiers import examples
 
 from speckit_memory.engine.answers.answer import answer
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.components import registry
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.builder import build
@@ -52,7 +52,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def run(pipeline: Pipeline, asked: Asked, memory: Project, *, strict: bool = True) -> Outcome:
     store = memory.store()
-    query = Question(text=asked.text, **asked.arguments).query(store, NOW, None)
+    query = SearchRequest(text=asked.text, **asked.arguments).query(store, NOW, None)
     return Runner(pipeline, strict=strict).run(query, store)
 
 
@@ -235,7 +235,7 @@ def test_no_step_changes_what_it_is_not_entitled_to(name: str, memory: Project, 
         return run(prefix, asked, memory)
 
     first = after(0, 0, 0)
-    question = Question(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
+    question = SearchRequest(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
     assert question.planned(first.query.plan) == first.query  # understanding makes a plan and leaves the question
     before = first.pool
     for place, signal in enumerate(signals, start=1):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from speckit_memory.evaluation.statistics.agreement import Move, agree, overlap, rank_biased_overlap
+from speckit_memory.evaluation.statistics.agreement import RankMove, agree, overlap, rank_biased_overlap
 
 RANKINGS = st.permutations(range(14)).flatmap(lambda rows: st.integers(0, 14).map(lambda n: rows[:n]))
 
@@ -20,8 +20,14 @@ def scored(ids: Sequence[int]) -> list[tuple[int, float]]:
 @pytest.mark.requirement("P5.shifts")
 def test_an_agreement_names_what_moved_what_is_new_and_what_is_gone() -> None:
     found = agree([(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.5)], [(4, 0.95), (1, 0.9), (2, 0.6), (5, 0.1)])
-    assert found.moves == (Move(1, 1, 2), Move(2, 2, 3), Move(3, 3, None), Move(4, 4, 1), Move(5, None, 4))
-    assert found.biggest_moves(2) == (Move(4, 4, 1), Move(1, 1, 2))
+    assert found.moves == (
+        RankMove(1, 1, 2),
+        RankMove(2, 2, 3),
+        RankMove(3, 3, None),
+        RankMove(4, 4, 1),
+        RankMove(5, None, 4),
+    )
+    assert found.biggest_moves(2) == (RankMove(4, 4, 1), RankMove(1, 1, 2))
     assert [move.shift for move in found.moves] == [-1, -1, None, 3, None]
     assert (found.only_control, found.only_variant) == ((3,), (5,))
     assert found.score_deltas == pytest.approx({1: 0.0, 2: -0.2, 4: 0.45})

@@ -10,11 +10,11 @@ from speckit_memory.evaluation.experiments.interleaving import Team
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
-    Experiment,
+    ExperimentRecord,
     Mode,
-    Pair,
     PipelineRecord,
     QueryRecord,
+    RecordedPair,
     StepCost,
     UseRecord,
     VariantRecord,
@@ -23,8 +23,8 @@ from speckit_memory.memory.store.evaluation.records import (
 CONTROL, VARIANT = PipelineRecord("aaaa", "default"), PipelineRecord("bbbb", "rsf")
 
 
-def experiment(mode: Mode = "shadow", **dropped: int) -> Experiment:
-    return Experiment(CONTROL, VARIANT, mode, "SPECKIT_RSF_FUSION", 1000.0, 2000.0, 0, 0, dropped)
+def experiment(mode: Mode = "shadow", **dropped: int) -> ExperimentRecord:
+    return ExperimentRecord(CONTROL, VARIANT, mode, "SPECKIT_RSF_FUSION", 1000.0, 2000.0, 0, 0, dropped)
 
 
 def pair(
@@ -37,7 +37,7 @@ def pair(
     intent: str = "understand",
     overhead_ms: float = 2.0,
     spent_ms: float = 1.0,
-) -> Pair:
+) -> RecordedPair:
     """Both answers to one query, the control's in 10 ms."""
     query = QueryRecord(f"{number:016x}", 1000.0 + number, intent, "simple", "docs", "auto", 10, 1, "", "s", number)
     answers = [
@@ -55,7 +55,7 @@ def pair(
         for record, ids, more, lost in ((CONTROL, control, 0.0, ""), (VARIANT, variant, overhead_ms, failure))
     ]
     parted = "" if control == variant else "fusion.rsf"
-    return Pair(query, answers[0], VariantRecord(mode, answers[1], "SPECKIT_RSF_FUSION", parted, spent_ms, 0.2))
+    return RecordedPair(query, answers[0], VariantRecord(mode, answers[1], "SPECKIT_RSF_FUSION", parted, spent_ms, 0.2))
 
 
 @pytest.mark.requirement("P5")
@@ -354,7 +354,7 @@ def test_interleaved_answers_are_judged_by_their_duels() -> None:
     assert report.as_json()["interleaving"]["variant_wins"] == 40
 
 
-def planted(number: int) -> Pair:
+def planted(number: int) -> RecordedPair:
     """Of seven questions one swaps the first two, to the good; on six the relevant memory falls from 3 to 10."""
     base = list(range(1, 11))
     return pair(number, base, [2, 1, *base[2:]] if number % 7 == 0 else [1, 2, *base[3:], 3])
@@ -391,7 +391,7 @@ def test_what_is_skipped_counts_as_its_worst_and_more_than_a_tenth_is_no_sample(
 
 @pytest.mark.requirement("P5.deltas")
 def test_one_question_asked_again_and_again_is_one() -> None:
-    def asked(number: int, text: str) -> Pair:
+    def asked(number: int, text: str) -> RecordedPair:
         seen = pair(number, *SWAPPED)
         return replace(seen, query=replace(seen.query, question={"text": text} if text else None, state=1))
 

@@ -10,10 +10,10 @@ from speckit_memory.evaluation.experiments.experiments import judged
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
-    Experiment,
+    ExperimentRecord,
     Observation,
-    Pair,
     QueryRecord,
+    RecordedPair,
     VariantRecord,
     experiment_id,
 )
@@ -32,7 +32,9 @@ def test_only_the_experiment_that_is_asked_for_and_its_noise_are_read(
     read: list[str] = []
     every = EvaluationDatabase.pairs_of
 
-    def noting(self: EvaluationDatabase, experiment: Experiment, since: float | None = None) -> list[Pair]:
+    def noting(
+        self: EvaluationDatabase, experiment: ExperimentRecord, since: float | None = None
+    ) -> list[RecordedPair]:
         read.append(experiment.variant.hash)
         return every(self, experiment, since)
 
@@ -40,7 +42,9 @@ def test_only_the_experiment_that_is_asked_for_and_its_noise_are_read(
     grouped: list[str] = []
     listed = EvaluationDatabase.experiments
 
-    def listing(self: EvaluationDatabase, since: float | None = None, *, experiment: str = "") -> list[Experiment]:
+    def listing(
+        self: EvaluationDatabase, since: float | None = None, *, experiment: str = ""
+    ) -> list[ExperimentRecord]:
         grouped.append(experiment)
         return listed(self, since, experiment=experiment)
 

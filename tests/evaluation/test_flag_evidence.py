@@ -13,7 +13,7 @@ from side_by_side import CONTROL, EXPERIMENT, VARIANT, observed, recorded
 from speckit_memory.config.flags.criterion import Condition
 from speckit_memory.config.flags.flags import read_flags
 from speckit_memory.evaluation.experiments.criteria import Figures, unmet
-from speckit_memory.evaluation.experiments.flag_evidence import OfStored, cited
+from speckit_memory.evaluation.experiments.flag_evidence import StoredFigures, cited
 from speckit_memory.evaluation.statistics import sequential
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
@@ -24,7 +24,7 @@ QUERIES = 200
 
 def stored(
     variants: Sequence[Mapping[str, Sequence[float]]], ms: Mapping[str, Sequence[float]] | None = None
-) -> OfStored:
+) -> StoredFigures:
     """A kept evaluation in which the variants gain so much on each query, seen from the first of them."""
     values = {"control": {metric: [0.5] * len(column) for metric, column in variants[0].items()}}
     for number, gains in enumerate(variants, 1):
@@ -34,7 +34,7 @@ def stored(
         "comparisons": [],
         "per_query": {"queries": [str(number) for number in range(QUERIES)], "values": values, "ms": ms or {}},
     }
-    return OfStored(StoredEvaluation("a", "compare", 1.0, "own", "digest", document), 1)
+    return StoredFigures(StoredEvaluation("a", "compare", 1.0, "own", "digest", document), 1)
 
 
 def gains(few: int) -> list[float]:

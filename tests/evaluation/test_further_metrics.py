@@ -9,14 +9,14 @@ from ir_measures import AP, P, nDCG
 
 from speckit_memory.evaluation.measuring.attribution import ChannelShare, attribution
 from speckit_memory.evaluation.running.further_report import FurtherFigure
-from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, Known, evaluate_further
+from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, MemoryFacts, evaluate_further
 from speckit_memory.memory.store.records import Tier
 
 NOW = 2_000_000_000.0
 HOUR = 3600.0
 
 
-def one(metric: str, query: AskedQuery, known: dict[str, Known] | None = None) -> float:
+def one(metric: str, query: AskedQuery, known: dict[str, MemoryFacts] | None = None) -> float:
     return float(evaluate_further([query], known or {}, now=NOW)[metric][0])
 
 
@@ -30,7 +30,7 @@ def test_inversions_are_the_pairs_in_contrary_order() -> None:
 
 @pytest.mark.requirement("E2.constitutional")
 def test_constitutional_memories_surface_among_the_first_five() -> None:
-    known = {"law": Known(Tier.CONSTITUTIONAL, folder="rules/house")}
+    known = {"law": MemoryFacts(Tier.CONSTITUTIONAL, folder="rules/house")}
     ranking = ["a", "b", "c", "d", "law"]
     assert one("constitutional@5", AskedQuery(ranking, {"a": 1}), known) == 1
     assert one("constitutional@5", AskedQuery(["e", *ranking], {"a": 1}), known) == 0
@@ -41,7 +41,12 @@ def test_constitutional_memories_surface_among_the_first_five() -> None:
 
 @pytest.mark.requirement("E2.importance")
 def test_recall_weighs_relevant_memories_by_their_tier() -> None:
-    known = {"a": Known(Tier.CONSTITUTIONAL), "b": Known(Tier.CRITICAL), "c": Known(Tier.IMPORTANT), "d": Known()}
+    known = {
+        "a": MemoryFacts(Tier.CONSTITUTIONAL),
+        "b": MemoryFacts(Tier.CRITICAL),
+        "c": MemoryFacts(Tier.IMPORTANT),
+        "d": MemoryFacts(),
+    }
     judged = dict.fromkeys("abcd", 1.0)
     for found, weight in (("a", 3), ("b", 2), ("c", 1.5), ("d", 1), ("ad", 4)):
         assert one("importance-weighted recall@20", AskedQuery(list(found), judged), known) == pytest.approx(
@@ -54,8 +59,8 @@ def test_recall_weighs_relevant_memories_by_their_tier() -> None:
 @pytest.mark.requirement("E2.cold_start")
 def test_new_memories_are_detected_among_the_first_ten() -> None:
     known = {
-        "new": Known(created_at=NOW - 47 * HOUR), "newer": Known(created_at=NOW),
-        "old": Known(created_at=NOW - 49 * HOUR), "undated": Known(),
+        "new": MemoryFacts(created_at=NOW - 47 * HOUR), "newer": MemoryFacts(created_at=NOW),
+        "old": MemoryFacts(created_at=NOW - 49 * HOUR), "undated": MemoryFacts(),
     }  # fmt: skip
     judged = dict.fromkeys(known, 1.0)
     assert one("cold start@10", AskedQuery(["old", "new"], judged), known) == 1 / 2

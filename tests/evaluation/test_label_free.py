@@ -9,15 +9,15 @@ import pytest
 
 from speckit_memory.evaluation.statistics.label_free import label_free
 from speckit_memory.evaluation.statistics.metrics import evaluate
-from speckit_memory.memory.store.evaluation.records import AnswerRecord, Pair, QueryRecord, VariantRecord
+from speckit_memory.memory.store.evaluation.records import AnswerRecord, QueryRecord, RecordedPair, VariantRecord
 
 METRICS = ("nDCG@10", "MRR@5")
 
 
-def pair(control: list[int], variant: list[int]) -> Pair:
+def pair(control: list[int], variant: list[int]) -> RecordedPair:
     query = QueryRecord("q", 1.0, "", "", "", "auto", 10, 1, "", "s", 0)
     first, second = (AnswerRecord("a", tuple(keys), (0.5,) * len(keys), 5.0) for keys in (control, variant))
-    return Pair(query, first, VariantRecord("shadow", second))
+    return RecordedPair(query, first, VariantRecord("shadow", second))
 
 
 def most(control: list[int], variant: list[int]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.replay import replay
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Judgement
+from speckit_memory.memory.store.evaluation.records import QueryJudgement
 from tests.server.doors import call
 
 QUESTIONS = ("rank fusion", "write-ahead log", "quokka cache", "backups of the store", "lexical and dense channels")
@@ -133,7 +133,7 @@ def test_a_flag_is_promoted_by_what_a_replay_showed(asked: Path) -> None:
     with EvaluationDatabase.open(asked / "memory.evaluation.db") as database:
         question, *_ = database.served()[1:]
         best = question.control.memories[0]
-        database.judge([Judgement(question.query.id, best, 3, "judged", "me", 1.0)])
+        database.judge([QueryJudgement(question.query.id, best, 3, "judged", "me", 1.0)])
     name = call(asked, ["eval", "replay", "--flag", FLAG, "--json"]).ok().json["id"]
     with EvaluationDatabase.open(asked / "memory.evaluation.db") as database:
         kept = database.evaluation(name)

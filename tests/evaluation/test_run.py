@@ -15,7 +15,7 @@ from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import read
-from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.further_report import FurtherFigures
 from speckit_memory.evaluation.running.report import EvalReport, Latency
 from speckit_memory.evaluation.running.run import run
@@ -220,10 +220,10 @@ def test_edges_that_the_store_refuses_are_left_out_with_a_warning(write_dataset:
 
 
 def test_progress_covers_indexing_and_every_search(write_dataset: Write) -> None:
-    seen: list[Progress] = []
+    seen: list[EvaluationProgress] = []
     run(write_dataset(), ["bm25", "vector"], progress=seen.append, environ=ENVIRON, now=NOW)
-    assert [p for p in seen if p.phase == "index"][-1] == Progress("index", 4, 4)
-    assert [p for p in seen if p.phase == "search"] == [Progress("search", done, 6) for done in range(1, 7)]
+    assert [p for p in seen if p.phase == "index"][-1] == EvaluationProgress("index", 4, 4)
+    assert [p for p in seen if p.phase == "search"] == [EvaluationProgress("search", done, 6) for done in range(1, 7)]
 
 
 def test_nothing_is_left_behind(write_dataset: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,20 +9,20 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.experiments.scorings import StepMoves, observed
-from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoredStep, Scoring
+from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoredStep, ScoreSample
 from tests.server.doors import call
 
 
-def scored(number: int, *steps: tuple[str, tuple[float, ...]]) -> Scoring:
+def scored(number: int, *steps: tuple[str, tuple[float, ...]]) -> ScoreSample:
     made = tuple(ScoredStep(step, "sum", (), (), after) for step, after in steps)
-    return Scoring(f"{number:016x}", "c" * 12, 1000.0 + number, tuple(range(len(steps[0][1]))), made, {})
+    return ScoreSample(f"{number:016x}", "c" * 12, 1000.0 + number, tuple(range(len(steps[0][1]))), made, {})
 
 
 @pytest.mark.requirement("E7.moves")
 def test_each_step_says_how_often_and_how_much_it_moved_scores_and_ranks() -> None:
     first = scored(1, ("fusion", (3.0, 2.0, 1.0)), ("boost", (3.0, 2.0, 4.0)), ("mmr", (3.0, 2.0, 4.0)))
     second = scored(2, ("fusion", (3.0, 2.0, 1.0)), ("mmr", (3.5, 2.0, 1.0)))
-    empty = Scoring("f" * 16, "c" * 12, 1.0, (), (), {})
+    empty = ScoreSample("f" * 16, "c" * 12, 1.0, (), (), {})
     report = observed([second, first, empty], {"c" * 12: PipelineRecord("c" * 12, "mine")})
     [pipeline] = report.pipelines
     assert (pipeline.name, pipeline.queries) == ("mine", 2)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judged_sets import PIPELINE, titles
 
 from speckit_memory.engine import components
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
@@ -27,7 +27,7 @@ from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics.folds import folds
 from speckit_memory.evaluation.tuning.tuning import tune
 from speckit_memory.memory.indexing import Source
-from speckit_memory.pipeline.configuration.binding import Bound
+from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.builder import examine
 
 NOW = 1_790_000_000.0
@@ -36,7 +36,7 @@ LIMIT = Parameter("bm25", ("limit",), 20, 200, 50, integer=True)
 SHARE = Parameter("mmr", ("lambda",), 0.5, 1.0, 0.7, integer=False)
 
 
-def bound(source: str) -> tuple[Bound, ...]:
+def bound(source: str) -> tuple[BoundParameters, ...]:
     return examine(source, components.registry(), {}).bound
 
 
@@ -171,7 +171,7 @@ def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: P
     with Memory.open(tmp_path / "m.db", str(file), root=tmp_path, environ={}) as memory:
         memory.index_documents([Source(key="a", text="kumquat pie", title="Pies")])
         store = memory.store()
-        query = Question(text="kumquat").query(store, NOW, None)
+        query = SearchRequest(text="kumquat").query(store, NOW, None)
 
         def hits(**overridden: str) -> list[object]:
             built = memory.using(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipeline

@@ -12,7 +12,7 @@ import pytest
 from frame.hostile import PLAIN, attacked, component, without
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.columns import Grouped, Hits, Plan, Pool, Query, Rescored, Selected
 from speckit_memory.pipeline.model.scales import Scale
@@ -32,7 +32,7 @@ PASSAGES = PLAIN.replace("{use: bm25}", "{use: bm25, level: chunk, passage: 1.0}
 
 def run(pipeline: Pipeline, memory: Memory, text: str = TEXT, *, strict: bool = False, **arguments: Any) -> Outcome:
     store = memory.store()
-    return Runner(pipeline, strict=strict).run(Question(text=text, **arguments).query(store, NOW, None), store)
+    return Runner(pipeline, strict=strict).run(SearchRequest(text=text, **arguments).query(store, NOW, None), store)
 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.comparing.interleaving import Draft, drafted, heads
+from speckit_memory.pipeline.comparing.interleaving import InterleavedRanking, drafted, heads
 
 rankings = st.lists(st.integers(0, 30), unique=True, max_size=15)
 seeds = st.text(max_size=16)
@@ -70,5 +70,5 @@ def test_a_longer_answer_earns_nothing_by_its_length() -> None:
 
     assert draft.ids[4:] == (5, 6)
     assert draft.teams[4:] == ("both", "both")
-    assert drafted([], [1, 2], "q") == Draft((1, 2), ("both", "both"))
+    assert drafted([], [1, 2], "q") == InterleavedRanking((1, 2), ("both", "both"))
     assert drafted([7, 1, 2], [1, 7, 2], "q", kept=1).ids == (7, 1, 2)

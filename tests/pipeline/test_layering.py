@@ -10,18 +10,20 @@ from files import write_file
 
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines import pipelines
-from speckit_memory.pipeline.configuration.builder import Checked, build, examine
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, build, examine
 from speckit_memory.pipeline.roles.contracts import Role
 
 
-def checked(tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml") -> Checked:
+def checked(
+    tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml"
+) -> CheckedPipeline:
     file = write_file(tmp_path / name, text)
     found = examine(str(file), components.registry(), {}, overrides)
     assert [str(problem) for problem in found.problems] == []
     return found
 
 
-def params(whole: Checked, step: str) -> dict[str, Any]:
+def params(whole: CheckedPipeline, step: str) -> dict[str, Any]:
     (found,) = (entry.params for entry in whole.bound if entry.step.id == step)
     assert found is not None
     return found.model_dump(by_alias=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.guards.note_checks import _alike, _Copier, check_notes, check_sections
 from speckit_memory.pipeline.model.columns import JSON, Notes
-from speckit_memory.pipeline.model.errors import StageInvariantError, Unfit
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput, StageInvariantError
 
 IDS = range(1, 12)
 POOL: Any = SimpleNamespace(ids=np.array(IDS), candidates=SimpleNamespace(channels=("words",)))
@@ -46,7 +46,7 @@ def test_remarks_are_those_that_are_copied_one_by_one(by_id: dict[int, dict[str,
     try:
         expected: object = _Copier(frozenset()).rows(by_id, frozenset(IDS))
         found: object = checked(by_id)
-    except Unfit:
+    except InvalidComponentOutput:
         with pytest.raises(StageInvariantError, match="64 bits"):
             checked(by_id)
         return

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.config.pipelines.renamed_parameters import RENAMED
-from speckit_memory.config.yaml.reader import Mapping, read
+from speckit_memory.config.yaml.reader import YamlMapping, read
 from speckit_memory.engine.components import registry
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.pipeline.configuration.binding import validated
@@ -27,9 +27,9 @@ def _default(component: str, path: str) -> Any:
     return value
 
 
-def _mapping(text: str) -> Mapping:
+def _mapping(text: str) -> YamlMapping:
     node, problems = read(text, "")
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMapping)
     assert not problems
     return node
 

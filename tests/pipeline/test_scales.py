@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.builder import build, examine
@@ -48,7 +48,7 @@ def run(tmp_path: Path, content: str, memory: Memory, query: str = TEXTS[0]) -> 
     file = write_file(tmp_path / "p.yaml", content)
     pipeline = build(str(file), registered(), {})
     store = memory.store()
-    return Runner(pipeline, strict=True).run(Question(text=query, limit=100).query(store, NOW, None), store)
+    return Runner(pipeline, strict=True).run(SearchRequest(text=query, limit=100).query(store, NOW, None), store)
 
 
 Z, UNIT = "{use: z_score}", "{use: z_score, normalise: min_max}"
@@ -145,7 +145,7 @@ def test_scores_outside_the_declared_scale_are_an_error(memory: Memory, tmp_path
     for scale, fails in ((Scale.UNIT, True), (Scale.BOOST, False)):
         pipeline = attacked(tmp_path, Role.FUSER, component(Role.FUSER, loud, gives=scale))
         store = memory.store()
-        query = Question(text=TEXTS[0]).query(store, NOW, None)
+        query = SearchRequest(text=TEXTS[0]).query(store, NOW, None)
         if fails:
             with pytest.raises(SpeckitError, match=r"scores from 1\.6 to 1\.6; accepted on the scale unit: 0 to 1"):
                 Runner(pipeline).run(query, store)
@@ -212,7 +212,7 @@ def test_what_is_accepted_runs_on_its_scales_and_what_is_refused_has_a_place(
     pipeline = lacking(pipeline, data.draw(st.sampled_from([[], optional]) | some))
     store = memory.store()
 
-    outcome = Runner(pipeline, strict=True).run(Question(text=query, limit=100).query(store, NOW, None), store)
+    outcome = Runner(pipeline, strict=True).run(SearchRequest(text=query, limit=100).query(store, NOW, None), store)
 
     for step in outcome.pool.steps:
         low, high = step.scale.bounds

@@ -28,10 +28,10 @@ from storing.project import QUESTIONS, Asked
 from tiers import examples
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.components import registry
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.comparing.shadow import Beside, Run, Shadow, sampled, shuffled
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun, sampled, shuffled
 from speckit_memory.pipeline.configuration.builder import assemble, build, examined
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import with_values, without
@@ -108,11 +108,11 @@ def counted(whole: Pipeline, calls: Counter[str], failing: dict[str, type[BaseEx
     )  # fmt: skip
 
 
-def said(run: Run | Outcome) -> Any:
+def said(run: ShadowRun | Outcome) -> Any:
     """All of an outcome but its times, and whose answers were taken."""
-    outcome = run.outcome if isinstance(run, Run) else run
+    outcome = run.outcome if isinstance(run, ShadowRun) else run
     if outcome is None:
-        assert isinstance(run, Run)
+        assert isinstance(run, ShadowRun)
         return run.failure, [record.step for record in run.steps]
     trace = outcome.trace
     steps = [replace(record, ns=0, shared=False) for record in trace.steps]
@@ -120,11 +120,11 @@ def said(run: Run | Outcome) -> Any:
 
 
 def asked_of(memory: Memory, asked: Asked) -> Query:
-    return Question(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
+    return SearchRequest(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
 
 
-def beside(control: Pipeline, query: Query, store: Store) -> Beside:
-    kept: list[Beside] = []
+def beside(control: Pipeline, query: Query, store: Store) -> ShadowRequest:
+    kept: list[ShadowRequest] = []
     try:
         Shadow(Runner(control), kept.append).run(query, store)
     except SpeckitError:
@@ -275,7 +275,7 @@ def test_a_variant_without_an_optional_step_answers_and_names_the_failure() -> N
 
 @pytest.mark.requirement("P4.served")
 def test_a_failure_of_the_control_is_handed_on_and_raised() -> None:
-    kept: list[Beside] = []
+    kept: list[ShadowRequest] = []
     control = pipeline({"a": FixedChannel(RuntimeError("secret"))})
 
     with pytest.raises(SpeckitError, match="no channel could answer"):

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from frame.doubles import FixedChannel, FunctionReranker, FunctionUnderstander, SmallStore, pipeline, question, step
 
-from speckit_memory.pipeline.comparing.shadow import Beside, Shadow
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest
 from speckit_memory.pipeline.model.columns import Plan, Pool, Query, Rescored
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.process.cancellation import Withdrawal, WithdrawnError
@@ -74,7 +74,7 @@ def test_another_thread_takes_back_what_is_asked_within_and_nothing_else() -> No
 
 
 def test_who_watches_answers_hears_nothing_of_a_question_that_was_taken_back() -> None:
-    heard: list[Beside] = []
+    heard: list[ShadowRequest] = []
     withdrawal = Withdrawal()
     shadow = Shadow(Runner(counting([], withdrawal)), heard.append)
 

@@ -23,7 +23,7 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 from speckit_memory.server.calls import missing
 from speckit_memory.server.mcp_server.app import build
 from speckit_memory.server.replies.answer_cache import AnswerCache
-from speckit_memory.server.replies.envelope import Fitted, nothing
+from speckit_memory.server.replies.envelope import BudgetedReply, nothing
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.workspace.workspace import Workspace
@@ -393,12 +393,12 @@ class Made:
     def ask(self, key: str = "a", text: str = "", changes: bool = False) -> int:
         """The number of the answer."""
 
-        def make() -> Fitted:
+        def make() -> BudgetedReply:
             self.made += 1
             if changes:
                 assert self.state is not None
                 self.state += 1
-            return Fitted(text, {"number": self.made}, {}, (), None, nothing)
+            return BudgetedReply(text, {"number": self.made}, {}, (), None, nothing)
 
         answer, _ = self.cache.answered("tool", {"key": key}, make)
         number: int = answer.document["number"]

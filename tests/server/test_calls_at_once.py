@@ -18,7 +18,7 @@ import pytest
 from mcp import Client
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.indexing import IndexReport, Progress
+from speckit_memory.memory.indexing import IndexProgress, IndexReport
 from speckit_memory.pipeline.process.cancellation import WithdrawnError
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.mcp_server.app import build, workspace_of
@@ -39,12 +39,12 @@ class HeldScans:
         self.ended = SimpleQueue[str]()
         original = Memory.index
 
-        def held(memory: Memory, paths: Any, progress: Callable[[Progress], None], **options: Any) -> IndexReport:
+        def held(memory: Memory, paths: Any, progress: Callable[[IndexProgress], None], **options: Any) -> IndexReport:
             folder = Path(paths[0]).name
             self.begun.put(folder)
             assert self.go.wait(60)
             try:
-                progress(Progress(0, None, ""))
+                progress(IndexProgress(0, None, ""))
                 report = original(memory, paths, progress=progress, **options)
             except WithdrawnError:
                 self.ended.put(f"{folder} withdrawn")

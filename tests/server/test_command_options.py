@@ -27,7 +27,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
+from speckit_memory.memory.store.evaluation.records import EvaluationFigure, ScoreSample, StoredEvaluation
 from speckit_memory.server.commands.cli import ROOT, run
 from tests.server.doors import at, note_as_read
 
@@ -522,9 +522,9 @@ def prepared(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     foreign = workspace / "memory.db.checkpoints" / "foreign.json"
     foreign.write_text(json.dumps(json.loads(foreign.read_text()) | {"store_id": "0" * 32}))
     with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
-        database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
+        database.record((), scorings=[ScoreSample("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
         evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})
-        database.keep(evaluation, [Snapshot("c" * 12, "nDCG@10", 0.5, 9)])
+        database.keep(evaluation, [EvaluationFigure("c" * 12, "nDCG@10", 0.5, 9)])
     times = tone.stat()
     tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
     os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -14,7 +14,7 @@ import judged_sets
 import pytest
 
 from speckit_memory.evaluation.datasets.trec_reading import read_qrels
-from speckit_memory.evaluation.experiments.flag_evidence import OfStored
+from speckit_memory.evaluation.experiments.flag_evidence import StoredFigures
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment
 from tests.server.terminals import Shown, typed
@@ -230,7 +230,7 @@ def test_a_person_prefers_one_of_two_answers_blindly_until_there_is_a_verdict(wo
     with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db", create=False) as database:
         stored = database.evaluation(said["id"])
     assert stored is not None
-    figure = OfStored(stored, 1).difference("interleaving")
+    figure = StoredFigures(stored, 1).difference("interleaving")
     assert figure is not None
     assert (figure.value < 0, figure.p is not None and figure.p < 0.05) == (True, True)
     refused = judge(workspace, "--preference", *by("oracle")).ended(2)

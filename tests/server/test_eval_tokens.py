@@ -10,9 +10,9 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
-from speckit_memory.evaluation.tokens.recall_per_token import Sent, figures_of
+from speckit_memory.evaluation.tokens.recall_per_token import SentAnswer, figures_of
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
-from speckit_memory.server.tools.answers_sent import ThroughTheTool
+from speckit_memory.server.tools.answers_sent import ToolAnswers
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_stdio import TOKENISER
 
@@ -95,7 +95,7 @@ def test_what_is_measured_is_what_the_tool_sends(indexed: Path) -> None:
     asked = {"query": "rank fusion in the write-ahead log", "tokenBudget": 300}
     result = with_client(indexed, lambda client: client.call_tool("memory_search", asked))
     with Memory.open(indexed / "memory.db", root=indexed, environ={}, create=False, shadows=False) as memory:
-        [answerer] = ThroughTheTool()(memory)
+        [answerer] = ToolAnswers()(memory)
         sent = answerer.answer(DatasetQuery("q", asked["query"]), 300)  # type: ignore[arg-type]
     text = result.content[0].text  # type: ignore[union-attr]  # tools answer with text
     assert sent.tokens == TOKENISER.count_tokens([text])[0] == result.structured_content["meta"]["token_count"]
@@ -109,7 +109,7 @@ def test_the_figures_of_one_answer() -> None:
         return frozenset(text.split())
 
     held = {"a": terms("one two three"), "b": terms("one"), "c": terms("nothing of it")}
-    sent = Sent((("x", "one two"), ("a", "two")), 50)
+    sent = SentAnswer((("x", "one two"), ("a", "two")), 50)
     figures = figures_of(
         sent, DatasetQuery("q", "one two"), {"a": 2, "b": 1, "c": 1, "x": 0}, held, terms,
         lambda texts: [10 * len(text.split()) for text in texts],
@@ -119,7 +119,9 @@ def test_the_figures_of_one_answer() -> None:
     assert figures["gain"] == pytest.approx(2 / 1.5849625 / (2 + 1 / 1.5849625 + 1 / 2))
     assert figures["gain per 1,000 tokens"] == pytest.approx(20 * figures["gain"])
     assert (figures["useful"], figures["nothing"], figures["memories"], figures["tokens"]) == (10 / 50, 0, 2, 50)
-    nothing = figures_of(Sent((), 7), DatasetQuery("q", "one"), {"a": 1}, held, terms, lambda texts: [0] * len(texts))
+    nothing = figures_of(
+        SentAnswer((), 7), DatasetQuery("q", "one"), {"a": 1}, held, terms, lambda texts: [0] * len(texts)
+    )
     assert (nothing["recall"], nothing["words"], nothing["gain"], nothing["nothing"]) == (0, 0, 0, 1)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.tables.sessions import selections
-from speckit_memory.server.calls.unused_parameters import Idle, told_idle
+from speckit_memory.server.calls.unused_parameters import UnusedParameters, told_idle
 from tests.server.doors import call
 from tests.server.test_answer_cache import Ask, asking, served
 
@@ -86,7 +86,7 @@ def test_what_counts_or_asks_for_what_is_so_anyway_is_not_named(ask: Ask, tool: 
 
 def test_of_many_only_their_number_is_told() -> None:
     values = {f"p{number}": number for number in range(1, 31)}
-    told = told_idle(lambda _: Idle(values.keys(), "so it is"), values, dict.fromkeys(values, 0))
+    told = told_idle(lambda _: UnusedParameters(values.keys(), "so it is"), values, dict.fromkeys(values, 0))
     assert told == ("without effect, as so it is: p1, p2, p3, p4, p5, p6 and 24 more",)
     assert told_idle(None, values, values) == told_idle(lambda _: None, values, values) == ()
 

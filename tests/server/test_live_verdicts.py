@@ -12,7 +12,7 @@ from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import read
 from speckit_memory.evaluation.measuring.temporary_store import source_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import Judgement
+from speckit_memory.memory.store.evaluation.records import QueryJudgement
 from tests.server.doors import call
 
 QUERIES = 300
@@ -47,7 +47,7 @@ def test_over_300_live_queries_the_same_pipeline_orders_alike_and_a_planted_regr
             memory.served(result)
             grades = dataset.judgements[query.id]
             judged += [
-                Judgement(result.query_id, number, int(grades.get(key, 0)), "judged", "us", time.time())
+                QueryJudgement(result.query_id, number, int(grades.get(key, 0)), "judged", "us", time.time())
                 for key, number in ids.items()
             ]
     with EvaluationDatabase.open(evaluation_file(store)) as database:

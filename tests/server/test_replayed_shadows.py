@@ -20,7 +20,7 @@ from raw_server import raw_server
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 from tests.server.doors import COMMAND, call, environment, with_client
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -118,7 +118,7 @@ def asked(root: Path, queries: int, at_once: int) -> list[Any]:
     return with_client(root, work, **extended(root))
 
 
-def pairs(root: Path) -> tuple[int, dict[str, list[Pair]]]:
+def pairs(root: Path) -> tuple[int, dict[str, list[RecordedPair]]]:
     """How many queries are recorded, and the pairs by the name of the variant."""
     with EvaluationDatabase.open(root / "memory.evaluation.db", create=False) as database:
         names = {one.id: one.variant.name for one in database.experiments()}

@@ -12,7 +12,7 @@ from speckit_memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import Dropped, Mode, experiment_id
+from speckit_memory.memory.store.evaluation.records import DroppedQueries, Mode, experiment_id
 from speckit_memory.server.shadows.time_spec import since
 from tests.server.doors import call
 from tests.server.terminals import on_terminal
@@ -34,7 +34,7 @@ def words(text: str) -> str:
 @pytest.mark.requirement("P5.sentence", "P5.overlap", "P5.ordering", "P5.latency")
 def test_the_verdict_comes_first_and_the_json_holds_the_contract(workspace: Path, store: Path) -> None:
     seen = [observed(n, ORDER, OTHER if n % 2 else ORDER, flag="SPECKIT_RSF_FUSION") for n in range(50)]
-    record(store, seen, dropped=[Dropped(CONTROL.hash, VARIANT.hash, "shadow", "queue", 3)])
+    record(store, seen, dropped=[DroppedQueries(CONTROL.hash, VARIANT.hash, "shadow", "queue", 3)])
 
     document = call(workspace, ["shadow", "report", "--json"]).json
     ran = call(workspace, ["shadow", "report"])
@@ -249,7 +249,7 @@ def test_variants_that_saw_nothing_have_the_names_and_ways_back_of_what_runs(wor
     file.write_text("extends: default\ndark_runs: [{use: bm25, sample: 1.0}]\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
         [control, dark] = memory.pipeline.hash, memory.shadows[0].hash
-    recorded(store, [], dropped=[Dropped(control, dark, "dark_run", "off", 1)]).close()
+    recorded(store, [], dropped=[DroppedQueries(control, dark, "dark_run", "off", 1)]).close()
     told = words(call(workspace, ["shadow", "report"]).out)
     assert re.search(r"\bbm25 has seen none of 1 query \(off: 1\)", told)
     assert "remove the entry 'bm25' of `dark_runs:`" in told
@@ -362,7 +362,7 @@ def test_a_page_that_was_pasted_as_a_question_stands_in_one_line(workspace: Path
 
 
 def test_a_variant_that_only_lost_queries_is_called_by_its_hash(workspace: Path) -> None:
-    lost = Dropped(CONTROL.hash, VARIANT.hash, "shadow", "off", 3)
+    lost = DroppedQueries(CONTROL.hash, VARIANT.hash, "shadow", "off", 3)
     with EvaluationDatabase.open(evaluation_file(workspace / "memory.db")) as database:
         database.record([], [lost])
     told = words(call(workspace, ["shadow", "report"]).out)

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.memory.store.evaluation.records import RecordedPair
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_http import search, serving
 
@@ -19,7 +19,7 @@ FLAG = "SPECKIT_RSF_FUSION"
 QUERIES = [f"{word} {number}" for number in range(10) for word in ("why", "rank fusion", "gateway", "retries", "store")]
 
 
-def pairs(root: Path) -> list[Pair]:
+def pairs(root: Path) -> list[RecordedPair]:
     [file] = root.rglob("*.evaluation.db")
     with EvaluationDatabase.open(file, create=False) as database:
         return database.pairs()

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.diagnostics.health import Check, HealthReport
+from speckit_memory.engine.diagnostics.health import HealthCheck, HealthReport
 from speckit_memory.engine.recording.latency import ENOUGH
 from speckit_memory.engine.shadowing.replays import epoch_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -82,7 +82,7 @@ def test_all_that_is_wrong_and_all_warnings_stand_in_the_health_report_whatever_
 ) -> None:
     detail = "some long explanation of what was found at a place, and of what was expected there instead " * 4
     checks = [
-        Check(f"check-{number}", number % 3 > 0, f"{number} {detail}", "" if number % 3 == 2 else "Mend it.")
+        HealthCheck(f"check-{number}", number % 3 > 0, f"{number} {detail}", "" if number % 3 == 2 else "Mend it.")
         for number in range(24)
     ]
     monkeypatch.setattr(Memory, "health", lambda _: HealthReport(tuple(checks)))

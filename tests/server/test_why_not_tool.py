@@ -11,7 +11,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.answers.search_options import SearchOptions
 from speckit_memory.server.calls.missing import PARAMETERS, TOOL
 from speckit_memory.server.mcp_server.app import build
 from speckit_memory.server.replies.worker_calls import ThreadLimits
@@ -191,7 +191,7 @@ def test_every_wish_has_the_name_of_a_parameter(memory: Memory) -> None:
     names, modes = anyio.run(work)
     assert set(PARAMETERS.values()) <= names
     assert set(TOOL.modes) == modes
-    assert set(Adjustment.__dataclass_fields__) <= set(PARAMETERS)
+    assert set(SearchOptions.__dataclass_fields__) <= set(PARAMETERS)
 
 
 @pytest.mark.requirement("P8.change")
@@ -208,7 +208,7 @@ def test_what_a_wish_of_the_call_prevents_is_not_promised(memory: Memory) -> Non
 @pytest.mark.requirement("P8.change")
 def test_no_value_of_a_pipeline_is_named_that_a_wish_overrules(memory: Memory) -> None:
     small = {"pipeline": "small", "extends": "bm25", "annotate": {"add": [{"use": "state_filter"}]}}
-    wanted = Adjustment(state_limits=True)
+    wanted = SearchOptions(state_limits=True)
     with memory.using(small) as limited:
         result = limited.search("quokka grazes", adjust=wanted)
         assert "notes/05.md" not in {row.key for row in result.results}
@@ -223,7 +223,7 @@ def test_no_value_of_a_pipeline_is_named_that_a_wish_overrules(memory: Memory) -
 
 
 def test_python_names_what_a_search_wanted(memory: Memory) -> None:
-    wanted = Adjustment(constitutional=False)
+    wanted = SearchOptions(constitutional=False)
     told = memory.why_not_change(memory.search("quokka grazes", adjust=wanted), "rules/rule.md")
     assert told is not None
     assert "adjust without constitutional in Python (now False)" in told.sentence

@@ -10,7 +10,7 @@ import pytest
 from answered import refused
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.search_options import Adjustment
+from speckit_memory.engine.answers.search_options import SearchOptions
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.columns import INTENTS
 from speckit_memory.stages.candidates.intent import SIGNS
@@ -20,7 +20,7 @@ __all__ = ["indexed_files", "memory"]  # fixtures
 YEAR = 365 * 86_400.0
 
 
-def hash_of(memory: Memory, adjust: Adjustment | None) -> str:
+def hash_of(memory: Memory, adjust: SearchOptions | None) -> str:
     return memory.search("quokka cache", adjust=adjust).pipeline.hash
 
 
@@ -30,8 +30,8 @@ def test_what_ages_counts_less_unless_told_otherwise(memory: Memory) -> None:
     with memory.using("catalogue") as catalogue:
         now = 2e9
         aged = catalogue.search("quokka cache", now=now)
-        ageless = catalogue.search("quokka cache", now=now, adjust=Adjustment(decay=False))
-        later = catalogue.search("quokka cache", now=now + 50 * YEAR, adjust=Adjustment(decay=False))
+        ageless = catalogue.search("quokka cache", now=now, adjust=SearchOptions(decay=False))
+        later = catalogue.search("quokka cache", now=now + 50 * YEAR, adjust=SearchOptions(decay=False))
         [aged_answer, ageless_answer] = answers(
             catalogue, [("memory_search", {**QUOKKA, "useDecay": decay}) for decay in (True, False)]
         )
@@ -46,10 +46,10 @@ def test_what_ages_counts_less_unless_told_otherwise(memory: Memory) -> None:
 def test_no_length_is_penalised_when_nobody_wants_that(memory: Memory) -> None:
     added = {"pipeline": "encoded", "rerank": {"add": [{"use": "cross_encoder", "optional": True, "after": "min_max"}]}}
     with memory.using(added) as encoded:
-        found = encoded._searching.adjusted(Adjustment(length_penalty=False)).runner.pipeline
+        found = encoded._searching.adjusted(SearchOptions(length_penalty=False)).runner.pipeline
         [before] = [step.params for step in encoded.pipeline.rerank if step.id == "cross_encoder"]
         [after] = [step.params for step in found.rerank if step.id == "cross_encoder"]
-        hashes = [hash_of(encoded, wanted) for wanted in (None, Adjustment(length_penalty=False))]
+        hashes = [hash_of(encoded, wanted) for wanted in (None, SearchOptions(length_penalty=False))]
     assert (before.short_factor, before.long_factor) == (0.9, 0.95)  # type: ignore[attr-defined]
     assert (after.short_factor, after.long_factor) == (1.0, 1.0)  # type: ignore[attr-defined]
     assert len(set(hashes)) == 2
@@ -60,14 +60,14 @@ def test_a_signal_takes_part_once_however_often_it_is_asked_for(memory: Memory, 
     use = name.removesuffix("_boost")
     with memory.using("catalogue") as catalogue:
         for wanted, expected in ((True, 1), (False, 0)):
-            searching = catalogue._searching.adjusted(Adjustment(**{name: wanted}))  # type: ignore[arg-type]  # a name of a wish
+            searching = catalogue._searching.adjusted(SearchOptions(**{name: wanted}))  # type: ignore[arg-type]  # a name of a wish
             assert [step.id for step in searching.runner.pipeline.fusion.signals].count(use) == expected
 
 
 def test_what_a_pipeline_has_no_step_for_is_said(memory: Memory) -> None:
     with memory.using("bm25") as plain:
-        result = plain.search("quokka cache", adjust=Adjustment(causal_boost=True, min_state="WARM"))
-        assert plain.search("quokka cache", adjust=Adjustment(causal_boost=False)).notes.warnings == ()
+        result = plain.search("quokka cache", adjust=SearchOptions(causal_boost=True, min_state="WARM"))
+        assert plain.search("quokka cache", adjust=SearchOptions(causal_boost=False)).notes.warnings == ()
     assert [warning.split(" has no step ")[1].split("'")[1] for warning in result.notes.warnings] == [
         "causal", "state_filter",
     ]  # fmt: skip
@@ -78,23 +78,25 @@ def test_what_a_pipeline_has_no_step_for_is_said(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("wanted", "step"),
     [
-        (Adjustment(rerank=True), "'maxsim' or 'cross_encoder'"),
-        (Adjustment(decay=True), "'composite'"),
-        (Adjustment(length_penalty=True), "'cross_encoder'"),
-        (Adjustment(constitutional=True), "'constitutional'"),
-        (Adjustment(state_limits=True), "'state_filter'"),
+        (SearchOptions(rerank=True), "'maxsim' or 'cross_encoder'"),
+        (SearchOptions(decay=True), "'composite'"),
+        (SearchOptions(length_penalty=True), "'cross_encoder'"),
+        (SearchOptions(constitutional=True), "'constitutional'"),
+        (SearchOptions(state_limits=True), "'state_filter'"),
     ],
 )
-def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, wanted: Adjustment, step: str) -> None:
+def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, wanted: SearchOptions, step: str) -> None:
     """What is not wanted is left out of such a pipeline anyway, and nothing needs to be said."""
     [name] = wanted.named
     with memory.using("bm25") as plain:
         [warning] = plain.search("quokka cache", adjust=wanted).notes.warnings
-        assert plain.search("quokka cache", adjust=Adjustment(**{name: False})).notes.warnings == ()  # type: ignore[arg-type]  # a name of a wish
+        assert plain.search("quokka cache", adjust=SearchOptions(**{name: False})).notes.warnings == ()  # type: ignore[arg-type]  # a name of a wish
     assert step in warning
     assert "'bm25' has no step" in warning
     with memory.using("catalogue", {"composite.decay": "false"}) as catalogue:
-        assert catalogue._searching.wished(Adjustment(decay=True, constitutional=True, state_limits=True)).unmet == ()
+        assert (
+            catalogue._searching.wished(SearchOptions(decay=True, constitutional=True, state_limits=True)).unmet == ()
+        )
 
 
 def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
@@ -109,14 +111,14 @@ def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
     )
     said = "no session is named: session_boost has nothing to raise"
     assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
-    assert said in memory.search("quokka", adjust=Adjustment(session_boost=True)).notes.warnings
+    assert said in memory.search("quokka", adjust=SearchOptions(session_boost=True)).notes.warnings
 
 
 def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None:
     change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
     limited = {"pipeline": "limited", "annotate": {"change": [change]}}
     with memory.using(limited) as few:
-        found = few._searching.adjusted(Adjustment(state_limits=False)).runner.pipeline
+        found = few._searching.adjusted(SearchOptions(state_limits=False)).runner.pipeline
         [before], [after] = (
             [step.params for step in pipeline.annotate if step.use == "state_filter"]
             for pipeline in (few.pipeline, found)
@@ -136,7 +138,7 @@ def test_no_age_counts_for_who_does_not_want_it(memory: Memory, model: str) -> N
     with Memory.open(config.db, "catalogue", root=config.root, environ=on, overrides=values) as aged:
         [row, *_] = aged.search(DEEP).results
         now = aged.get(row.id).updated_at or 0.0
-        wanted = Adjustment(decay=False)
+        wanted = SearchOptions(decay=False)
         early, late = (aged.search(DEEP, now=at, adjust=wanted) for at in (now + 60, now + 80 * YEAR))
         told = [[(row.id, row.score, row.steps) for row in found.results] for found in (early, late)]
         faded = aged.search(DEEP, now=now + 80 * YEAR)
@@ -148,7 +150,7 @@ def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
     root = memory.settings.root
     (root / "docs" / "handover.md").write_text("# Hand-over\n\n## State\n\nThe quokka cache is half built.\n")
     memory.index([root / "docs"])
-    wanted = Adjustment(rerank=False, state_limits=True)
+    wanted = SearchOptions(rerank=False, state_limits=True)
     handed, found = (memory.search("quokka cache", mode=mode, adjust=wanted) for mode in ("resume", "auto"))
     assert handed.pipeline.name == "resume"
     [warning] = [one for one in handed.notes.warnings if "through a separate pipeline" in one]
@@ -159,11 +161,15 @@ def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
 def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next of their kind, and for questions about their answers."""
     before = hash_of(memory, None)
-    wanted = [Adjustment(rerank=False), Adjustment(contiguity=True, causal_boost=True), Adjustment(min_state="COLD")]
+    wanted = [
+        SearchOptions(rerank=False),
+        SearchOptions(contiguity=True, causal_boost=True),
+        SearchOptions(min_state="COLD"),
+    ]
     hashes = [hash_of(memory, one) for one in (*wanted, *wanted)]
     assert hashes[:3] == hashes[3:]
     assert len({before, *hashes}) == 4
-    assert hash_of(memory, None) == before == hash_of(memory, Adjustment())
+    assert hash_of(memory, None) == before == hash_of(memory, SearchOptions())
     result = memory.search("quokka cache", adjust=wanted[0])
     assert "maxsim" not in {step for row in result.results for step, _ in row.steps}
     assert memory._in_force.answered(result).answering(result).pipeline.hash == result.pipeline.hash
@@ -173,7 +179,7 @@ def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
 @pytest.mark.parametrize(("wrong", "words"), [("WARN", "did you mean 'WARM'"), ("x", "accepted")])
 def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words: str) -> None:
     with pytest.raises(SpeckitError, match=words):
-        memory.search("quokka cache", adjust=Adjustment(min_state=wrong))
+        memory.search("quokka cache", adjust=SearchOptions(min_state=wrong))
 
 
 @pytest.mark.parametrize(
@@ -181,8 +187,8 @@ def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words:
     [
         ("no decay", "adjust is 'no decay' (str); accepted: an Adjustment"),
         ({"decay": False}, "adjust is {'decay': False} (dict); accepted: an Adjustment"),
-        (Adjustment(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
-        (Adjustment(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
+        (SearchOptions(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
+        (SearchOptions(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
     ],
 )
 def test_a_wish_of_another_type_is_refused(memory: Memory, wanted: Any, words: str) -> None:

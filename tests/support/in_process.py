@@ -19,7 +19,7 @@ from unittest import mock
 from mcp import Client
 
 if TYPE_CHECKING:
-    from speckit_memory.server.transport.workspace_registry import Served
+    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 
 
 @contextmanager
@@ -85,9 +85,9 @@ async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **c
     from speckit_memory.server.replies.worker_calls import ThreadLimits
     from speckit_memory.server.transport import stdio
 
-    wanted: list[Served] = []
+    wanted: list[WorkspaceRegistry] = []
 
-    def started(served: Served) -> int:
+    def started(served: WorkspaceRegistry) -> int:
         wanted.append(served)
         return 0
 

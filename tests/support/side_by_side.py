@@ -9,11 +9,11 @@ from pathlib import Path
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
-    Dropped,
-    Judgement,
+    DroppedQueries,
     Mode,
     Observation,
     PipelineRecord,
+    QueryJudgement,
     QueryRecord,
     StepCost,
     VariantRecord,
@@ -60,7 +60,7 @@ def recorded(
     store: Path,
     seen: Iterable[Observation],
     *,
-    dropped: Iterable[Dropped] = (),
+    dropped: Iterable[DroppedQueries] = (),
     variants: Sequence[PipelineRecord] = (VARIANT,),
     judged: dict[int, int] | None = None,
 ) -> EvaluationDatabase:
@@ -69,7 +69,7 @@ def recorded(
     observations = list(seen)
     database.record(observations, dropped, pipelines=(CONTROL, *variants))
     database.judge(
-        Judgement(one.query.id, memory, grade, "judged", "a person", one.query.at)
+        QueryJudgement(one.query.id, memory, grade, "judged", "a person", one.query.at)
         for one in observations
         for memory, grade in (judged or {}).items()
     )

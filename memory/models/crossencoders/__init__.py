@@ -3,6 +3,6 @@
 from speckit_memory.memory.models.crossencoders.choice import chosen
 from speckit_memory.memory.models.crossencoders.guarded import GuardedCrossEncoder
 from speckit_memory.memory.models.crossencoders.none import NoCrossEncoder
-from speckit_memory.memory.models.crossencoders.protocol import CrossEncoder
+from speckit_memory.memory.models.crossencoders.protocol import CrossEncoderModel
 
-__all__ = ["CrossEncoder", "GuardedCrossEncoder", "NoCrossEncoder", "chosen"]
+__all__ = ["CrossEncoderModel", "GuardedCrossEncoder", "NoCrossEncoder", "chosen"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from speckit_memory.memory.models.crossencoders.protocol import CrossEncoder
+from speckit_memory.memory.models.crossencoders.protocol import CrossEncoderModel
 from speckit_memory.pipeline.ports import Column, Unavailable
 from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening, query_ns
@@ -29,7 +29,7 @@ class GuardedCrossEncoder:
 
     __slots__ = ("_clock", "_closed_until", "_failures", "_loaded", "_loading", "_model", "_ns_per_text", "_turn")
 
-    def __init__(self, model: CrossEncoder, clock: Callable[[], int] = query_ns) -> None:
+    def __init__(self, model: CrossEncoderModel, clock: Callable[[], int] = query_ns) -> None:
         """`clock` returns the time in nanoseconds, on the scale of deadlines."""
         self._model = model
         self._clock = clock

@@ -8,7 +8,7 @@ from typing import Protocol
 from speckit_memory.pipeline.ports import Column
 
 
-class CrossEncoder(Protocol):
+class CrossEncoderModel(Protocol):
     """Reads a query and a text together and scores how well the text answers it (Nogueira and Cho 2019)."""
 
     def load(self) -> None:

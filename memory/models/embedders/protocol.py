@@ -40,7 +40,7 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Stamped(Protocol):
+class FingerprintedEmbedder(Protocol):
     """An embedder that states its provenance (feature I6)."""
 
     @property

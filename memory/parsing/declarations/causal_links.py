@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from speckit_memory.config.yaml.reader import Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml.reader import Node, Scalar, Sequence, YamlMapping, plain, read
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.parsing.limits import (
     LONGEST_FRONT_MATTER,
@@ -27,7 +27,7 @@ WEAK = 0.5
 """Strength of links that state a connection but not a cause."""
 
 
-class Meaning(NamedTuple):
+class DeclaredRelation(NamedTuple):
     """The edge that a relation word declares; with `reverse`, the target is the source of the edge."""
 
     relation: Relation
@@ -35,11 +35,11 @@ class Meaning(NamedTuple):
     reverse: bool = False
 
 
-VOCABULARY: dict[str, Meaning] = {
-    "caused_by": Meaning(Relation.CAUSED, reverse=True),
-    "blocks": Meaning(Relation.ENABLED, WEAK),
-    "related_to": Meaning(Relation.SUPPORTS, WEAK),
-    **{relation.value: Meaning(relation) for relation in Relation},
+VOCABULARY: dict[str, DeclaredRelation] = {
+    "caused_by": DeclaredRelation(Relation.CAUSED, reverse=True),
+    "blocks": DeclaredRelation(Relation.ENABLED, WEAK),
+    "related_to": DeclaredRelation(Relation.SUPPORTS, WEAK),
+    **{relation.value: DeclaredRelation(relation) for relation in Relation},
 }
 
 LONGEST_EVIDENCE = 2000
@@ -62,7 +62,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
     match node:
         case Scalar(value=None):
             return {}, []
-        case Mapping(entries=entries):
+        case YamlMapping(entries=entries):
             pass
         case _:
             return {}, [Problem("E090", "causalLinks must map relations to lists of memories", where=node.where)]
@@ -82,7 +82,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
                         continue
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
                     links.setdefault(link, value.where)
-                case Mapping() if value.get("target"):
+                case YamlMapping() if value.get("target"):
                     described = _described(entry.key, meaning, value, problems)
                     if described is not None:
                         links.setdefault(described, value.where)
@@ -94,7 +94,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
     return links, problems
 
 
-def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Problem]) -> Link | None:
+def _described(word: str, meaning: DeclaredRelation, node: YamlMapping, problems: list[Problem]) -> Link | None:
     """Read a link written as a mapping with the keys `OF_A_LINK`; None if a value is invalid."""
     said = {each.key: each for each in node.entries}
     wrong = [
@@ -164,7 +164,7 @@ def body_links(
         indented = "\n".join(block)  # indentation by blanks is valid YAML and keeps the columns of the places
         node, found = read(textwrap.dedent(indented) if "\t" in match[1] else indented, file, line)
         problems += found
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             declared, found = declared_links(node.entries[0].value)
             links |= declared
             problems += found

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.parsing.classify import CONTEXT_TYPES, MEMORY_TYPES
 from speckit_memory.memory.parsing.declarations.causal_links import declared_links
 from speckit_memory.memory.parsing.declarations.front_matter_block import find_block, opening_end, read_block
-from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.parsing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
 from speckit_memory.memory.store.records import Link, Tier, known_time
 
@@ -73,7 +73,7 @@ class FrontMatter:
     importance_weight: float | None = None
     links: dict[Link, Where] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
-    fields: tuple[Field, ...] = ()
+    fields: tuple[MetadataField, ...] = ()
     body_start: int = 0
     body_line: int = 1
 
@@ -96,7 +96,7 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     body_line = text.count("\n", 0, body_start) + 1
     if node is None and not problems:
         return FrontMatter(body_start=body_start, body_line=body_line), []
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         where = node.where if node else Where(file, 1, 1)
         return FrontMatter(), problems or [Problem("E090", "front matter must map keys to values", where=where)]
     if not any(entry.key in _NAMES for entry in node.entries):  # it may be prose between two breaks
@@ -124,9 +124,9 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     return FrontMatter(**given, extra=extra, fields=fields, body_start=body_start, body_line=body_line), problems
 
 
-def fields_of(entries: Iterable[Entry]) -> tuple[Field, ...]:
+def fields_of(entries: Iterable[MappingEntry]) -> tuple[MetadataField, ...]:
     """Return the keys with their values as written."""
-    return tuple(Field(entry.key, _as_extra(entry.value)) for entry in entries)
+    return tuple(MetadataField(entry.key, _as_extra(entry.value)) for entry in entries)
 
 
 def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:
@@ -158,7 +158,7 @@ def _unclosed(text: str, start: int, file: str) -> list[Problem]:
     return [Problem("E090", "front matter is opened here and never closed", hint, where=Where(file, 1, 1))]
 
 
-def _misspelt(entry: Entry) -> list[Problem]:
+def _misspelt(entry: MappingEntry) -> list[Problem]:
     meant = get_close_matches(entry.key.casefold().replace("-", "_"), _NAMES, n=1, cutoff=_ALIKE)
     message = f"'{entry.key}' is not a key of front matter and declares nothing"
     return [Problem("E090", message, f"did you mean '{name}'?", where=entry.where) for name in meant]
@@ -172,7 +172,7 @@ def _as_extra(node: Node) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _text(entry: Entry, problems: list[Problem]) -> str | None:
+def _text(entry: MappingEntry, problems: list[Problem]) -> str | None:
     match entry.value:
         case Scalar(value=None, text="" | "~" | "null" | "Null" | "NULL"):
             return None
@@ -183,14 +183,14 @@ def _text(entry: Entry, problems: list[Problem]) -> str | None:
     return None
 
 
-def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
+def _triggers(entry: MappingEntry, problems: list[Problem]) -> tuple[str, ...]:
     values: tuple[Node, ...] = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
     phrases: list[str] = []
     for value in values:
         word = value
         if isinstance(entry.value, Sequence) and isinstance(value, Scalar) and value.value is None:
             word = Scalar(value.text, value.where)  # in a list, `null` is a word like any other
-        phrase = _text(Entry(entry.key, entry.where, word), problems)
+        phrase = _text(MappingEntry(entry.key, entry.where, word), problems)
         if phrase and len(phrase) > LONGEST_TRIGGER:
             _refuse(
                 value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} are accepted", problems
@@ -203,7 +203,7 @@ def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(phrases))
 
 
-def _tier(entry: Entry, problems: list[Problem]) -> Tier | None:
+def _tier(entry: MappingEntry, problems: list[Problem]) -> Tier | None:
     text = _text(entry, problems)
     if not text:
         return None
@@ -214,10 +214,10 @@ def _tier(entry: Entry, problems: list[Problem]) -> Tier | None:
         return None
 
 
-def _one_of(names: Iterable[str], what: str) -> Callable[[Entry, list[Problem]], str | None]:
+def _one_of(names: Iterable[str], what: str) -> Callable[[MappingEntry, list[Problem]], str | None]:
     accepted = frozenset(names)
 
-    def reader(entry: Entry, problems: list[Problem]) -> str | None:
+    def reader(entry: MappingEntry, problems: list[Problem]) -> str | None:
         text = _text(entry, problems)
         if text and text.lower() not in accepted:
             _refuse(entry.value, f"'{text}' is not a {what}", problems, nearest(text.lower(), accepted))
@@ -227,11 +227,11 @@ def _one_of(names: Iterable[str], what: str) -> Callable[[Entry, list[Problem]],
     return reader
 
 
-def _created(entry: Entry, problems: list[Problem]) -> float | None:
+def _created(entry: MappingEntry, problems: list[Problem]) -> float | None:
     return _time(entry, problems, "creation time: it is left unknown")
 
 
-def _expires(entry: Entry, problems: list[Problem]) -> float | None:
+def _expires(entry: MappingEntry, problems: list[Problem]) -> float | None:
     """Return the time from which no search finds the document; a date without a time of day expires at its end."""
     time = _time(entry, problems, "expiry time: the document does not expire")
     match entry.value:
@@ -240,7 +240,7 @@ def _expires(entry: Entry, problems: list[Problem]) -> float | None:
     return time
 
 
-def _time(entry: Entry, problems: list[Problem], what: str) -> float | None:
+def _time(entry: MappingEntry, problems: list[Problem], what: str) -> float | None:
     text = _text(entry, problems)
     time = epoch_seconds(text) if text else None
     if text and time is None:
@@ -252,7 +252,7 @@ def _time(entry: Entry, problems: list[Problem], what: str) -> float | None:
     return time
 
 
-def _weight(entry: Entry, problems: list[Problem]) -> float | None:
+def _weight(entry: MappingEntry, problems: list[Problem]) -> float | None:
     match entry.value:
         case Scalar(value=None):
             return None
@@ -262,7 +262,7 @@ def _weight(entry: Entry, problems: list[Problem]) -> float | None:
     return None
 
 
-def _links(entry: Entry, problems: list[Problem]) -> dict[Link, Where]:
+def _links(entry: MappingEntry, problems: list[Problem]) -> dict[Link, Where]:
     links, found = declared_links(entry.value)
     problems += found
     return links
@@ -272,7 +272,7 @@ def _refuse(node: Node, message: str, problems: list[Problem], hint: str = "") -
     problems.append(Problem("E090", message, hint, where=node.where))
 
 
-_READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
+_READERS: dict[str, Callable[[MappingEntry, list[Problem]], object]] = {
     "title": _text,
     "description": _text,
     "triggers": _triggers,

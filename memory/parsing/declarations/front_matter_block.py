@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from typing import Literal
 
-from speckit_memory.config.yaml.reader import Entry, Mapping, Node, Scalar, Sequence, read
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, read
 from speckit_memory.errors import Problem, Where
 
 MOST_GROUPS = 500
@@ -30,7 +30,7 @@ _TOML_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FrontMatterBlock:
     """A block as the offsets of its first line and of its closing line; the body of the document begins at
     `body_start`. `first_line` is the line number of its first line."""
 
@@ -42,7 +42,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredBlock:
     """The values of a block and its problems. `node` is None if nothing is declared or readable; the keys in the lines
     `lost` were left out."""
 
@@ -51,7 +51,7 @@ class Declared:
     lost: tuple[int, ...] = ()
 
 
-def find_block(text: str) -> Block | None:
+def find_block(text: str) -> FrontMatterBlock | None:
     """Return the closed block with which a text begins, else None. Line ends must be "\\n"."""
     opening = _OPENING.match(text)
     closing = _CLOSING[opening[1]].search(text, opening.end()) if opening else None
@@ -60,7 +60,7 @@ def find_block(text: str) -> Block | None:
     body_start = min(closing.end() + 1, len(text))
     first_line = text.count("\n", 0, opening.end()) + 1
     form: Literal["yaml", "toml"] = "yaml" if opening[1] == "---" else "toml"
-    return Block(form, opening.end(), closing.start(), body_start, first_line)
+    return FrontMatterBlock(form, opening.end(), closing.start(), body_start, first_line)
 
 
 def opening_end(text: str) -> int:
@@ -69,7 +69,7 @@ def opening_end(text: str) -> int:
     return opening.end() if opening else -1
 
 
-def read_block(text: str, block: Block, file: str) -> Declared:
+def read_block(text: str, block: FrontMatterBlock, file: str) -> DeclaredBlock:
     """Read the values of a block. An unreadable line of YAML is reported, and the other lines are still used."""
     said = text[block.start : block.end]
     if block.form == "toml":
@@ -77,7 +77,7 @@ def read_block(text: str, block: Block, file: str) -> Declared:
     node, problems = read(said, file, first_line=block.first_line)
     if node is None and problems:
         return _read_by_keys(said, file, block.first_line, problems)
-    return Declared(node, problems)
+    return DeclaredBlock(node, problems)
 
 
 def toml_key_lines(said: str) -> dict[str, int]:
@@ -89,14 +89,14 @@ def toml_key_lines(said: str) -> dict[str, int]:
     return {match[1]: number for match, number in reversed(found) if match}
 
 
-def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]) -> Declared:
+def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]) -> DeclaredBlock:
     """Read invalid YAML key by key; return `problems`, those of the whole block, if no key is readable."""
     starts = [match.start() for match in _KEY.finditer(said) if match.start() < len(said)]
     if not starts or len(starts) > MOST_GROUPS:
-        return Declared(None, problems)
+        return DeclaredBlock(None, problems)
     if said[: starts[0]].strip():
         starts.insert(0, 0)
-    entries: list[Entry] = []
+    entries: list[MappingEntry] = []
     told: list[Problem] = []
     lost: list[int] = []
     # Each group is a key with its indented lines. An unparsable title or description is read as plain text,
@@ -104,20 +104,20 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
     for start, end in zip(starts, [*starts[1:], len(said)], strict=True):
         line = first_line + said.count("\n", 0, start)
         node, found = read(said[start:end], file, first_line=line)
-        text = _TEXT_LINE.match(said[start:end]) if not isinstance(node, Mapping) else None
+        text = _TEXT_LINE.match(said[start:end]) if not isinstance(node, YamlMapping) else None
         if text:
             where = Where(file, line, text.start(2) + 1)
-            entries.append(Entry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
+            entries.append(MappingEntry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
             message = f"line {line} is not valid YAML, and is read as the text '{text[2][:80]}'"
             told.append(Problem("E099", message, where=where))
-        elif isinstance(node, Mapping):
+        elif isinstance(node, YamlMapping):
             entries += [entry for entry in node.entries if all(entry.key != other.key for other in entries)]
             told += found
         elif found:
             lost.append(line)
             told.append(Problem("E099", f"line {line} is left out: {found[0].message}", where=found[0].where))
-    node = Mapping(tuple(entries), Where(file, first_line, 1)) if entries else None
-    return Declared(node, told if entries else problems, tuple(lost))
+    node = YamlMapping(tuple(entries), Where(file, first_line, 1)) if entries else None
+    return DeclaredBlock(node, told if entries else problems, tuple(lost))
 
 
 class _Float(float):
@@ -132,26 +132,28 @@ def _as_written(text: str) -> float:
     return number
 
 
-def _read_toml(said: str, file: str, first_line: int) -> Declared:
+def _read_toml(said: str, file: str, first_line: int) -> DeclaredBlock:
     try:
         values = tomllib.loads(said, parse_float=_as_written)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         place = _TOML_PLACE.search(str(error))
         line, column = (int(place[1]), int(place[2])) if place else (1, 1)
         message = f"not valid TOML: {_TOML_PLACE.sub('', str(error)).strip() or 'nested too deeply'}"
-        return Declared(None, [Problem("E090", message, where=Where(file, first_line + line - 1, column))])
+        return DeclaredBlock(None, [Problem("E090", message, where=Where(file, first_line + line - 1, column))])
     lines = toml_key_lines(said)
     entries = []
     for key, value in values.items():
         where = Where(file, first_line + lines.get(key, 0), 1)
-        entries.append(Entry(key, where, _node(value, where)))
-    return Declared(Mapping(tuple(entries), Where(file, first_line, 1)) if entries else None, [])
+        entries.append(MappingEntry(key, where, _node(value, where)))
+    return DeclaredBlock(YamlMapping(tuple(entries), Where(file, first_line, 1)) if entries else None, [])
 
 
 def _node(value: object, where: Where) -> Node:
     match value:
         case dict():
-            return Mapping(tuple(Entry(str(key), where, _node(item, where)) for key, item in value.items()), where)
+            return YamlMapping(
+                tuple(MappingEntry(str(key), where, _node(item, where)) for key, item in value.items()), where
+            )
         case list():
             return Sequence(tuple(_node(item, where) for item in value), where)
         case date() | time():

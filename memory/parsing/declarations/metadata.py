@@ -51,7 +51,7 @@ _BLANK = re.compile(r"(?:[ \t]*\n)*")
 _BREAK = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 
 
-class Field(NamedTuple):
+class MetadataField(NamedTuple):
     """A metadata field of a document, as written."""
 
     name: str
@@ -66,13 +66,13 @@ class Field(NamedTuple):
 class Head(NamedTuple):
     """The fields at the head of a text, and the offset after them, 0 if there are none."""
 
-    fields: tuple[Field, ...] = ()
+    fields: tuple[MetadataField, ...] = ()
     end: int = 0
 
 
 def head_of(text: str) -> Head:
     """Return the metadata fields at the head of a text. Line ends must be "\\n"."""
-    fields: list[Field] = []
+    fields: list[MetadataField] = []
     end, section = 0, ""
     for start, block in _blocks(text[:LONGEST_HEAD]):
         behind = start + len(block)
@@ -86,7 +86,7 @@ def head_of(text: str) -> Head:
             section = name if _plain(name) in KNOWN else ""
             continue
         if section and len(block) <= LONGEST_VALUE:
-            found: list[Field] | None = [Field(section, " ".join(block.split()))]
+            found: list[MetadataField] | None = [MetadataField(section, " ".join(block.split()))]
         else:
             found = None if section else _table(block) or _lines(block)
         section = ""
@@ -98,7 +98,7 @@ def head_of(text: str) -> Head:
     return Head(tuple(fields), end)
 
 
-def words_of(fields: Iterable[Field]) -> str:
+def words_of(fields: Iterable[MetadataField]) -> str:
     """Return the searchable text of fields: names and values, and dates in several common formats.
 
     Each format follows the name, so that `created in March 2024` matches as a phrase.
@@ -106,13 +106,13 @@ def words_of(fields: Iterable[Field]) -> str:
     return "\n".join(line for field in fields for line in (f"{field.name} {_bare(field.value)}", *_dated(field)))
 
 
-def created_in(fields: Iterable[Field]) -> float | None:
+def created_in(fields: Iterable[MetadataField]) -> float | None:
     """Return the first date in a creation field, in seconds since 1970."""
     days = (date for field in fields if field.plain_name in CREATED for date in dates_in(field.value))
     return next((time for day in days if (time := time_of(day)) is not None), None)
 
 
-def _dated(field: Field) -> Iterator[str]:
+def _dated(field: MetadataField) -> Iterator[str]:
     name = "created" if field.plain_name in CREATED else field.name
     for year, number, day in dates_in(field.value):
         month = MONTHS[number - 1]
@@ -154,34 +154,34 @@ def _heading(block: str) -> tuple[int, str] | None:
     return None
 
 
-def _lines(block: str) -> list[Field] | None:
+def _lines(block: str) -> list[MetadataField] | None:
     """Return the fields of a block of only fields and their continuation lines, else None."""
-    fields: list[Field] = []
+    fields: list[MetadataField] = []
     for line in block.rstrip("\n").split("\n"):
         match = _FIELD.fullmatch(line)
         nested = bool(fields) and _FURTHER.match(line)
         # An indented field below an empty one is a nested value of it, not a field.
         if match and not (nested and match["indent"] and not fields[-1].value):
-            fields.append(Field(match["name"].strip(), match["value"].strip()))
+            fields.append(MetadataField(match["name"].strip(), match["value"].strip()))
         elif nested:
             name, value = fields[-1]
-            fields[-1] = Field(name, f"{value} {line.strip()}".strip())
+            fields[-1] = MetadataField(name, f"{value} {line.strip()}".strip())
         else:
             return None
     return _told(fields)
 
 
-def _table(block: str) -> list[Field] | None:
+def _table(block: str) -> list[MetadataField] | None:
     """Return the fields of a two-column table, else None."""
     lines = block.rstrip("\n").split("\n")
     if len(lines) < 2 or not _RULE.fullmatch(lines[1]):
         return None
     rows = [_ROW.fullmatch(line) for line in (lines[0], *lines[2:])]
-    found = [Field(row["name"].strip().strip("*_"), row["value"].strip()) for row in rows if row]
+    found = [MetadataField(row["name"].strip().strip("*_"), row["value"].strip()) for row in rows if row]
     return _told([field for field in found if field.name]) if all(rows) else None
 
 
-def _told(fields: list[Field]) -> list[Field] | None:
+def _told(fields: list[MetadataField]) -> list[MetadataField] | None:
     """Return the fields, or None if no name is known or a value is too long."""
     longest = LONGEST_VALUE if len(fields) > 1 else LONGEST_ALONE
     known = any(_plain(name) in KNOWN for name, _ in fields)

@@ -14,7 +14,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import islice
 
-from speckit_memory.memory.parsing.formats.page import Page
+from speckit_memory.memory.parsing.formats.page import PageBuilder
 from speckit_memory.memory.parsing.formats.readable import Readable
 from speckit_memory.memory.parsing.limits import MOST_MARKUP
 
@@ -33,7 +33,7 @@ _LITERAL = {"<!--": "-->", "<![CDATA[": "]]>", "<!": ">", "<?": ">"}
 def read(text: str) -> Readable:
     """Return the text of a page with the source line of each line. Text after `MOST_MARKUP` tags is not read."""
     last = next((found.start() for found in islice(_MARKUP.finditer(text), MOST_MARKUP, None)), len(text))
-    page, attributes = Page(), _Attributes()
+    page, attributes = PageBuilder(), _Attributes()
     line, counted, hidden = 1, 0, ""
     for start, end, tag in _cut(text[:last]):
         line += text.count("\n", counted, start)

@@ -27,7 +27,7 @@ _BACKTICKS = re.compile(r"`{3,}")
 _BEGINS_BLOCK = re.compile(r"(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+\s*$|-+\s*$)")
 
 
-class Page:
+class PageBuilder:
     """Builds Markdown from tags and words given in document order; lines are those of the file, counted from 1."""
 
     def __init__(self) -> None:

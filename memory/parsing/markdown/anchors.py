@@ -12,7 +12,7 @@ from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.parsing.limits import MOST_TAGS, Limits
 
 if TYPE_CHECKING:
-    from speckit_memory.memory.parsing.markdown.commonmark import Leaf
+    from speckit_memory.memory.parsing.markdown.commonmark import LeafBlock
 
 # Linear time: the quantifiers of blanks are possessive and a name ends before blanks, so nothing backtracks.
 # A name cannot contain the start of another comment, so unclosed tags are scanned once.
@@ -176,7 +176,7 @@ def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
             yield line, tag, tag.start() - line_start + 1
 
 
-def _tags_in(text: str, leaf: Leaf) -> Iterator[re.Match[str]]:
+def _tags_in(text: str, leaf: LeafBlock) -> Iterator[re.Match[str]]:
     """Yield the tags of a block that are neither in a code span nor within another comment."""
     done, closed = 0, True
     code: dict[int, list[int]] | None = None

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 
 from speckit_memory.memory.parsing.limits import LONGEST_HEADING, LONGEST_PATH, MOST_BLOCKS, Limits, cut_at_word
 from speckit_memory.memory.parsing.markdown.anchors import Section, borders, says_nothing
-from speckit_memory.memory.parsing.markdown.markdown import Block, blocks
+from speckit_memory.memory.parsing.markdown.markdown import MarkdownBlock, blocks
 from speckit_memory.memory.store.records import Chunk
 
 
@@ -125,7 +125,7 @@ def _packed(text: str, sections: Sequence[Section], sizes: ChunkSizes, limits: L
     yield from _spans(_with_small_rest(packed, sizes), path, anchor)
 
 
-def _path(text: str, block: Block, names: Sequence[str], limits: Limits) -> tuple[str, ...]:
+def _path(text: str, block: MarkdownBlock, names: Sequence[str], limits: Limits) -> tuple[str, ...]:
     """Return the path of headings, shortened to the limits; the last is the heading of this block."""
     longest = LONGEST_HEADING
     if sum(min(len(name), longest) for name in names) > LONGEST_PATH:
@@ -149,20 +149,20 @@ def _with_small_rest(packed: deque[tuple[int, int]], sizes: ChunkSizes) -> deque
     return packed
 
 
-def _atoms(text: str, sections: Sequence[Section], limits: Limits) -> Iterator[tuple[int, int, Block, str]]:
+def _atoms(text: str, sections: Sequence[Section], limits: Limits) -> Iterator[tuple[int, int, MarkdownBlock, str]]:
     """Yield (start, end, block, anchor) of every stretch between two borders; together they tile the text."""
     anchors: dict[int, str] = {}
     for offset, anchor in borders(sections):
         blank = _BLANK.match(text, offset)
         anchors[blank.end() if blank else offset] = anchor
     anchor = ""
-    for block, following in pairwise(chain(_with_borders(text, sorted(anchors), limits), (Block(len(text)),))):
+    for block, following in pairwise(chain(_with_borders(text, sorted(anchors), limits), (MarkdownBlock(len(text)),))):
         anchor = anchors.get(block.start, anchor)
         if following.start > block.start:
             yield block.start, following.start, block, anchor
 
 
-def _with_borders(text: str, offsets: Sequence[int], limits: Limits) -> Iterator[Block]:
+def _with_borders(text: str, offsets: Sequence[int], limits: Limits) -> Iterator[MarkdownBlock]:
     """Yield the blocks of a text, plus one that begins at each of the ascending offsets inside a block."""
     waiting = deque(offsets)
     for number, block in enumerate(blocks(text)):
@@ -170,11 +170,11 @@ def _with_borders(text: str, offsets: Sequence[int], limits: Limits) -> Iterator
             limits.note("block", text, block.start)
             break
         while waiting and waiting[0] < block.start:
-            yield Block(waiting.popleft())
+            yield MarkdownBlock(waiting.popleft())
         if waiting and waiting[0] == block.start:
             waiting.popleft()
         yield block
-    yield from map(Block, waiting)
+    yield from map(MarkdownBlock, waiting)
 
 
 def _pieces(text: str, start: int, end: int, whole: bool, sizes: ChunkSizes) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,7 @@ _REFERENCE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class LeafBlock:
     """A block that contains no other blocks, as offsets of whole lines. `depth` counts the quotations and list items
     around it. `form` is the kind of HTML, or the characters that open fenced code."""
 
@@ -66,7 +66,7 @@ class Leaf:
     form: str = ""
 
 
-def leaves(text: str) -> Iterator[Leaf]:
+def leaves(text: str) -> Iterator[LeafBlock]:
     """Yield the leaf blocks in order, including those in quotations and lists. Only blanks lie between two of them.
     Line ends must be "\\n"."""
     return _Reader(text).leaves()
@@ -89,7 +89,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.containers: list[_Container] = []
-        self.done: list[Leaf] = []
+        self.done: list[LeafBlock] = []
         self.kind: LeafKind | Literal[""] = ""
         self.start = self.stop = 0
         self.form = ""
@@ -101,7 +101,7 @@ class _Reader:
         # Position in the line: column (of what was read), width of the blanks after it, offset of the next character.
         self.column = self.indent = self.sign = 0
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[LeafBlock]:
         """Yield all leaves."""
         text, size = self.text, len(self.text)
         at = 0
@@ -115,7 +115,7 @@ class _Reader:
                 if not (self.kind or self.containers) and (plain := _PLAIN.match(text, at)):
                     yield from self.done
                     self.done.clear()
-                    yield Leaf("paragraph", at, plain.end())
+                    yield LeafBlock("paragraph", at, plain.end())
                     at = plain.end()
                     continue
                 end = _line_end(text, at)
@@ -150,7 +150,7 @@ class _Reader:
         if self._at_end(end):  # only container markers
             self._leave(depth)
             self._close()
-            self.done.append(Leaf("other", start, end, depth))
+            self.done.append(LeafBlock("other", start, end, depth))
             return end
         return self._begun(start, end, depth)
 
@@ -251,7 +251,7 @@ class _Reader:
             goes_on = False
             depth += 1
             if self._at_end(end):
-                self.done.append(Leaf("other", start, end, depth))
+                self.done.append(LeafBlock("other", start, end, depth))
                 return end
         if self.kind == "paragraph":
             self.last_line, self.last_sign, self.stop = start, self.sign if self.indent < 4 else -1, end
@@ -293,7 +293,7 @@ class _Reader:
         if began >= start:
             return False
         if began > self.start:
-            self.done.append(Leaf("paragraph", self.start, began, len(self.containers)))
+            self.done.append(LeafBlock("paragraph", self.start, began, len(self.containers)))
         self.kind, self.start, self.stop = "heading", began, end
         self._close(level=level, heading=text[began : min(start, began + LONGEST_HEADING)].strip(_TRIMMED))
         return True
@@ -356,7 +356,7 @@ class _Reader:
     def _close(self, *, level: int = 0, heading: str = "") -> None:
         if self.kind:
             depth = len(self.containers)
-            self.done.append(Leaf(self.kind, self.start, self.stop, depth, level, heading, self.form))
+            self.done.append(LeafBlock(self.kind, self.start, self.stop, depth, level, heading, self.form))
             self.kind = ""
 
     def _end_of_fence(self, at: int) -> int:

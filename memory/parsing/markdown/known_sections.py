@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from speckit_memory.memory.parsing.markdown.markdown import Block, blocks
+from speckit_memory.memory.parsing.markdown.markdown import MarkdownBlock, blocks
 from speckit_memory.memory.parsing.markdown.title import plain_text
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
@@ -113,7 +113,7 @@ for _name, _headings in VOCABULARY.items():
         _NAMES_OF[slug(_heading)] = _NAMES_OF.get(slug(_heading), frozenset()) | {_name}
 
 
-class Headed(NamedTuple):
+class HeadedSection(NamedTuple):
     """A section under a heading, up to the next heading of its level (1 to 6, 7 for a line in bold) or a higher one.
     The heading begins at `start`, the text below it at `inner`."""
 
@@ -125,7 +125,7 @@ class Headed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSection:
     """A section found by its heading: the requested name, the offsets including the heading, and the heading."""
 
     name: str
@@ -134,13 +134,13 @@ class Named:
     heading: str
 
 
-def headed(text: str, *, bold: bool = False) -> list[Headed]:
+def headed(text: str, *, bold: bool = False) -> list[HeadedSection]:
     """Return all headings that have words, in order. With `bold`, lines entirely in bold are headings of the lowest
     level. Line ends must be "\\n"."""
-    found: list[Headed] = []
+    found: list[HeadedSection] = []
     open_ones: list[int] = []  # places in `found` of sections that have not ended yet
     inner = -1
-    for block in (*(_with_bold_lines(text) if bold else blocks(text)), Block(len(text))):
+    for block in (*(_with_bold_lines(text) if bold else blocks(text)), MarkdownBlock(len(text))):
         if inner >= 0:
             found[inner] = found[inner]._replace(inner=block.start)
             inner = -1
@@ -155,7 +155,7 @@ def headed(text: str, *, bold: bool = False) -> list[Headed]:
         inner = len(found)
         open_ones.append(inner)
         name = plain_text(block.heading) or block.heading
-        found.append(Headed(name, block.level, block.start, len(text), len(text)))
+        found.append(HeadedSection(name, block.level, block.start, len(text), len(text)))
     return found
 
 
@@ -164,13 +164,13 @@ def beginning(heading: str) -> str:
     return slug(_MORE.split(heading, maxsplit=1)[0])
 
 
-def _with_bold_lines(text: str) -> Iterator[Block]:
+def _with_bold_lines(text: str) -> Iterator[MarkdownBlock]:
     found = list(blocks(text))
-    for block, following in zip(found, (*found[1:], Block(len(text))), strict=True):
+    for block, following in zip(found, (*found[1:], MarkdownBlock(len(text))), strict=True):
         yield block
         for line in _BOLD_LINE.finditer(text, block.start, following.start) if block.kind == "text" else ():
-            yield Block(line.start(), "heading", _BOLD_LEVEL, line[2])
-            yield Block(min(line.end() + 1, len(text)))
+            yield MarkdownBlock(line.start(), "heading", _BOLD_LEVEL, line[2])
+            yield MarkdownBlock(min(line.end() + 1, len(text)))
 
 
 def answering(headings: Iterable[str], name: str) -> list[int]:
@@ -182,7 +182,7 @@ def answering(headings: Iterable[str], name: str) -> list[int]:
     return own or [at for at, one in enumerate(slugs) if wanted in _NAMES_OF.get(one, ())]
 
 
-def named(text: str, names: Iterable[str]) -> Iterator[Named]:
+def named(text: str, names: Iterable[str]) -> Iterator[NamedSection]:
     """Yield the sections of these names in a text, name by name, and several if several headings match.
 
     If no whole heading matches a name, headings that begin with it and lines in bold are tried. A match within a
@@ -199,7 +199,7 @@ def named(text: str, names: Iterable[str]) -> Iterator[Named]:
         for at in places or answering(first, name):
             if known[at].start >= end:
                 end = known[at].end
-                yield Named(name, known[at].start, end, known[at].heading)
+                yield NamedSection(name, known[at].start, end, known[at].heading)
 
 
 def spellings(name: str) -> tuple[str, ...]:

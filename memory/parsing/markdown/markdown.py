@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from speckit_memory.memory.parsing.markdown.commonmark import Leaf, leaves
+from speckit_memory.memory.parsing.markdown.commonmark import LeafBlock, leaves
 
 Kind = Literal["heading", "whole", "text"]
 """`whole`: fenced code and tables, which lose their meaning when split."""
@@ -19,7 +19,7 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+(?=[^\n])")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """A block from the offset `start` to the next block. `level` (1 to 6) and `heading` belong to headings."""
 
     start: int
@@ -28,20 +28,20 @@ class Block:
     heading: str = ""
 
 
-def blocks(text: str) -> Iterator[Block]:
+def blocks(text: str) -> Iterator[MarkdownBlock]:
     """Yield the blocks of a text in order. They tile it: the first begins at 0, each ends where the next begins.
 
     Headings in quotations and lists do not count. A block that follows text without a blank line belongs to it, unless
     it is a heading or must stay whole. Line ends must be "\\n".
     """
-    block, end, code, after_table = Block(0), 0, False, False
+    block, end, code, after_table = MarkdownBlock(0), 0, False, False
     for leaf in leaves(text):
         for start, stop in _paragraphs(text, leaf) if leaf.kind == "html" else ((leaf.start, leaf.end),):
             indented = _CODE.match(text, start) is not None
             if leaf.kind == "heading" and not leaf.depth:
-                following = Block(start, "heading", leaf.level, leaf.heading)
+                following = MarkdownBlock(start, "heading", leaf.level, leaf.heading)
             elif leaf.kind in _WHOLE and _WHOLE[leaf.kind].match(text, start):
-                following = Block(start, "whole")
+                following = MarkdownBlock(start, "whole")
             # A paragraph directly after text, or indented code after code, continues the open block.
             elif (code and indented) or (
                 start == end and not code and (block.kind == "text" or (after_table and leaf.kind == "html"))
@@ -49,7 +49,7 @@ def blocks(text: str) -> Iterator[Block]:
                 end = stop
                 continue
             else:
-                following = Block(start)
+                following = MarkdownBlock(start)
             if start:
                 yield block
             block, end, after_table = following, stop, leaf.kind == "table"
@@ -57,7 +57,7 @@ def blocks(text: str) -> Iterator[Block]:
     yield block
 
 
-def _paragraphs(text: str, leaf: Leaf) -> Iterator[tuple[int, int]]:
+def _paragraphs(text: str, leaf: LeafBlock) -> Iterator[tuple[int, int]]:
     """Yield the stretches of a leaf between blank lines."""
     start = leaf.start
     for blank in _BLANK_LINES.finditer(text, leaf.start, leaf.end):

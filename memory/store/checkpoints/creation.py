@@ -34,7 +34,7 @@ SPARE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedCheckpoint:
     """A new checkpoint, and the names of older ones that were removed."""
 
     checkpoint: Checkpoint
@@ -42,7 +42,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetentionLimits:
     """The number of checkpoints that are kept, and for how many days (None: without limit)."""
 
     keep: int
@@ -54,14 +54,14 @@ def make(
     name: str,
     *,
     now: float,
-    limits: Limits,
+    limits: RetentionLimits,
     folder: str = "",
     metadata: Mapping[str, Any] | None = None,
     spared: tuple[str, ...] = (),
     chosen: tuple[int, ...] = (),
     shelf: Folder | None = None,
     progress: OnPages = lambda _done, _total: None,
-) -> Made:
+) -> CreatedCheckpoint:
     """Saves the current state as a checkpoint, then removes old ones beyond the limits.
 
     The copy is read back before it becomes a checkpoint: SQLite's integrity check, and the row counts of the store.
@@ -123,7 +123,7 @@ def make(
             raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
         finally:
             _remove(partial)
-        return Made(made, tuple(shelf.drop_old(limits.keep, limits.days, now, (name, *spared))))
+        return CreatedCheckpoint(made, tuple(shelf.drop_old(limits.keep, limits.days, now, (name, *spared))))
 
 
 @contextmanager

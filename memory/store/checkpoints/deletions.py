@@ -15,13 +15,13 @@ from secrets import token_hex
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.store.checkpoints import creation, restoring
-from speckit_memory.memory.store.checkpoints.creation import Limits
+from speckit_memory.memory.store.checkpoints.creation import RetentionLimits
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.restoring import Restored
+from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
 from speckit_memory.memory.store.file.connection import Connection, Database
 
 ENDING = ".deleted"
-LIMITS = Limits(keep=1000, days=90)
+LIMITS = RetentionLimits(keep=1000, days=90)
 """Number of deletions that can be undone, and for how many days."""
 
 
@@ -89,7 +89,7 @@ def deletion(store: Path, name: str) -> Deletion:
     return found[name]
 
 
-def bring_back(database: Database, gone: Deletion, *, now: float) -> Restored:
+def bring_back(database: Database, gone: Deletion, *, now: float) -> RestoreReport:
     """Restores the missing memories of a deletion under their former ids. Raises E061 with nothing changed.
 
     Memories that exist are left unchanged: a process killed while deleting or undoing may not have deleted them, or may

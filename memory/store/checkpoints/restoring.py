@@ -25,14 +25,14 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows, va
 from speckit_memory.memory.store.tables.memories import absences, judgements
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
-from speckit_memory.memory.store.writing.moving import Moving, move_memories
+from speckit_memory.memory.store.writing.moving import KeyChange, move_memories
 
 Compare = Callable[[Transaction, Collection[int], Collection[str]], object]
 NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreReport:
     """The result of a restore: numbers of memories that were returned, set back to their former state, and removed; of
     passages that wait for vectors, since theirs are by another model; and faults that the checkpoint had when made."""
 
@@ -58,7 +58,7 @@ class _Plan:
     going: tuple[int, ...]
     removed: tuple[str, ...]
     folders: frozenset[str]
-    moved: tuple[Moving, ...]
+    moved: tuple[KeyChange, ...]
     aside: dict[int, str]
 
 
@@ -72,7 +72,7 @@ def restore(
     only_missing: bool = False,
     shelf: Folder | None = None,
     compare: Compare | None = None,
-) -> Restored:
+) -> RestoreReport:
     """Restores a checkpoint. Its memories are set back to their saved state and keep their ids where those are free.
 
     Args:
@@ -126,7 +126,7 @@ def _restored(
     now: float,
     foreign: bool,
     spared: frozenset[int],
-) -> tuple[Restored, tuple[int, ...], tuple[str, ...]]:
+) -> tuple[RestoreReport, tuple[int, ...], tuple[str, ...]]:
     connection, whole = txn.connection, not checkpoint.folder
     empty = value(connection, "SELECT 1 FROM memories LIMIT 1") is None
     same = checkpoint.store_id == identity.store_id(connection) or empty
@@ -166,7 +166,11 @@ def _restored(
     arrival.note(txn, plan.ids[MEMORIES].values(), plan.folders, now, ends)
     returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying) | came))
     numbers = (len(returned), len(plan.staying) - len(came), len(plan.going), copied.pending)
-    return Restored(checkpoint, *numbers, checkpoint.faults, returned), tuple(plan.ids[MEMORIES].values()), plan.removed
+    return (
+        RestoreReport(checkpoint, *numbers, checkpoint.faults, returned),
+        tuple(plan.ids[MEMORIES].values()),
+        plan.removed,
+    )
 
 
 def _room_made(
@@ -187,7 +191,7 @@ def _room_made(
     scope = {row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)}
     named = set(theirs.values())
     moved = tuple(
-        Moving(row, key, *here_now[row])
+        KeyChange(row, key, *here_now[row])
         for row, key in theirs.items()
         if keep_ids and row in scope and here_now[row][0] not in named
     )

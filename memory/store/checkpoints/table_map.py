@@ -18,7 +18,7 @@ CHUNKS = "chunks"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CheckpointTable:
     """A table whose rows cannot be derived from others. `ids` maps columns that hold ids without a foreign key to their
     table, which may be this one. For a table with a `folder` column, a folder's checkpoint holds that folder's rows.
 
@@ -32,32 +32,32 @@ class Kept:
 
 
 KEPT = (
-    Kept(MEMORIES),
-    Kept("texts"),
-    Kept("token_counts"),
-    Kept(CHUNKS),
-    Kept("chunk_tokens"),
-    Kept("triggers"),
-    Kept("declared_links"),
-    Kept("causal_edges"),
-    Kept("edge_history", {"undoes": "edge_history", "undone_by": "edge_history"}),
-    Kept("edge_uses"),
-    Kept("session_uses"),
-    Kept("scanned_memories"),
-    Kept("suspected_contradictions"),
-    Kept("promotions"),
-    Kept("judgements"),
-    Kept("archivals"),
-    Kept("absences"),
-    Kept("restorations"),
-    Kept("working_memory"),
-    Kept("session_sent", {"memory_id": MEMORIES}, outlives=True),
-    Kept("session_state"),
-    Kept("source_paths"),
-    Kept("former_keys"),
-    Kept("task_records", folder="folder"),
-    Kept("selections", {"memory_id": MEMORIES}, outlives=True),
-    Kept("unlearned"),
+    CheckpointTable(MEMORIES),
+    CheckpointTable("texts"),
+    CheckpointTable("token_counts"),
+    CheckpointTable(CHUNKS),
+    CheckpointTable("chunk_tokens"),
+    CheckpointTable("triggers"),
+    CheckpointTable("declared_links"),
+    CheckpointTable("causal_edges"),
+    CheckpointTable("edge_history", {"undoes": "edge_history", "undone_by": "edge_history"}),
+    CheckpointTable("edge_uses"),
+    CheckpointTable("session_uses"),
+    CheckpointTable("scanned_memories"),
+    CheckpointTable("suspected_contradictions"),
+    CheckpointTable("promotions"),
+    CheckpointTable("judgements"),
+    CheckpointTable("archivals"),
+    CheckpointTable("absences"),
+    CheckpointTable("restorations"),
+    CheckpointTable("working_memory"),
+    CheckpointTable("session_sent", {"memory_id": MEMORIES}, outlives=True),
+    CheckpointTable("session_state"),
+    CheckpointTable("source_paths"),
+    CheckpointTable("former_keys"),
+    CheckpointTable("task_records", folder="folder"),
+    CheckpointTable("selections", {"memory_id": MEMORIES}, outlives=True),
+    CheckpointTable("unlearned"),
 )
 """In the order of writing: referenced tables before referring ones."""
 
@@ -105,7 +105,7 @@ class Form:
     """The columns and references of a kept table in a file. `own` is the column of the row's id, unless that is the id
     of its owner; "" then."""
 
-    kept: Kept
+    kept: CheckpointTable
     columns: tuple[str, ...]
     references: tuple[Reference, ...]
     own: str = ""
@@ -139,7 +139,7 @@ def forms(connection: apsw.Connection) -> list[Form]:
     return [_form(connection, kept) for kept in KEPT if kept.name in there]
 
 
-def _form(connection: apsw.Connection, kept: Kept) -> Form:
+def _form(connection: apsw.Connection, kept: CheckpointTable) -> Form:
     columns = {row[1]: row for row in rows(connection, f"PRAGMA table_info({kept.name})")}
     references = [
         Reference(column, parent, bool(columns[column][3] or columns[column][5]))

@@ -32,7 +32,7 @@ Ids = dict[str, dict[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class TransferReport:
     """Number of copied rows by table, and of passages whose vectors were not copied because they are by another
     model."""
 
@@ -49,7 +49,7 @@ def within(folder: str) -> tuple[str, tuple[str, ...]]:
 
 def copy(
     source: apsw.Connection, txn: Transaction, ids: Ids, *, whole: bool, keep_ids: bool, folder: str = ""
-) -> Copied:
+) -> TransferReport:
     """Copies memories with all their rows.
 
     Args:
@@ -73,7 +73,7 @@ def copy(
     pending = _copy_vectors(source, txn, ids[CHUNKS])
     fulltext.fill(txn, ids[MEMORIES].values())
     surface.fill(txn, ids[MEMORIES].values())
-    return Copied(counts, pending)
+    return TransferReport(counts, pending)
 
 
 def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:

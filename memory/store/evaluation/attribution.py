@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import apsw
 
 from speckit_memory.memory.store.evaluation.packing import integers
-from speckit_memory.memory.store.evaluation.records import Sign, UseRecord
+from speckit_memory.memory.store.evaluation.records import UsageSignal, UseRecord
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 WITHIN_SECONDS = 1_800.0
@@ -38,7 +38,7 @@ def brought(connection: apsw.Connection, at: float) -> frozenset[int]:
     return frozenset(memory for answer in _answers(connection, at - WITHIN_SECONDS, at) for memory in answer.memories)
 
 
-def uses_of(connection: apsw.Connection, signs: Sequence[Sign]) -> Iterator[UseRecord]:
+def uses_of(connection: apsw.Connection, signs: Sequence[UsageSignal]) -> Iterator[UseRecord]:
     """Yields the use that each sign indicates; none for a memory that was in no answer."""
     if not signs:
         return
@@ -53,7 +53,7 @@ def uses_of(connection: apsw.Connection, signs: Sequence[Sign]) -> Iterator[UseR
             yield UseRecord(found.query, sign.memory, sign.use, rank, sign.at, sign.session or found.session)
 
 
-def _is_told(sign: Sign, answer: _Answer) -> bool:
+def _is_told(sign: UsageSignal, answer: _Answer) -> bool:
     if sign.memory not in answer.memories or answer.query == sign.asked or answer.at > sign.at:
         return False
     within = WITHIN_SECONDS

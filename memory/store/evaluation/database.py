@@ -13,26 +13,26 @@ from speckit_memory.memory.store.evaluation import selections as selected
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
     Arm,
-    Dropped,
-    Experiment,
+    DroppedQueries,
+    EvaluationFigure,
+    ExperimentRecord,
     FlagChange,
-    Judgement,
-    Measured,
     Mode,
     Observation,
-    Pair,
     PipelineRecord,
+    PlacementChange,
+    QueryJudgement,
     QueryRecord,
+    RecordedPair,
     Replay,
-    Retreat,
-    Scoring,
-    Sign,
-    Snapshot,
+    ScoreSample,
     StoredEvaluation,
-    Tally,
+    StoredFigure,
+    UsageSignal,
     UseRecord,
+    VariantTally,
 )
-from speckit_memory.memory.store.evaluation.selections import Selected
+from speckit_memory.memory.store.evaluation.selections import SelectionEvent
 
 T = TypeVar("T")
 
@@ -89,13 +89,13 @@ class EvaluationDatabase:
     def record(
         self,
         seen: Iterable[Observation],
-        dropped: Iterable[Dropped] = (),
+        dropped: Iterable[DroppedQueries] = (),
         *,
         uses: Iterable[UseRecord] = (),
-        signs: Iterable[Sign] = (),
-        scorings: Iterable[Scoring] = (),
+        signs: Iterable[UsageSignal] = (),
+        scorings: Iterable[ScoreSample] = (),
         pipelines: Iterable[PipelineRecord] = (),
-        retreats: Iterable[Retreat] = (),
+        retreats: Iterable[PlacementChange] = (),
         are_similar: Callable[[str, str], bool] | None = None,
     ) -> None:
         """Stores records of all kinds in one transaction.
@@ -127,12 +127,12 @@ class EvaluationDatabase:
             for retreat in retreats:
                 query_facts.put_retreat(connection, retreat)
 
-    def pairs(self, *, since: float | None = None, experiment: str = "") -> list[Pair]:
+    def pairs(self, *, since: float | None = None, experiment: str = "") -> list[RecordedPair]:
         """Pairs of answers to the queries that variants saw, by time; of the experiment with this id, or all ("")."""
         with self._file.reading() as connection:
             return observations.pairs(connection, since or 0.0, experiment)
 
-    def pairs_of(self, experiment: Experiment, since: float | None = None) -> list[Pair]:
+    def pairs_of(self, experiment: ExperimentRecord, since: float | None = None) -> list[RecordedPair]:
         """The pairs of this experiment, by time; those of others are not read."""
         with self._file.reading() as connection:
             key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
@@ -166,7 +166,7 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.replayed(connection, arm, ended)
 
-    def experiments(self, since: float | None = None, *, experiment: str = "") -> list[Experiment]:
+    def experiments(self, since: float | None = None, *, experiment: str = "") -> list[ExperimentRecord]:
         """Experiments, latest first: the one with this id, or all ("")."""
         with self._file.reading() as connection:
             return observations.experiments(connection, since or 0.0, experiment)
@@ -181,7 +181,7 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.pipelines(connection)
 
-    def selections(self, since: float, asked_since: float) -> list[Selected]:
+    def selections(self, since: float, asked_since: float) -> list[SelectionEvent]:
         """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
         questions with stored text are returned."""
         with self._file.reading() as connection:
@@ -223,12 +223,12 @@ class EvaluationDatabase:
                 if seen.query.id in used
             }
 
-    def scorings(self, since: float | None = None) -> list[Scoring]:
+    def scorings(self, since: float | None = None) -> list[ScoreSample]:
         """How sampled answers got their scores, by time (feature E7)."""
         with self._file.reading() as connection:
             return query_facts.scorings(connection, since or 0.0)
 
-    def judge(self, judgements: Iterable[Judgement]) -> None:
+    def judge(self, judgements: Iterable[QueryJudgement]) -> None:
         """Stores judgements, each replacing an earlier one of the same query, memory, source and judge."""
         with self._file.writing() as connection:
             for judgement in judgements:
@@ -262,12 +262,12 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return query_facts.labels(connection, name)
 
-    def judgements(self, source: str = "") -> list[Judgement]:
+    def judgements(self, source: str = "") -> list[QueryJudgement]:
         """Judgements of memories for queries, by time; of one source, or of all ("")."""
         with self._file.reading() as connection:
             return query_facts.judgements(connection, source)
 
-    def keep(self, stored: StoredEvaluation, figures: Iterable[Snapshot] = ()) -> None:
+    def keep(self, stored: StoredEvaluation, figures: Iterable[EvaluationFigure] = ()) -> None:
         """Stores a comparison with its figures."""
         with self._file.writing() as connection:
             query_facts.put_evaluation(connection, stored, tuple(figures))
@@ -282,7 +282,7 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return query_facts.evaluations(connection, "")
 
-    def measured(self, metric: str, since: float | None = None) -> list[Measured]:
+    def measured(self, metric: str, since: float | None = None) -> list[StoredFigure]:
         """Values of a metric over time, for all measured pipelines."""
         with self._file.reading() as connection:
             return query_facts.measured(connection, metric, since or 0.0)
@@ -320,9 +320,9 @@ class EvaluationDatabase:
             reason: The reason, without quoted content.
             at: The time, in epoch seconds.
         """
-        self.record((), retreats=(Retreat(control, variant, placement, reason, at),))
+        self.record((), retreats=(PlacementChange(control, variant, placement, reason, at),))
 
-    def retreats(self) -> list[Retreat]:
+    def retreats(self) -> list[PlacementChange]:
         """Retreats, by time."""
         with self._file.reading() as connection:
             return query_facts.retreats(connection)
@@ -347,7 +347,7 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.served_times(connection, pipeline, complexity, most)
 
-    def tally(self, control: str, variant: str, mode: Mode) -> Tally:
+    def tally(self, control: str, variant: str, mode: Mode) -> VariantTally:
         """Numbers of queries that a variant saw and did not see next to a control, over all processes."""
         with self._file.reading() as connection:
             return observations.tally(connection, control, variant, mode)

@@ -6,7 +6,7 @@ import time
 
 import apsw
 
-from speckit_memory.memory.store.evaluation.records import Dropped
+from speckit_memory.memory.store.evaluation.records import DroppedQueries
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 STEP = 500
@@ -49,7 +49,7 @@ SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
 _BESIDE = ("DELETE FROM scorings WHERE at < ?", "DELETE FROM uses WHERE at < ?")
 
 
-def put_dropped(connection: apsw.Connection, dropped: Dropped, at: float | None = None) -> None:
+def put_dropped(connection: apsw.Connection, dropped: DroppedQueries, at: float | None = None) -> None:
     """Adds dropped queries to the count of the hour of `at` (epoch seconds; None for now)."""
     hour = int((time.time() if at is None else at) // _HOUR)
     connection.execute(

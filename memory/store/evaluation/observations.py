@@ -15,16 +15,16 @@ from speckit_memory.memory.store.evaluation.digests import question_digest
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Arm,
-    Experiment,
+    ExperimentRecord,
     Mode,
     Observation,
-    Pair,
     PipelineRecord,
     QueryRecord,
+    RecordedPair,
     Replay,
     StepCost,
-    Tally,
     VariantRecord,
+    VariantTally,
     experiment_id,
 )
 from speckit_memory.memory.store.file.guarding.queries import rows, value
@@ -253,7 +253,7 @@ def replayed(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, in
     return found
 
 
-def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Pair]:
+def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[RecordedPair]:
     """Pairs of answers by time: of the experiment with this id, or of all ("")."""
     if experiment:
         wanted = _named(connection, experiment)
@@ -265,7 +265,7 @@ def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Pa
 
 def pairs_of(
     connection: apsw.Connection, control: str, variant: str, mode: Mode, epoch: str, since: float
-) -> list[Pair]:
+) -> list[RecordedPair]:
     """Pairs of answers of one experiment.
 
     Args:
@@ -313,7 +313,7 @@ def queries(connection: apsw.Connection, since: float) -> list[QueryRecord]:
     ]
 
 
-def experiments(connection: apsw.Connection, since: float, experiment: str = "") -> list[Experiment]:
+def experiments(connection: apsw.Connection, since: float, experiment: str = "") -> list[ExperimentRecord]:
     """Experiments, latest first: the one with this id, or all (""). Those with only dropped queries are included."""
     wanted = _named(connection, experiment) if experiment else None
     if experiment and wanted is None:
@@ -338,7 +338,7 @@ def experiments(connection: apsw.Connection, since: float, experiment: str = "")
         seen.setdefault(key, ("", begun * 3600.0, ended * 3600.0, 0, 0))
     pruned = {tuple(row[:3]): row[3] for row in rows(connection, "SELECT control, variant, mode, count FROM pruned")}
     return [
-        Experiment(
+        ExperimentRecord(
             control=known.get(key[0], PipelineRecord(key[0], "")),
             variant=known.get(key[1], PipelineRecord(key[1], "")),
             mode=key[2],
@@ -362,13 +362,13 @@ def variants(connection: apsw.Connection) -> int:
     return len(list(rows(connection, compared)))
 
 
-def _pair(row: Sequence[Any]) -> Pair:
+def _pair(row: Sequence[Any]) -> RecordedPair:
     # columns: query | control's answer | basis … teams | variant's answer
     query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, len(row) - _ANSWER_COLUMNS
     basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
     answer = _answer(row[beside:])
     variant = VariantRecord(mode, answer, flag, parted_at, spent_ms, overhead_ms, packing.integers(teams))
-    return Pair(_query(row[:query]), _answer(row[query:answered]), variant, basis)
+    return RecordedPair(_query(row[:query]), _answer(row[query:answered]), variant, basis)
 
 
 def _query(row: Sequence[Any]) -> QueryRecord:
@@ -430,7 +430,7 @@ def served_times(connection: apsw.Connection, pipeline: str, complexity: str, mo
     return [total for (total,) in rows(connection, sql, (pipeline, complexity, most))]
 
 
-def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -> Tally:
+def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -> VariantTally:
     """Numbers of queries that a variant saw and did not see next to a control, since the file was created.
 
     Args:
@@ -443,4 +443,4 @@ def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -
     [(seen, failed)] = rows(connection, _TALLY, key)
     pruned = value(connection, "SELECT count FROM pruned WHERE (control, variant, mode) = (?, ?, ?)", key) or 0
     lost = "SELECT why, sum(count) FROM dropped WHERE (control, variant, mode) = (?, ?, ?) GROUP BY why"
-    return Tally(seen + pruned, failed, dict(rows(connection, lost, key)))
+    return VariantTally(seen + pruned, failed, dict(rows(connection, lost, key)))

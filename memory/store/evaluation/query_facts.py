@@ -8,15 +8,15 @@ import apsw
 
 from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.records import (
+    ChannelSighting,
+    EvaluationFigure,
     FlagChange,
-    Judgement,
-    Measured,
-    Retreat,
+    PlacementChange,
+    QueryJudgement,
     ScoredStep,
-    Scoring,
-    Sighting,
-    Snapshot,
+    ScoreSample,
     StoredEvaluation,
+    StoredFigure,
     UseRecord,
 )
 from speckit_memory.memory.store.file.guarding.queries import rows, value
@@ -40,7 +40,7 @@ def uses(connection: apsw.Connection, since: float) -> list[UseRecord]:
     return [UseRecord(*row) for row in found]
 
 
-def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
+def put_scoring(connection: apsw.Connection, scoring: ScoreSample) -> None:
     """Stores how one answer got its scores, and the ranks of its memories in each channel; once per query."""
     steps = json.dumps([[step.step, step.kind, step.names, step.parts, step.after] for step in scoring.steps])
     connection.execute(
@@ -60,9 +60,9 @@ def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
         )
 
 
-def scorings(connection: apsw.Connection, since: float) -> list[Scoring]:
+def scorings(connection: apsw.Connection, since: float) -> list[ScoreSample]:
     """Scorings since a time, by time."""
-    channels: dict[str, dict[str, tuple[Sighting, ...]]] = {}
+    channels: dict[str, dict[str, tuple[ChannelSighting, ...]]] = {}
     for query, channel, *packed in rows(
         connection,
         "SELECT query, channel, c.memories, ranks, scores FROM channel_results c JOIN scorings USING (query) "
@@ -70,9 +70,9 @@ def scorings(connection: apsw.Connection, since: float) -> list[Scoring]:
         (since,),
     ):
         columns = packing.integers(packed[0]), packing.integers(packed[1]), packing.reals(packed[2])
-        channels.setdefault(query, {})[channel] = tuple(map(Sighting, *columns))
+        channels.setdefault(query, {})[channel] = tuple(map(ChannelSighting, *columns))
     return [
-        Scoring(query, pipeline, at, packing.integers(memories), _steps(steps), channels.get(query, {}))
+        ScoreSample(query, pipeline, at, packing.integers(memories), _steps(steps), channels.get(query, {}))
         for query, pipeline, at, memories, steps in rows(
             connection, "SELECT query, pipeline, at, memories, steps FROM scorings WHERE at >= ? ORDER BY at", (since,)
         )
@@ -86,7 +86,7 @@ def _steps(document: str) -> tuple[ScoredStep, ...]:
     )
 
 
-def put_judgement(connection: apsw.Connection, judgement: Judgement) -> None:
+def put_judgement(connection: apsw.Connection, judgement: QueryJudgement) -> None:
     """Stores a judgement, replacing an earlier one of the same query, memory, source and judge."""
     connection.execute(
         "INSERT OR REPLACE INTO ground_truth (query, memory, source, judge, grade, at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -140,7 +140,7 @@ def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
     return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
 
 
-def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
+def judgements(connection: apsw.Connection, source: str) -> list[QueryJudgement]:
     """Judgements by time; of one source, or of all ("")."""
     found = rows(
         connection,
@@ -148,10 +148,12 @@ def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
         "ORDER BY at, query, memory",
         (source,),
     )
-    return [Judgement(*row) for row in found]
+    return [QueryJudgement(*row) for row in found]
 
 
-def put_evaluation(connection: apsw.Connection, stored: StoredEvaluation, figures: tuple[Snapshot, ...]) -> None:
+def put_evaluation(
+    connection: apsw.Connection, stored: StoredEvaluation, figures: tuple[EvaluationFigure, ...]
+) -> None:
     """Stores a comparison with its figures. Earlier ones with the same id are kept as its history."""
     number = value(
         connection,
@@ -173,7 +175,7 @@ def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluati
     ]
 
 
-def measured(connection: apsw.Connection, metric: str, since: float) -> list[Measured]:
+def measured(connection: apsw.Connection, metric: str, since: float) -> list[StoredFigure]:
     """Values of a metric since a time, for all measured pipelines, by time."""
     found = rows(
         connection,
@@ -186,7 +188,7 @@ def measured(connection: apsw.Connection, metric: str, since: float) -> list[Mea
         (metric, since),
     )
     return [
-        Measured(evaluation, kind, at, dataset, name, Snapshot(*figure))
+        StoredFigure(evaluation, kind, at, dataset, name, EvaluationFigure(*figure))
         for evaluation, kind, at, dataset, name, *figure in found
     ]
 
@@ -210,7 +212,7 @@ def flag_changes(connection: apsw.Connection, name: str) -> list[FlagChange]:
     return [FlagChange(*row) for row in rows(connection, sql, (name,))]
 
 
-def put_retreat(connection: apsw.Connection, retreat: Retreat) -> None:
+def put_retreat(connection: apsw.Connection, retreat: PlacementChange) -> None:
     """Stores a retreat of a variant."""
     connection.execute(
         "INSERT INTO retreats (control, variant, placement, reason, at) VALUES (?, ?, ?, ?, ?)",
@@ -218,7 +220,7 @@ def put_retreat(connection: apsw.Connection, retreat: Retreat) -> None:
     )
 
 
-def retreats(connection: apsw.Connection) -> list[Retreat]:
+def retreats(connection: apsw.Connection) -> list[PlacementChange]:
     """Retreats, by time."""
     sql = "SELECT control, variant, placement, reason, at FROM retreats ORDER BY at, number"
-    return [Retreat(*row) for row in rows(connection, sql)]
+    return [PlacementChange(*row) for row in rows(connection, sql)]

@@ -127,7 +127,7 @@ replay; "gone", no answers, as the folder of the query is no longer in the store
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RecordedPair:
     """Two answers to one query, the input of comparisons."""
 
     query: QueryRecord
@@ -159,7 +159,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedQueries:
     """Number of queries that a variant did not see since the last record, by reason.
 
     "queue": too many were waiting; "busy": searches left no time; "state": the state of the store could not be held;
@@ -179,7 +179,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VariantTally:
     """Number of queries that a variant saw next to a control, deleted ones included; the failures among the stored
     ones; and the number of queries it did not see, by reason."""
 
@@ -189,7 +189,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class ExperimentRecord:
     """A comparison of two pipelines over all stored queries."""
 
     control: PipelineRecord
@@ -238,7 +238,7 @@ class UseRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class UsageSignal:
     """A sign that a memory was used. It is attributed to an answer when it is recorded.
 
     `session` is a digest, "" where unknown; `asked` is the id of the query that was itself the sign, if it was one.
@@ -252,7 +252,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ChannelSighting:
     """A memory's `rank` (from 1) in a channel, with the channel's own score `raw`."""
 
     memory: int
@@ -275,7 +275,7 @@ class ScoredStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class ScoreSample:
     """How the served memories of one sampled query got their scores (feature E7)."""
 
     query: str
@@ -283,11 +283,11 @@ class Scoring:
     at: float
     memories: tuple[int, ...]
     steps: tuple[ScoredStep, ...]
-    channels: Mapping[str, tuple[Sighting, ...]]
+    channels: Mapping[str, tuple[ChannelSighting, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class QueryJudgement:
     """The relevance of one memory for one query: `grade` from 0 (irrelevant) to 3.
 
     `query` is the id of a recorded or generated query; `source` is the origin of the judgement, and `by` the person or
@@ -314,7 +314,7 @@ class FlagChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Retreat:
+class PlacementChange:
     """A variant's move to another `placement`, in the end "off"; the reason quotes no content."""
 
     control: str
@@ -325,7 +325,7 @@ class Retreat:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class EvaluationFigure:
     """One figure of a stored evaluation: a pipeline's value of a metric, and the number of queries."""
 
     pipeline: str
@@ -335,7 +335,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StoredFigure:
     """A figure with the evaluation that measured it: its id, command, time (epoch seconds) and dataset.
 
     `name` is the name of the pipeline at that time, "" where the evaluation does not say.
@@ -346,7 +346,7 @@ class Measured:
     at: float
     dataset: str
     name: str
-    figure: Snapshot
+    figure: EvaluationFigure
 
 
 @dataclass(frozen=True, slots=True)

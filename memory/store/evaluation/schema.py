@@ -11,7 +11,7 @@ Only `queries.question` holds content; it is NULL once the text has been deleted
 
 from __future__ import annotations
 
-from speckit_memory.memory.store.file.opening import Kind
+from speckit_memory.memory.store.file.opening import FileKind
 from speckit_memory.memory.store.file.schema.migrations import Migration
 
 APPLICATION_ID = 0x53504B45
@@ -259,7 +259,7 @@ REPHRASED = "ALTER TABLE queries ADD COLUMN rephrased_by TEXT NOT NULL DEFAULT '
 """The id of the query that asked the same in other words because the answer did not help, "" for none. It is found
 while the words of both are kept, and stays when they are forgotten."""
 
-EVALUATION = Kind(
+EVALUATION = FileKind(
     APPLICATION_ID,
     (
         Migration("0001_first_schema", FIRST_SCHEMA),

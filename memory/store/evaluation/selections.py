@@ -20,7 +20,7 @@ WHERE u.at >= ? AND q.at >= ? AND q.question IS NOT NULL ORDER BY u.at, u."query
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectionEvent:
     """A use, at `at` (epoch seconds), of a memory that was at `rank` (from 1) in the answer to `text`."""
 
     query: str
@@ -31,6 +31,6 @@ class Selected:
     text: str
 
 
-def selections(connection: apsw.Connection, since: float, asked_since: float) -> list[Selected]:
+def selections(connection: apsw.Connection, since: float, asked_since: float) -> list[SelectionEvent]:
     """Uses since `since` of answers to questions asked since `asked_since`, by time."""
-    return [Selected(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]
+    return [SelectionEvent(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]

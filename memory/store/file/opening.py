@@ -39,7 +39,7 @@ _SHADOWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """A kind of database file: its application id, its migrations, and whether migrating leaves a copy of the old
     file."""
 
@@ -48,7 +48,7 @@ class Kind:
     copied: bool = True
 
 
-STORE = Kind(APPLICATION_ID, migrations.MIGRATIONS)
+STORE = FileKind(APPLICATION_ID, migrations.MIGRATIONS)
 
 
 def require_sqlite(version: str) -> None:
@@ -93,7 +93,7 @@ def leave_wal(path: Path, busy_timeout_ms: int) -> bool:
 def prepare(
     connection: apsw.Connection,
     path: Path,
-    kind: Kind = STORE,
+    kind: FileKind = STORE,
     *,
     only_read: bool = False,
     rollback: bool = False,

@@ -13,7 +13,7 @@ from speckit_memory.memory.store.checkpoints.numbering import draw
 from speckit_memory.memory.store.checkpoints.table_map import MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
-from speckit_memory.memory.store.portable.records import GONE, Record, Row
+from speckit_memory.memory.store.portable.records import GONE, MemoryRows, Row
 from speckit_memory.memory.store.portable.tables import EDGE, LIVED, PORTABLE, SAID, Portable
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.memory.store.tables.memories import judgements
@@ -23,24 +23,26 @@ Key = str
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
+class IncomingMemory:
     """A stored memory and the record to be written for it. `said` tells whether the columns that follow from its
     document are written too, since the document is unchanged."""
 
     memory: int
     key: str
-    record: Record
+    record: MemoryRows
     said: bool
 
 
 @dataclass(slots=True)
-class Applied:
+class ImportOutcome:
     """The result of `apply`: `left_out` is the number of rows that refer to a missing memory."""
 
     left_out: int = 0
 
 
-def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Sequence[Row]], root: str) -> Applied:
+def apply(
+    txn: Transaction, arriving: Sequence[IncomingMemory], loose: Mapping[str, Sequence[Row]], root: str
+) -> ImportOutcome:
     """Replaces the records of memories and adds rows that belong to no memory.
 
     Args:
@@ -72,7 +74,7 @@ def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Se
 
 class _Writing:
     def __init__(self, txn: Transaction, root: str) -> None:
-        self.applied = Applied()
+        self.applied = ImportOutcome()
         self.at = "the export"
         self._txn = txn
         self._connection = connection = txn.connection
@@ -90,7 +92,7 @@ class _Writing:
                     f"DELETE FROM {table.name} WHERE {table.owner} = ? AND {table.where}", (memory,)
                 )
 
-    def facts(self, each: Arriving) -> None:
+    def facts(self, each: IncomingMemory) -> None:
         """Writes the columns of `memories`. A promotion applies to any text whose declared tier can be promoted."""
         self.at = each.key
         connection, told = self._connection, each.record.memory
@@ -114,7 +116,7 @@ class _Writing:
         for memory, tier in self._declared.items():
             judgements.declare(self._txn, memory, tier)
 
-    def rows_of(self, table: Portable, arriving: Sequence[Arriving]) -> None:
+    def rows_of(self, table: Portable, arriving: Sequence[IncomingMemory]) -> None:
         """Writes the rows of one table; rows that refer to one another in the order in which they were made."""
         waiting = [
             (each, place, row) for each in arriving for place, row in enumerate(each.record.rows.get(table.name, ()))

@@ -24,7 +24,7 @@ GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class MemoryRows:
     """A memory without its text: columns of `memories`, and rows by table."""
 
     memory: Row
@@ -52,7 +52,7 @@ class Record:
 class Records:
     """Records of memories by key, in the order of ids, and rows by table that belong to no existing memory."""
 
-    memories: dict[str, Record]
+    memories: dict[str, MemoryRows]
     loose: dict[str, list[Row]]
 
 
@@ -80,14 +80,14 @@ def read(
     chosen = None if only is None else integers(sorted(only))
     scope = f"WHERE {PRESENT}" if only is None else "WHERE id IN (SELECT value FROM carray(?))"
     keys = dict(rows(connection, "SELECT id, key FROM memories"))
-    found: dict[int, Record] = {}
+    found: dict[int, MemoryRows] = {}
     for number, folder, *values in rows(
         connection,
         f"SELECT id, folder, {', '.join(columns)} FROM memories {scope} ORDER BY id",
         () if only is None else (chosen,),
     ):
         if inside(folder):
-            found[number] = Record(dict(zip(columns, values, strict=True)))
+            found[number] = MemoryRows(dict(zip(columns, values, strict=True)))
     whole = root is not None
     reading = _Reading(connection, keys, digests or {})
     loose: dict[str, list[Row]] = {}

@@ -10,7 +10,7 @@ import apsw
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.tables import changes
@@ -35,7 +35,7 @@ class ReadModel:
         """`models` turns queries into words, tokens and vectors, the same way as the stored texts."""
         self._database = database
         self._models = models
-        self._beside = Beside(database)
+        self._beside = BackgroundBuilder(database)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
 

@@ -10,20 +10,20 @@ import numpy as np
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.read_model.facts.folders import Folders
-from speckit_memory.memory.store.read_model.facts.sessions import Sessions
+from speckit_memory.memory.store.read_model.facts.folders import FolderTable
+from speckit_memory.memory.store.read_model.facts.sessions import SessionTable
 from speckit_memory.memory.store.read_model.facts.trigger_index import Entry, TriggerIndex
 from speckit_memory.memory.store.read_model.facts.trigger_table import TriggerTable
-from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, EncodedTexts, FullText, Passages
-from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.sql_answers import EncodedTexts, Fts5Search, SqlCausalGraph, SqlPassages
+from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.models import Models, Relevance
-from speckit_memory.memory.store.read_model.state.read_point import CONTENT, EDGES, Moment
+from speckit_memory.memory.store.read_model.state.read_point import CONTENT, EDGES, ReadPoint
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS, ListedMatrix
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vectors.token_space import TokenSpace
+from speckit_memory.memory.store.read_model.vectors.token_space import SnapshotTokens
 from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
-from speckit_memory.memory.store.read_model.vectors.vector_space import VectorSpace
-from speckit_memory.memory.store.read_model.words.lexicon import Lexicon
+from speckit_memory.memory.store.read_model.vectors.vector_space import SnapshotVectors
+from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import Container
@@ -49,19 +49,19 @@ class Snapshot:
     """The number of the last change that this state includes."""
     attributes: Columns
     triggers: TriggerIndex
-    lexicon: Lexicon
-    vectors: VectorSpace
-    passages: Passages
-    fulltext: FullText
-    graph: CausalGraph
-    folders: Folders
-    sessions: Sessions
-    tokens: TokenSpace
+    lexicon: SnapshotLexicon
+    vectors: SnapshotVectors
+    passages: SqlPassages
+    fulltext: Fts5Search
+    graph: SqlCausalGraph
+    folders: FolderTable
+    sessions: SessionTable
+    tokens: SnapshotTokens
     relevance: Relevance
     encoder: EncodedTexts
-    content: Moment
+    content: ReadPoint
     """The state of the contents of memories, for the parts that are loaded late."""
-    edges: Moment
+    edges: ReadPoint
     """The state of the edges between memories."""
     segment: Container | None = None
     """The segment whose arrays this state shares; None for a state loaded from the tables."""
@@ -72,7 +72,7 @@ class Snapshot:
         database: Database,
         connection: apsw.Connection,
         models: Models,
-        beside: Beside,
+        beside: BackgroundBuilder,
         earlier: tuple[Snapshot, Log] | None = None,
     ) -> Snapshot:
         """The state that the connection's open transaction sees.
@@ -100,20 +100,20 @@ class Snapshot:
         return begin.advanced(database, connection, *log) if log[1] else begin
 
     @classmethod
-    def _of_segment(cls, segment: Container, database: Database, models: Models, beside: Beside) -> Snapshot:
+    def _of_segment(cls, segment: Container, database: Database, models: Models, beside: BackgroundBuilder) -> Snapshot:
         columns = Columns.of_segment(segment)
         sequence = segment.about["sequence"]
-        moment = Moment(database, sequence, CONTENT)
-        tokens = TokenSpace(moment, columns, models, TokenTable.of_segment(segment))
-        vectors = VectorSpace(moment, columns, models, tokens, (segment.about["model"], _matrix(segment, models)))
+        moment = ReadPoint(database, sequence, CONTENT)
+        tokens = SnapshotTokens(moment, columns, models, TokenTable.of_segment(segment))
+        vectors = SnapshotVectors(moment, columns, models, tokens, (segment.about["model"], _matrix(segment, models)))
         return cls._of(
             database,
             models,
-            Moment(database, sequence, EDGES),
+            ReadPoint(database, sequence, EDGES),
             sequence=sequence,
             attributes=columns,
             triggers=TriggerIndex(base=TriggerTable(segment)),
-            lexicon=Lexicon.of_segment(segment, moment, columns, models.analyse, beside),
+            lexicon=SnapshotLexicon.of_segment(segment, moment, columns, models.analyse, beside),
             vectors=vectors,
             tokens=tokens,
             content=moment,
@@ -121,7 +121,9 @@ class Snapshot:
         )
 
     @classmethod
-    def of_tables(cls, database: Database, connection: apsw.Connection, models: Models, beside: Beside) -> Snapshot:
+    def of_tables(
+        cls, database: Database, connection: apsw.Connection, models: Models, beside: BackgroundBuilder
+    ) -> Snapshot:
         """The state that the connection's open transaction sees, from the tables alone.
 
         Args:
@@ -132,17 +134,17 @@ class Snapshot:
         """
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
         sequence = changes.latest(connection)
-        moment = Moment(database, sequence, CONTENT)
-        tokens = TokenSpace(moment, columns, models)
+        moment = ReadPoint(database, sequence, CONTENT)
+        tokens = SnapshotTokens(moment, columns, models)
         return cls._of(
             database,
             models,
-            Moment(database, sequence, EDGES),
+            ReadPoint(database, sequence, EDGES),
             sequence=sequence,
             attributes=columns,
             triggers=TriggerIndex(_triggers(connection)),
-            lexicon=Lexicon(moment, columns, models.analyse, beside),
-            vectors=VectorSpace(moment, columns, models, tokens),
+            lexicon=SnapshotLexicon(moment, columns, models.analyse, beside),
+            vectors=SnapshotVectors(moment, columns, models, tokens),
             tokens=tokens,
             content=moment,
         )
@@ -152,15 +154,15 @@ class Snapshot:
         cls,
         database: Database,
         models: Models,
-        edges: Moment,
+        edges: ReadPoint,
         *,
         sequence: int,
         attributes: Columns,
         triggers: TriggerIndex,
-        lexicon: Lexicon,
-        vectors: VectorSpace,
-        tokens: TokenSpace,
-        content: Moment,
+        lexicon: SnapshotLexicon,
+        vectors: SnapshotVectors,
+        tokens: SnapshotTokens,
+        content: ReadPoint,
         segment: Container | None = None,
     ) -> Snapshot:
         """A state composed of these parts; the others are derived."""
@@ -170,11 +172,11 @@ class Snapshot:
             triggers=triggers,
             lexicon=lexicon,
             vectors=vectors,
-            passages=Passages(database),
-            fulltext=FullText(database, attributes),
-            graph=CausalGraph(database, edges, attributes),
-            folders=Folders(content, attributes),
-            sessions=Sessions(database, attributes),
+            passages=SqlPassages(database),
+            fulltext=Fts5Search(database, attributes),
+            graph=SqlCausalGraph(database, edges, attributes),
+            folders=FolderTable(content, attributes),
+            sessions=SessionTable(database, attributes),
             tokens=tokens,
             relevance=models.relevance,
             encoder=EncodedTexts(database, models.encoder),
@@ -209,7 +211,7 @@ class Snapshot:
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
             )
             triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
-            moment = Moment(database, sequence, CONTENT)
+            moment = ReadPoint(database, sequence, CONTENT)
             lexicon = lexicon.advanced(moment, connection, columns, outdated, put)
             tokens = tokens.advanced(moment, connection, columns, outdated, put)
             vectors = vectors.advanced(moment, connection, columns, tokens, outdated, put)
@@ -224,8 +226,8 @@ class Snapshot:
         if EDGES.isdisjoint(kind for _, kind in changed):
             edges.lasts(sequence)
         else:
-            edges = Moment(database, sequence, EDGES)
-            graph = CausalGraph(database, edges, columns)
+            edges = ReadPoint(database, sequence, EDGES)
+            graph = SqlCausalGraph(database, edges, columns)
         return Snapshot(
             sequence=sequence,
             attributes=columns,
@@ -233,10 +235,10 @@ class Snapshot:
             lexicon=lexicon,
             vectors=vectors,
             passages=self.passages,
-            fulltext=FullText(database, columns),
+            fulltext=Fts5Search(database, columns),
             graph=graph,
             folders=folders,
-            sessions=Sessions(database, columns),
+            sessions=SessionTable(database, columns),
             tokens=tokens,
             relevance=self.relevance,
             encoder=self.encoder,

@@ -17,7 +17,7 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.state.models import QueryEncoder
-from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.vectors.matrix import DECIMALS
 from speckit_memory.memory.store.reading import reader, traversal
 from speckit_memory.memory.store.tables.graph import edges, ranks
@@ -35,7 +35,7 @@ _EDGES = "SELECT target_id, source_id FROM causal_edges WHERE relation = ?"
 _EDGES_AT = f"{_EDGES} AND target_id IN (SELECT value FROM carray(?))"
 
 
-class Passages:
+class SqlPassages:
     """The texts of memories and chunks. Implements `pipeline.ports.Passages`."""
 
     __slots__ = ("_database",)
@@ -93,7 +93,7 @@ class Passages:
                 return ""
 
 
-class FullText:
+class Fts5Search:
     """Full-text search in the FTS5 tables. Implements `pipeline.ports.FullText`."""
 
     __slots__ = ("_columns", "_database")
@@ -147,7 +147,7 @@ def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:
     return title, triggers, path, body
 
 
-class CausalGraph:
+class SqlCausalGraph:
     """The causal edges between memories. Implements `pipeline.ports.CausalGraph`.
 
     Results are cached under copies of the arguments.
@@ -155,7 +155,7 @@ class CausalGraph:
 
     __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_sources")
 
-    def __init__(self, database: Database, moment: Moment, columns: Columns) -> None:
+    def __init__(self, database: Database, moment: ReadPoint, columns: Columns) -> None:
         self._database = database
         self._moment = moment
         self._columns = columns
@@ -165,9 +165,9 @@ class CausalGraph:
         self._asked: dict[str, int] = {}
         self._count: int | None = None
 
-    def seen_from(self, columns: Columns) -> CausalGraph:
+    def seen_from(self, columns: Columns) -> SqlCausalGraph:
         """The same edges as part of another snapshot; cached results are kept."""
-        twin = CausalGraph(self._database, self._moment, columns)
+        twin = SqlCausalGraph(self._database, self._moment, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
         twin._sources = self._sources

@@ -55,7 +55,7 @@ ORDER BY hop, e.strength DESC, e.id LIMIT :links
 """
 
 
-class Step(NamedTuple):
+class LineageStep(NamedTuple):
     """A link on a walk. `direction` is "outgoing" if it was followed from source to target; `hop` counts from 1."""
 
     edge: int
@@ -76,7 +76,7 @@ class Step(NamedTuple):
 class Walk(NamedTuple):
     """The links on a walk, nearest and strongest first, and whether the result was cut at a limit."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[LineageStep, ...]
     cut: bool
 
 
@@ -110,7 +110,7 @@ def walk(
             "links": MOST_LINKS + 1,
         },
     )
-    steps = tuple(Step._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
+    steps = tuple(LineageStep._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
     # row[13] is the number of pairs visited, the same in every row
     return Walk(steps, len(found) > MOST_LINKS or any(row[13] >= MOST_STEPS for row in found[:1]))
 

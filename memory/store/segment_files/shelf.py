@@ -20,8 +20,8 @@ from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files import trusted_segment
 from speckit_memory.memory.store.segment_files.container import Container, TornError
 from speckit_memory.memory.store.segment_files.finding import Finding
-from speckit_memory.memory.store.segment_files.stamp import Look, look, stamp, stamped, unstamp
-from speckit_memory.memory.store.segment_files.trusted_segment import VERSION, Vouched
+from speckit_memory.memory.store.segment_files.stamp import FileStat, look, stamp, stamped, unstamp
+from speckit_memory.memory.store.segment_files.trusted_segment import VERSION, TrustedSegment
 
 ENDING = ".segments"
 READ_AT_ONCE = 1 << 30
@@ -30,20 +30,20 @@ of the time of a search without it (docs/decisions/0078). Larger files are check
 FEWEST = 100
 """Memories. Fewer are read from the tables as fast as from a file."""
 
-_read: dict[Path, tuple[Look, str]] = {}
+_read: dict[Path, tuple[FileStat, str]] = {}
 """The last file of each folder that this process has read completely, with its metadata and digest."""
 _guard = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SegmentStatus:
     """The state of a store's segment: a usable one and the number of changes it lacks, or why it is not usable.
 
     All fields are None if none was ever written.
     """
 
     segment: Container | None = None
-    vouched: Vouched | None = None
+    vouched: TrustedSegment | None = None
     behind: int | None = None
     finding: Finding | None = None
 
@@ -63,7 +63,7 @@ def usable(connection: apsw.Connection, store: Path, *, patient: bool = False) -
     return held(connection, store, patient=patient).segment
 
 
-def held(connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False) -> Held:
+def held(connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False) -> SegmentStatus:
     """As `usable`, with the problem that prevents the use of the segment.
 
     Args:
@@ -74,17 +74,17 @@ def held(connection: apsw.Connection, store: Path, *, patient: bool = False, tho
     """
     trusted = trusted_segment.read(connection)
     if trusted is None:
-        return Held()
+        return SegmentStatus()
     if trusted.version != VERSION:
-        return Held(None, trusted, None, Finding("version", f"{trusted.name} was written by another version"))
+        return SegmentStatus(None, trusted, None, Finding("version", f"{trusted.name} was written by another version"))
     behind = trusted_segment.behind(connection, trusted)
     if behind is None:
         detail = f"{trusted.name} is of a state that the log of changes does not reach back to"
-        return Held(None, trusted, None, Finding("stale", detail))
+        return SegmentStatus(None, trusted, None, Finding("stale", detail))
     found = _opened(folder_of(store), trusted, patient, thorough)
     if isinstance(found, Finding):
-        return Held(None, trusted, behind, found)
-    return Held(found, trusted, behind)
+        return SegmentStatus(None, trusted, behind, found)
+    return SegmentStatus(found, trusted, behind)
 
 
 def due(connection: apsw.Connection, store: Path) -> bool:
@@ -139,7 +139,7 @@ def _outdated(connection: apsw.Connection, store: Path) -> bool:
     return trusted_segment.to_take_in(connection, now.vouched) > most_behind(memories_of(connection))
 
 
-def _opened(folder: Path, trusted: Vouched, patient: bool, thorough: bool) -> Container | Finding:
+def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool) -> Container | Finding:
     if in_the_way := blocked(folder):
         return in_the_way
     path = folder / trusted.name
@@ -172,14 +172,14 @@ def _opened(folder: Path, trusted: Vouched, patient: bool, thorough: bool) -> Co
     return segment
 
 
-def _known(path: Path, seen: Look, digest: str) -> bool:
+def _known(path: Path, seen: FileStat, digest: str) -> bool:
     with _guard:
         if _read.get(path.parent) == (seen, digest):
             return True
     return stamped(path, seen, digest)
 
 
-def note(path: Path, seen: Look, digest: str) -> None:
+def note(path: Path, seen: FileStat, digest: str) -> None:
     """Record that a file with this digest and metadata is intact, for this process and for all others."""
     with _guard:
         _read[path.parent] = seen, digest

@@ -20,7 +20,7 @@ ENDING = ".stamp"
 _LARGEST = 4096
 
 
-class Look(NamedTuple):
+class FileStat(NamedTuple):
     """The metadata of a file. Programs cannot set the change time (`changed_ns`).
 
     The device is left out: on some systems its number changes with every start.
@@ -32,21 +32,21 @@ class Look(NamedTuple):
     changed_ns: int
 
 
-def look(path: Path) -> Look | None:
+def look(path: Path) -> FileStat | None:
     """The metadata of a regular file; None for anything else, including links. Raises OSError."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         return None
-    return Look(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FileStat(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def stamp(path: Path, seen: Look, digest: str) -> None:
+def stamp(path: Path, seen: FileStat, digest: str) -> None:
     """Write a note that the file with this digest and metadata is intact. Raises OSError."""
     with written(_beside(path)) as file:
         json.dump({"file": list(seen), "digest": digest}, file)
 
 
-def stamped(path: Path, seen: Look, digest: str) -> bool:
+def stamped(path: Path, seen: FileStat, digest: str) -> bool:
     """Whether there is a note for this digest and metadata."""
     with suppress(OSError, ValueError):
         noted = json.loads(read_text(_beside(path), _LARGEST))

@@ -34,7 +34,7 @@ _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": in
 
 
 @dataclass(frozen=True, slots=True)
-class Vouched:
+class TrustedSegment:
     """The file that a store trusts.
 
     `digest` is the hexadecimal SHA-256 of its table; `sequence` and `token` identify the last change that it includes;
@@ -49,7 +49,7 @@ class Vouched:
     version: str = VERSION
 
 
-def read(connection: apsw.Connection) -> Vouched | None:
+def read(connection: apsw.Connection) -> TrustedSegment | None:
     """The trusted segment in the state that the connection sees; None without one, or for an unknown record."""
     try:
         found = json.loads(get_meta(connection, SEGMENT) or "null")
@@ -59,10 +59,10 @@ def read(connection: apsw.Connection) -> Vouched | None:
         return None
     if any(type(found[name]) is not kind for name, kind in _TYPES.items()) or not NAME.fullmatch(found["name"]):
         return None
-    return Vouched(**found)
+    return TrustedSegment(**found)
 
 
-def vouch(txn: Transaction, segment: Vouched) -> bool:
+def vouch(txn: Transaction, segment: TrustedSegment) -> bool:
     """Trust this file from now on, unless the store is no longer in a later state of the same history.
 
     A backup restored while a segment is built sets the store back, and other changes may then reach the same sequence
@@ -80,7 +80,7 @@ def forget(txn: Transaction) -> None:
     set_meta(txn, FORGOTTEN, str(last_change(txn.connection)[0]))
 
 
-def holds_forgotten(connection: apsw.Connection, segment: Vouched) -> bool:
+def holds_forgotten(connection: apsw.Connection, segment: TrustedSegment) -> bool:
     """Whether a file may contain deliberately forgotten memories."""
     noted = get_meta(connection, FORGOTTEN) or ""
     # Written after the forgetting, the file cannot contain the memories any more.
@@ -92,7 +92,7 @@ def give_up(txn: Transaction) -> None:
     txn.connection.execute("DELETE FROM meta WHERE key = ?", (SEGMENT,))
 
 
-def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
+def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
     """Number of changes after those that a segment includes.
 
     None when the log of changes does not reach back that far, or belongs to another history.
@@ -110,7 +110,7 @@ def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
     return last - segment.sequence
 
 
-def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:
+def to_take_in(connection: apsw.Connection, segment: TrustedSegment) -> int:
     """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
     and each added or removed link counts for two memories."""
     found = value(

@@ -21,7 +21,7 @@ from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.memory.store.tables import changes
 
 
-class Built(NamedTuple):
+class SegmentInfo(NamedTuple):
     """A segment that has been written."""
 
     sequence: int
@@ -48,7 +48,7 @@ def build(
     vector_index: VectorIndexing = SHIPPED,
     pause: Callable[[], None] = lambda: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Built:
+) -> SegmentInfo:
     """Write the state that the connection sees, in one read transaction, to a file, atomically.
 
     Joins an open transaction. Temporary files are unnamed and in the same folder.
@@ -82,7 +82,7 @@ def _built(
     vector_index: VectorIndexing,
     pause: Callable[[], None],
     progress: Callable[[int, int], None],
-) -> Built:
+) -> SegmentInfo:
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
     with Writer(path, pause) as writer:
@@ -97,4 +97,4 @@ def _built(
         lists_part.write(writer, path.parent, vector_index, pause)
         digest, size = writer.finish({"format": FORMAT, "sequence": sequence, "token": token, "model": model})
     progress(total, total)
-    return Built(sequence, digest, size)
+    return SegmentInfo(sequence, digest, size)

@@ -19,14 +19,14 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SegmentReport:
     """A one-line description of a store's segment, and its problems."""
 
     detail: str
     findings: tuple[Finding, ...]
 
 
-def findings(database: Database) -> Shelf:
+def findings(database: Database) -> SegmentReport:
     """Check everything. Raises SpeckitError if the store itself cannot be read."""
     with database.snapshot_read() as connection:
         memories = shelf.memories_of(connection)
@@ -42,12 +42,12 @@ def findings(database: Database) -> Shelf:
         found = [at_work, *(one for one in found if one.kind not in _MENDED)]
     if held.segment is not None:
         size = f"{held.segment.bytes / 1e6:,.1f} MB, read and intact"
-        return Shelf(f"{size}, {held.behind:,} changes behind the store", tuple(found))
+        return SegmentReport(f"{size}, {held.behind:,} changes behind the store", tuple(found))
     needed = memories >= shelf.FEWEST
-    return Shelf("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
+    return SegmentReport("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
 
 
-def _of_the_file(store: Path, memories: int, held: shelf.Held, lag: int) -> Iterator[Finding]:
+def _of_the_file(store: Path, memories: int, held: shelf.SegmentStatus, lag: int) -> Iterator[Finding]:
     if held.finding is not None:
         yield held.finding
     elif held.vouched is None and memories >= shelf.FEWEST:

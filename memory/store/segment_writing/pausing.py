@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from speckit_memory.memory.store.segment_writing.writing import Build, Built
+from speckit_memory.memory.store.segment_writing.writing import Build, SegmentTableInfo
 
 ROWS = 32
 """Rows read between two pauses: a millisecond or two, which a search may have to wait."""
@@ -17,7 +17,7 @@ ROWS = 32
 def pausing(build: Build, pause: Callable[[], None]) -> Build:
     """The builder with pauses between its rows. An exception from `pause` aborts it."""
 
-    def paused(connection: apsw.Connection, path: Path) -> Built:
+    def paused(connection: apsw.Connection, path: Path) -> SegmentTableInfo:
         read = 0
 
         def row(_cursor: apsw.Cursor, values: tuple[Any, ...]) -> tuple[Any, ...]:

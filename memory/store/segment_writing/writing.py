@@ -22,7 +22,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.store_file import FOLDER_FOR_THE_OWNER
 from speckit_memory.memory.store.segment_files import failures, shelf, stamp, trusted_segment
-from speckit_memory.memory.store.segment_files.trusted_segment import Vouched
+from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
 
 LOCK = "writer"
 """Base name of the lock file (`.lock` is appended); the system releases the lock when its holder ends."""
@@ -39,7 +39,7 @@ _one = Lock()
 """A process writes one segment at a time, for all stores."""
 
 
-class Built(Protocol):
+class SegmentTableInfo(Protocol):
     """What a builder reports of its file: the last change included, the SHA-256 of its table, and its size."""
 
     @property
@@ -55,11 +55,11 @@ class Built(Protocol):
         """File size."""
 
 
-Build = Callable[[apsw.Connection, Path], Built]
+Build = Callable[[apsw.Connection, Path], SegmentTableInfo]
 """Writes the state that the connection's transaction sees to the path, atomically."""
 
 
-def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouched | None:
+def write(database: Database, build: Build, *, only_if_due: bool = True) -> TrustedSegment | None:
     """Write a segment of the latest state and make the store trust it. Leftovers of earlier writers and segments that
     are no longer needed are removed in any case.
 
@@ -123,7 +123,7 @@ def _size(store: Path) -> int:
     return size
 
 
-def _written(database: Database, folder: Path, build: Build) -> Vouched | None:
+def _written(database: Database, folder: Path, build: Build) -> TrustedSegment | None:
     _require_room(database, folder)
     path = folder / f"{secrets.token_hex(8)}.seg"
     try:
@@ -135,7 +135,7 @@ def _written(database: Database, folder: Path, build: Build) -> Vouched | None:
         if built.sequence != last[0] or seen is None or seen.bytes != built.bytes:
             raise SpeckitError("E029", f"{path} was changed while it was being written")
         shelf.note(path, seen, built.digest)
-        segment = Vouched(path.name, built.digest, built.bytes, *last)
+        segment = TrustedSegment(path.name, built.digest, built.bytes, *last)
         with database.write() as txn:
             # Trusted last: from here on other processes may open it.
             trusted = trusted_segment.vouch(txn, segment)

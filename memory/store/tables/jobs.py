@@ -17,7 +17,7 @@ LEASE_SECONDS = 60.0
 """Seconds from the last renewal for which a killed holder keeps other processes out."""
 
 
-class Run(NamedTuple):
+class JobRun(NamedTuple):
     """The last run of a job. Times are epoch seconds, `ended_at` None while it runs or when it was killed.
 
     `changed` counts its changes; `remains` says that it stopped at its limit with work left, and `failure` why it
@@ -66,14 +66,15 @@ def held(connection: apsw.Connection, now: float) -> bool:
     return bool(found)
 
 
-def note(txn: Transaction, run: Run) -> None:
+def note(txn: Transaction, run: JobRun) -> None:
     """Stores the state of a job's run."""
     txn.connection.execute("INSERT OR REPLACE INTO job_runs VALUES (?, ?, ?, ?, ?, ?)", run)
 
 
-def last_runs(connection: apsw.Connection) -> dict[str, Run]:
+def last_runs(connection: apsw.Connection) -> dict[str, JobRun]:
     """The last runs, by job."""
     found = rows(connection, "SELECT job, began_at, ended_at, changed, remains, failure FROM job_runs ORDER BY job")
     return {
-        job: Run(job, began, ended, changed, bool(remains), why) for job, began, ended, changed, remains, why in found
+        job: JobRun(job, began, ended, changed, bool(remains), why)
+        for job, began, ended, changed, remains, why in found
     }

@@ -17,7 +17,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Link, Relation
 from speckit_memory.memory.store.tables.graph import edge_history, edges
-from speckit_memory.memory.store.tables.graph.edge_history import Change, State
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeChange, EdgeState
 from speckit_memory.memory.store.tables.graph.link_targets import note_memories
 from speckit_memory.memory.store.writing.links import resolve_links
 
@@ -56,14 +56,14 @@ class Documents(Protocol):
         """A group of edits that are all undone when its block raises."""
 
 
-class Linked(NamedTuple):
+class AddedLink(NamedTuple):
     """A link that was added, and why no document declares it ("" if one does)."""
 
     edge: Edge
     reason: str
 
 
-class Unlinked(NamedTuple):
+class RemovedLink(NamedTuple):
     """A link that was removed, and the edge that replaced it because a document declares it."""
 
     edge: Edge
@@ -73,8 +73,8 @@ class Unlinked(NamedTuple):
 class Undone(NamedTuple):
     """The undone changes, latest first, and those that could not be undone, with the reason."""
 
-    changes: tuple[Change, ...]
-    refused: tuple[tuple[Change, str], ...] = ()
+    changes: tuple[EdgeChange, ...]
+    refused: tuple[tuple[EdgeChange, str], ...] = ()
 
 
 def link(
@@ -87,7 +87,7 @@ def link(
     *,
     by: str,
     now: float,
-) -> Linked:
+) -> AddedLink:
     """Adds the edge "source RELATION target" or changes the existing one, in its document if possible.
 
     Args:
@@ -113,13 +113,13 @@ def link(
         if strength is None and known.created_by in edges.DELIBERATE and not edges.gives_way(known):
             strength = own
         if known.created_by == "document" and (own, known.evidence) == (strength, evidence):
-            return Linked(known, "")
-    state = State(1.0 if strength is None else strength, evidence, by, None)
+            return AddedLink(known, "")
+    state = EdgeState(1.0 if strength is None else strength, evidence, by, None)
     edges.require_possible(txn, *ends, state, new=known is None)
     return _declare(txn, ends, relation, state, documents, by=by, now=now)
 
 
-def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why: str, now: float) -> Unlinked:
+def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why: str, now: float) -> RemovedLink:
     """Removes an edge, also from the front matter that declares it.
 
     Args:
@@ -146,10 +146,10 @@ def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why
         )
     _withdraw(txn, edge, documents)
     edges.remove_edge(txn, edge, by=by, why=why, now=now)
-    return Unlinked(edge, _resolved(txn, edge, now))
+    return RemovedLink(edge, _resolved(txn, edge, now))
 
 
-def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: float) -> Change:
+def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: float) -> EdgeChange:
     """Undoes a change of an edge, in its document too.
 
     Args:
@@ -176,14 +176,14 @@ def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: f
         )
     triple = (change.source_id, change.target_id, str(change.relation))
     current = edges.edge_between(txn.connection, *triple)
-    _require_undoable(txn.connection, change, None if current is None else State.of(current))
+    _require_undoable(txn.connection, change, None if current is None else EdgeState.of(current))
     why = f"undoes change {number}"
     if current is not None and (change.before is None or change.before.created_by != "document"):
         _withdraw(txn, current, documents)
     # Before the change the edge was declared, or an edge of this store alone, or there was none.
     if change.before is not None and change.before.created_by == "document":
         own = change.before.strength if change.before.said is None else change.before.said
-        state = State(own, change.before.evidence, by, None)
+        state = EdgeState(own, change.before.evidence, by, None)
         _declare(txn, triple[:2], change.relation, state, documents, by=by, now=now, undoes=number, why=why)
     elif change.before is not None:
         edges.put_state(txn, triple, change.before, by=by, why=why, now=now, undoes=number)
@@ -219,7 +219,7 @@ def undo_all(txn: Transaction, maker: str, documents: Documents, *, since: float
     return Undone(tuple(done), tuple(refused))
 
 
-def _require_undoable(connection: apsw.Connection, change: Change, current: State | None) -> None:
+def _require_undoable(connection: apsw.Connection, change: EdgeChange, current: EdgeState | None) -> None:
     if change.undone_by is not None:
         raise SpeckitError("E083", f"change {change.id} was undone by change {change.undone_by}")
     if change.changed_by == "document":
@@ -245,14 +245,14 @@ def _declare(
     txn: Transaction,
     ends: tuple[int, int],
     relation: Relation,
-    state: State,
+    state: EdgeState,
     documents: Documents,
     *,
     by: str,
     now: float,
     undoes: int | None = None,
     why: str = "",
-) -> Linked:
+) -> AddedLink:
     """Stores a state of an edge, declared by its document if possible; other declarations of it are removed then."""
     source, target = (_key(txn.connection, end) for end in ends)
     link, reason = documents.declare(source, target, relation, state.strength, state.evidence)
@@ -273,7 +273,9 @@ def _declare(
     elif state.evidence:
         state = state._replace(evidence=link.evidence)
     triple = (*ends, str(relation))
-    return Linked(edges.put_state(txn, triple, state, by=by, why=why or state.evidence, now=now, undoes=undoes), reason)
+    return AddedLink(
+        edges.put_state(txn, triple, state, by=by, why=why or state.evidence, now=now, undoes=undoes), reason
+    )
 
 
 def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:

@@ -15,41 +15,41 @@ from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.records import MENTION
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edge_history
-from speckit_memory.memory.store.tables.graph.edge_history import State
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeState
 from speckit_memory.memory.store.tables.graph.edges import has_room
 from speckit_memory.memory.store.tables.graph.link_targets import find_targets, note_memories
 
 Triple = tuple[int, int, str]
 
 
-class Declared(NamedTuple):
+class DeclaredEdge(NamedTuple):
     """A document's declaration of an edge."""
 
     strength: float
     evidence: str
 
 
-class Made(NamedTuple):
+class StoredEdge(NamedTuple):
     """An existing edge: the strength and evidence given by its creator, and its present strength."""
 
     id: int
-    said: Declared
+    said: DeclaredEdge
     by: str
     strength: float
 
     @property
-    def state(self) -> State:
+    def state(self) -> EdgeState:
         """The state in the form of the history of edges."""
         own = self.said.strength
-        return State(self.strength, self.said.evidence, self.by, None if own == self.strength else own)
+        return EdgeState(self.strength, self.said.evidence, self.by, None if own == self.strength else own)
 
 
-class Around(NamedTuple):
+class Neighbourhood(NamedTuple):
     """The existing and the declared edges around some memories."""
 
     memories: frozenset[int]
-    existing: dict[Triple, Made]
-    declared: dict[Triple, Declared]
+    existing: dict[Triple, StoredEdge]
+    declared: dict[Triple, DeclaredEdge]
 
 
 def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = None) -> int:
@@ -78,7 +78,7 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
             [(*wanted[triple], existing[triple].id) for triple in changed],
         )
         for triple in changed:
-            after = State(*wanted[triple], "document", None)
+            after = EdgeState(*wanted[triple], "document", None)
             edge_history.record(txn, triple, existing[triple].state, after, by="document", why=after.evidence, now=now)
         connection.executemany(
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
@@ -90,7 +90,7 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
     return len(new)
 
 
-def _around_changes(txn: Transaction) -> Around:
+def _around_changes(txn: Transaction) -> Neighbourhood:
     """The edges around changed memories, and around full memories whose edges may be displaced or admitted."""
     while True:
         around = _around(txn.connection)
@@ -108,11 +108,11 @@ def _around_changes(txn: Transaction) -> Around:
         note_memories(txn, full)
 
 
-def _around(connection: Connection) -> Around:
+def _around(connection: Connection) -> Neighbourhood:
     """The edges around the memories in `changed_links`; the strongest declaration of each edge counts, and declarations
     of manual edges are ignored."""
     existing = {
-        (source, target, relation): Made(edge_id, Declared(said, evidence), created_by, strength)
+        (source, target, relation): StoredEdge(edge_id, DeclaredEdge(said, evidence), created_by, strength)
         for edge_id, source, target, relation, strength, said, evidence, created_by in rows(
             connection,
             "SELECT id, source_id, target_id, relation, strength, coalesce(said, strength), evidence, created_by "
@@ -121,7 +121,7 @@ def _around(connection: Connection) -> Around:
             "OR target_id IN (SELECT memory_id FROM changed_links) ORDER BY id",
         )
     }
-    declared: dict[Triple, Declared] = {}
+    declared: dict[Triple, DeclaredEdge] = {}
     for memory_id, other, relation, strength, evidence, reverse in rows(
         connection,
         "SELECT memory_id, target_id, relation, strength, evidence, reverse FROM declared_links "
@@ -132,12 +132,12 @@ def _around(connection: Connection) -> Around:
         if triple in existing and existing[triple].by == "manual":
             continue
         if triple not in declared or strength > declared[triple].strength:
-            declared[triple] = Declared(strength, evidence)
+            declared[triple] = DeclaredEdge(strength, evidence)
     memories = frozenset(memory_id for (memory_id,) in rows(connection, "SELECT memory_id FROM changed_links"))
-    return Around(memories, existing, declared)
+    return Neighbourhood(memories, existing, declared)
 
 
-def _within_limit(connection: Connection, around: Around) -> dict[Triple, Declared]:
+def _within_limit(connection: Connection, around: Neighbourhood) -> dict[Triple, DeclaredEdge]:
     """The declarations for which other edges leave room within the limit, strongest first, then by ids."""
     declared = around.declared
     taken = {triple for triple, made in around.existing.items() if made.by != "document"}
@@ -145,7 +145,7 @@ def _within_limit(connection: Connection, around: Around) -> dict[Triple, Declar
     # Existing document edges do not count against the limit: all declarations compete again.
     for source, target, _ in around.existing.keys() - taken:
         degrees.subtract((source, target))
-    fitting: dict[Triple, Declared] = {}
+    fitting: dict[Triple, DeclaredEdge] = {}
     # greedy by strength; ties by ids, so that the result does not depend on the order of arrival
     for triple in sorted(declared, key=lambda triple: (-declared[triple].strength, triple)):
         source, target, _ = triple
@@ -168,7 +168,7 @@ def _degrees(connection: Connection, memories: Iterable[int]) -> Counter[int]:
     return Counter(dict(found))
 
 
-def _is(made: Made, said: Declared) -> bool:
+def _is(made: StoredEdge, said: DeclaredEdge) -> bool:
     """Whether an edge equals a document's declaration."""
     return made.by == "document" and made.said == said
 

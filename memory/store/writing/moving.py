@@ -17,7 +17,7 @@ TO_BE_READ = -1
 depend on its key."""
 
 
-class Moving(NamedTuple):
+class KeyChange(NamedTuple):
     """A memory with its present key, and its new key and folder."""
 
     memory: int
@@ -26,7 +26,7 @@ class Moving(NamedTuple):
     folder: str
 
 
-def move_memories(txn: Transaction, wanted: Sequence[Moving], now: float) -> list[Moving]:
+def move_memories(txn: Transaction, wanted: Sequence[KeyChange], now: float) -> list[KeyChange]:
     """Gives memories other keys and folders; returns those that were moved.
 
     Memories may exchange keys. A memory is skipped if it no longer has its old key, or if its new key belongs to a

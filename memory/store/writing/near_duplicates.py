@@ -37,17 +37,17 @@ class Siblings:
     counts: tuple[float, ...]
 
 
-class Compared(NamedTuple):
+class DuplicateCandidate(NamedTuple):
     """The inputs for a memory's near duplicates: its folder, and its title with authored trigger phrases."""
 
     folder: str
     text: str
 
 
-def compared(connection: apsw.Connection, memory_id: int) -> Compared | None:
+def compared(connection: apsw.Connection, memory_id: int) -> DuplicateCandidate | None:
     """The inputs for a memory's near duplicates; None when it is not stored."""
     found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
-    return Compared(*found[0]) if found else None
+    return DuplicateCandidate(*found[0]) if found else None
 
 
 def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:

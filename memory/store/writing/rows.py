@@ -21,7 +21,7 @@ from speckit_memory.pipeline.ports import Tokens, Vectors
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A document to be written: unit or zero vectors, shape (passages, dimensions), None if not made yet; the distinct
     ascending tokens of each passage, and the document's `writer.fingerprint`, where known."""
 
@@ -32,12 +32,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedEntry:
     """An entry with the ids of its memory and its passages."""
 
     id: int
     chunk_ids: Sequence[int]
-    entry: Entry
+    entry: DocumentEntry
 
     @property
     def document(self) -> Document:
@@ -45,7 +45,7 @@ class Placed:
         return self.entry.document
 
 
-def new_places(txn: Transaction, entries: Sequence[Entry]) -> list[Placed]:
+def new_places(txn: Transaction, entries: Sequence[DocumentEntry]) -> list[PlacedEntry]:
     """Entries with new ids in order, for each the memory's id and then its passages' (see `passages_placed`)."""
     counts = [len(entry.document.chunks) for entry in entries]
     # A single passage shares its memory's id, so that only longer memories draw ids for passages.
@@ -54,17 +54,17 @@ def new_places(txn: Transaction, entries: Sequence[Entry]) -> list[Placed]:
     for entry, count in zip(entries, counts, strict=True):
         memory_id = next(following)
         chunk_ids = [next(following) for _ in range(count)] if count > 1 else [memory_id] * count
-        placed.append(Placed(memory_id, chunk_ids, entry))
+        placed.append(PlacedEntry(memory_id, chunk_ids, entry))
     return placed
 
 
-def passages_placed(txn: Transaction, memory_id: int, entry: Entry) -> Placed:
+def passages_placed(txn: Transaction, memory_id: int, entry: DocumentEntry) -> PlacedEntry:
     """An entry for an existing memory with ids for its new passages; a single passage has its memory's id."""
     count = len(entry.document.chunks)
-    return Placed(memory_id, _draw_ids(txn, count) if count > 1 else [memory_id] * count, entry)
+    return PlacedEntry(memory_id, _draw_ids(txn, count) if count > 1 else [memory_id] * count, entry)
 
 
-def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float) -> None:
+def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: float) -> None:
     """Adds the rows of memories in all tables other than `memories`.
 
     Args:
@@ -136,7 +136,7 @@ def _fields(document: Document) -> tuple[str, str, str]:
     return joined(document.title_tokens), joined(document.trigger_tokens), joined(document.path_tokens)
 
 
-def _insert_vectors(txn: Transaction, placed: Sequence[Placed], model_id: str) -> Iterator[str]:
+def _insert_vectors(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str) -> Iterator[str]:
     """Stores the vectors of entries that have them; returns the state of each passage, in order."""
     having = [each for each in placed if each.entry.vectors is not None and each.chunk_ids]
     stored: Iterator[bool] = iter(())
@@ -152,7 +152,7 @@ def _insert_vectors(txn: Transaction, placed: Sequence[Placed], model_id: str) -
     )
 
 
-def _chunks(placed: Sequence[Placed], states: Iterator[str]) -> Iterator[tuple[object, ...]]:
+def _chunks(placed: Sequence[PlacedEntry], states: Iterator[str]) -> Iterator[tuple[object, ...]]:
     for each in placed:
         for ordinal, (chunk_id, c) in enumerate(zip(each.chunk_ids, each.document.chunks, strict=True)):
             place = (c.first_line, c.last_line, c.heading, c.anchor)

@@ -28,7 +28,7 @@ from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
 from speckit_memory.memory.store.writing import near_duplicates
-from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
+from speckit_memory.memory.store.writing.rows import DocumentEntry, insert, new_places, passages_placed
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
 PIECE = 100_000
@@ -71,7 +71,7 @@ def put_document(
     Raises:
         SpeckitError: E002 for invalid vectors, before anything is written.
     """
-    return _put(txn, Entry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
+    return _put(txn, DocumentEntry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
 
 
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
@@ -258,7 +258,7 @@ def fingerprint(document: Document) -> bytes:
 
 
 def put_documents(
-    txn: Transaction, entries: Sequence[Entry], now: float, model_id: str | None
+    txn: Transaction, entries: Sequence[DocumentEntry], now: float, model_id: str | None
 ) -> list[Put | Exception]:
     """Writes documents in order, each as `put_document` does.
 
@@ -292,7 +292,7 @@ def put_documents(
     return outcomes
 
 
-def _runs(txn: Transaction, entries: Sequence[Entry]) -> Iterator[tuple[bool, list[Entry]]]:
+def _runs(txn: Transaction, entries: Sequence[DocumentEntry]) -> Iterator[tuple[bool, list[DocumentEntry]]]:
     """Splits entries into runs of consecutive ones that are all new or all known."""
     keys = texts([entry.document.key for entry in entries])
     found = rows(txn.connection, "SELECT key FROM memories WHERE key IN (SELECT value FROM carray(?))", (keys,))
@@ -307,7 +307,7 @@ def _runs(txn: Transaction, entries: Sequence[Entry]) -> Iterator[tuple[bool, li
         yield new, [entry for _, entry in group]
 
 
-def _validate(txn: Transaction, entries: Sequence[Entry], model_id: str | None) -> None:
+def _validate(txn: Transaction, entries: Sequence[DocumentEntry], model_id: str | None) -> None:
     """Raises E002 if any entry has invalid vectors."""
     given = [(entry.vectors, len(entry.document.chunks)) for entry in entries if entry.vectors is not None]
     if any(matrix.ndim != 2 or matrix.shape[0] != count for matrix, count in given):
@@ -318,7 +318,7 @@ def _validate(txn: Transaction, entries: Sequence[Entry], model_id: str | None) 
         vectors.validate(txn.connection, matrix, len(matrix), model_id)
 
 
-def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Put:
+def _put(txn: Transaction, entry: DocumentEntry, now: float, model_id: str | None) -> Put:
     document = entry.document
     if entry.vectors is not None:
         vectors.validate(txn.connection, entry.vectors, len(document.chunks), model_id)
@@ -342,7 +342,7 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
         return _replace(txn, known[0], entry, digest, now, model, edited=known[3] != document.content_hash)
 
 
-def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) -> list[Put]:
+def _add(txn: Transaction, entries: Sequence[DocumentEntry], now: float, model_id: str) -> list[Put]:
     """Adds documents whose keys are distinct and not stored."""
     placed = new_places(txn, entries)
     txn.connection.executemany(
@@ -372,7 +372,7 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
 
 
 def _replace(
-    txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now: float, model_id: str, *, edited: bool
+    txn: Transaction, memory_id: int, entry: DocumentEntry, digest: bytes, now: float, model_id: str, *, edited: bool
 ) -> Put:
     """Replaces the rows of a memory; an archived one is restored if its document was `edited`."""
     connection = txn.connection
@@ -401,7 +401,7 @@ def _replace(
     return Put(memory_id, "updated")
 
 
-def _facts(entry: Entry, tier: Tier, digest: bytes, now: float) -> tuple[object, ...]:
+def _facts(entry: DocumentEntry, tier: Tier, digest: bytes, now: float) -> tuple[object, ...]:
     """The columns of a row of `memories` except id, key and times of creation and expiry."""
     document = entry.document
     return (

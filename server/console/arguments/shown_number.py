@@ -9,7 +9,7 @@ import click
 LARGEST = 2**63 - 1
 
 
-class ShownNumber(click.IntRange):
+class PrefixedInt(click.IntRange):
     """A positive whole number, optionally with a leading "#"."""
 
     def __init__(self) -> None:

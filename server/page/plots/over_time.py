@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, Look
+from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, SequentialEstimate
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.svg import INK, MUTED, VARIANT, drawn
 
@@ -16,7 +16,7 @@ _ROWS = 12
 _MARGIN = 0.06
 
 
-def over_time(name: str, looks: Sequence[Look], control: str, variant: str) -> Plot:
+def over_time(name: str, looks: Sequence[SequentialEstimate], control: str, variant: str) -> Plot:
     """The plot of the mean difference with its always-valid 95 % interval, over the number of queries.
 
     Args:
@@ -54,7 +54,7 @@ def over_time(name: str, looks: Sequence[Look], control: str, variant: str) -> P
     return Plot("What is known, query by query", drawn(name, draw, height=260), caption, rows)
 
 
-def _thinned(looks: Sequence[Look]) -> list[Look]:
+def _thinned(looks: Sequence[SequentialEstimate]) -> list[SequentialEstimate]:
     """About `_ROWS` looks for the table, always with the last one."""
     # ceiling division
     every = max(1, -(-len(looks) // _ROWS))

@@ -9,7 +9,7 @@ from typing import Any
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.empty_answers import EMPTY_STORE
 from speckit_memory.engine.answers.results import ResultRow, SearchResult
-from speckit_memory.memory.lifecycle.validations import Validated
+from speckit_memory.memory.lifecycle.validations import ValidationResult
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server.console.markdown import about, one_line
 from speckit_memory.server.console.output import counted
@@ -144,7 +144,7 @@ def when(seconds: float) -> str:
         return "unknown"
 
 
-def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
+def judgement(memory: MemoryRecord | ValidationResult) -> dict[str, Any]:
     """The confidence and number of validations, and the promotion if the tier differs from the declared one."""
     found: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
     if promotion := memory.promotion:

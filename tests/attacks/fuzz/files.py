@@ -20,7 +20,7 @@ from hostile_files import Hostile, Outside, make
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.names import shown
-from speckit_memory.memory.indexing.source_processing import Maker, Task
+from speckit_memory.memory.indexing.source_processing import SourceProcessor, SourceTask
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES
 from speckit_memory.memory.scanning.scanner import FoundFile
@@ -175,12 +175,12 @@ def _contents(root: Path) -> Iterable[bytes]:
 
 def _time(figures: Figures, root: Path, made: list[Hostile]) -> None:
     """What each file takes to be read, cut and analysed: more than nine tenths of what it takes altogether."""
-    maker = Maker(Analyser(), DEFAULT_SIZES)
+    maker = SourceProcessor(Analyser(), DEFAULT_SIZES)
     for one in made:
         started = time.process_time()
         with suppress(OSError, SpeckitError):
             if (root / one.key).is_file() and not one.moves:
-                maker(Task(FoundFile(one.key, root, 0)))
+                maker(SourceTask(FoundFile(one.key, root, 0)))
         seconds = time.process_time() - started
         if seconds > figures.slowest_seconds:
             figures.slowest_seconds, figures.slowest = seconds, f"{one.key} ({one.kind})"

@@ -15,7 +15,7 @@ from crashing import crash_at
 from files import write_file
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.search.searcher import Searching
+from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.tables.sessions import selections
@@ -56,7 +56,7 @@ class TornError(BaseException):
 
 def opened(root: Path) -> Memory:
     """The store in a folder, with the models and the pipeline that were read already."""
-    with patch.object(Searching, "through", _prepared):
+    with patch.object(Searcher, "through", _prepared):
         memory = Memory.open(root / "memory.db", "default", root=root, environ=ENVIRON, shadows=False)
     models = memory._open._models
     models.embedder = model()
@@ -64,11 +64,11 @@ def opened(root: Path) -> Memory:
     return memory
 
 
-_THROUGH = Searching.through
-_READ: dict[Path, Searching] = {}
+_THROUGH = Searcher.through
+_READ: dict[Path, Searcher] = {}
 
 
-def _prepared(pipeline: Any, config: Any, overrides: Any, *, strict: bool) -> Searching:
+def _prepared(pipeline: Any, config: Any, overrides: Any, *, strict: bool) -> Searcher:
     """One pipeline for all lives, which read the same files: reading them takes longer than most of what happens."""
     if config.root not in _READ:
         _READ[config.root] = _THROUGH(pipeline, config, overrides, strict=strict)

@@ -16,14 +16,14 @@ from storing.contents import RANDOM, contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.shadowing import dark_runs, placement, replay_process, replays, variant
-from speckit_memory.engine.shadowing.replay_process import ReplayEnded
+from speckit_memory.engine.shadowing.replay_process import ReplayProcessEnded
 from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
-from speckit_memory.memory.store.evaluation.records import Observation, Pair, Replay
+from speckit_memory.memory.store.evaluation.records import Observation, RecordedPair, Replay
 from speckit_memory.pipeline.comparing.shadow import sampled
 from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Store
@@ -62,7 +62,7 @@ def serve(memory: Memory, *queries: str, **more: Any) -> None:
         memory.served(memory.search(query, **more))
 
 
-def pairs(root: Path, mode: str = "shadow") -> list[Pair]:
+def pairs(root: Path, mode: str = "shadow") -> list[RecordedPair]:
     with EvaluationDatabase.open(evaluation_file(root / "m.db"), create=False) as database:
         return [pair for pair in database.pairs() if pair.variant.mode == mode]
 
@@ -218,7 +218,7 @@ class Ending:
         pass
 
     def replay(self, seen: Observation) -> Replay:
-        raise ReplayEnded("ReplayTimeout in odd")
+        raise ReplayProcessEnded("ReplayTimeout in odd")
 
     def end(self) -> None:
         pass
@@ -228,7 +228,7 @@ class NeverBegun(Ending):
     """A process that ends before it is asked."""
 
     def __init__(self, task: ReplayTask) -> None:
-        raise ReplayEnded("ReplayTimeout in odd")
+        raise ReplayProcessEnded("ReplayTimeout in odd")
 
 
 @pytest.mark.requirement("P4.hanging", "P4.failed")

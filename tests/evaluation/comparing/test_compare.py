@@ -10,7 +10,7 @@ from answered import refused
 from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
 from speckit_memory.evaluation.datasets.trec_reading import read_runs
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
-from speckit_memory.evaluation.measuring.measure import Progress
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.statistics.metrics import METRICS
 
 ENVIRON: dict[str, str] = {}
@@ -33,7 +33,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_first_pipeline_is_the_control_and_runs_twice(mixed: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[EvaluationProgress] = []
     report = compare_pipelines(
         DatasetSource(mixed), ["bm25", "vector", "fts5"], environ=ENVIRON, now=NOW, progress=seen.append
     )

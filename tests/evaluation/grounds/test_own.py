@@ -18,7 +18,13 @@ from speckit_memory.evaluation.ground_truth.own_queries import ENOUGH_QUERIES, F
 from speckit_memory.evaluation.ground_truth.used_queries import judged_by_use
 from speckit_memory.evaluation.running.run import run
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import AnswerRecord, Judgement, Observation, QueryRecord, UseRecord
+from speckit_memory.memory.store.evaluation.records import (
+    AnswerRecord,
+    Observation,
+    QueryJudgement,
+    QueryRecord,
+    UseRecord,
+)
 
 WORDS = ["apricot", "quokka", "sextant", "vellum", "zeppelin", "marimba", "obsidian", "tundra"]
 ENVIRON: dict[str, str] = {}
@@ -201,7 +207,7 @@ def test_what_was_judged_holds_in_place_of_uses_and_what_came_in_vain_is_graded_
             [Observation(query, answer) for query in recorded],
             uses=[UseRecord(query.id, first.id, "opened", 1, 1.0) for query in recorded],
         )
-        database.judge([Judgement(recorded[0].id, second.id, 3, "judged", "me", 2.0)])
+        database.judge([QueryJudgement(recorded[0].id, second.id, 3, "judged", "me", 2.0)])
     judgements = OwnSource(db, from_use=True).ground(ENVIRON).dataset.judgements
     assert judgements["used-0001"] == {first.key: 1.0, second.key: 3.0, third.key: 0.0}
     assert judgements["used-0002"] == {first.key: 1.0, second.key: 0.0, third.key: 0.0}

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, Answered, evidenced
-from speckit_memory.evaluation.judging.disputes import Case, disputes
-from speckit_memory.evaluation.judging.session import Sitting, verdict_of
+from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, evidenced
+from speckit_memory.evaluation.judging.disputes import JudgingCase, disputes
+from speckit_memory.evaluation.judging.session import JudgingSession, verdict_of
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 
 
-def case(number: int, control: str, variant: str, **judged: float) -> Case:
-    return Case(f"q{number}", "text", tuple(control), tuple(variant), judged)
+def case(number: int, control: str, variant: str, **judged: float) -> JudgingCase:
+    return JudgingCase(f"q{number}", "text", tuple(control), tuple(variant), judged)
 
 
 def test_what_could_change_the_verdict_most_comes_first_and_what_both_agree_on_never() -> None:
@@ -41,7 +41,7 @@ def test_a_judged_document_is_not_asked_for_again() -> None:
 
 def test_a_closed_verdict_is_the_one_that_any_further_labels_would_give() -> None:
     cases = [case(number, "ab", "ba", a=3.0, b=0.0) for number in range(60)] + [case(99, "ab", "ba")]
-    sitting = Sitting(cases)
+    sitting = JudgingSession(cases)
     assert len(sitting) == 2
     assert sitting.closed == "worse"
     assert sitting.present is None
@@ -52,13 +52,13 @@ def test_a_closed_verdict_is_the_one_that_any_further_labels_would_give() -> Non
 
 def test_a_live_verdict_is_that_of_a_report_which_leaves_out_what_is_not_judged() -> None:
     cases = [case(number, "ab", "ba") for number in range(60)]
-    fixed, live = Sitting(cases), Sitting(cases, live=True)
+    fixed, live = JudgingSession(cases), JudgingSession(cases, live=True)
     for sitting in (fixed, live):
         while (pair := sitting.present) is not None:
             sitting.say(3 if pair.key == "b" else 0)
         assert sitting.closed == "better"
     assert live.verdict() == "better"
-    few = Sitting(cases, live=True)
+    few = JudgingSession(cases, live=True)
     for _ in range(15):
         few.say(0)
     assert few.verdict() is None, "fewer than ten queries are judged"
@@ -68,7 +68,7 @@ def test_a_live_verdict_is_that_of_a_report_which_leaves_out_what_is_not_judged(
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=1, max_size=6))
 def test_taking_back_leads_to_where_one_was(grades: list[int | None]) -> None:
     cases = [case(number, "abc", "cab") for number in range(4)]
-    sitting = Sitting(cases)
+    sitting = JudgingSession(cases)
     before = sitting.present
     for grade in grades:
         sitting.say(grade)
@@ -81,11 +81,11 @@ def test_taking_back_leads_to_where_one_was(grades: list[int | None]) -> None:
 @pytest.mark.requirement("P5.reciprocal")
 def test_a_judge_of_a_live_experiment_is_asked_for_all_that_a_reciprocal_rank_needs() -> None:
     cases = [case(number, "abcdefg", ("acbdefg", "abcedfg", "bacdefg", "abcdegf")[number % 4]) for number in range(48)]
-    sitting = Sitting(cases, live=True)
+    sitting = JudgingSession(cases, live=True)
     while (pair := sitting.present) is not None:
         sitting.say(3 if pair.key == "b" else 0)
     judged = dict(sitting.judged())
-    answers = [Answered(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in cases]
+    answers = [AnsweredQuery(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in cases]
     found = {one.metric: one for one in evidenced(answers, "judgements")}
     assert len(found["MRR@5"].column) >= FEWEST
     # where 'b' is the first that is relevant, 2 against 3 and 2 against 1; 'abcedfg' decides below it

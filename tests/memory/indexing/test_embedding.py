@@ -13,7 +13,7 @@ from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.models.crossencoders import chosen
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.models.passage_vectors import embedding_text, weighted_query
-from speckit_memory.memory.scanning.moves import Move
+from speckit_memory.memory.scanning.moves import FileMove
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.ports import Vectors
@@ -53,7 +53,7 @@ def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vect
     assert stored(database) == expected
     (root / "a.md").rename(root / "b.md")
     report = indexer.index([root], now=2.0)
-    assert (report.cache_hits, report.renamed, report.absent) == (1, [Move("a.md", "b.md")], [])
+    assert (report.cache_hits, report.renamed, report.absent) == (1, [FileMove("a.md", "b.md")], [])
     assert stored(database) == expected
     assert database.check() == []
 

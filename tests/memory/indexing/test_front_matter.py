@@ -4,7 +4,7 @@ import pytest
 
 from speckit_memory.errors import Where
 from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter, epoch_seconds, parse
-from speckit_memory.memory.parsing.declarations.metadata import Field
+from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.store.records import Link, Relation, Tier
 
 
@@ -28,12 +28,12 @@ def test_every_key_is_read_and_unknown_ones_are_kept() -> None:
             links={Link(Relation.CAUSED, "a.md", 1.0, "caused_by: a.md", reverse=True): Where("note.md", 11, 27)},
             extra={"owner": '{"team": "search"}'},
             fields=(
-                Field("description", "Why"),
-                Field("importance_tier", "Critical"),
-                Field("context_type", "decision"),
-                Field("memory_type", "semantic"),
-                Field("created", "2026-01-31"),
-                Field("owner", '{"team": "search"}'),
+                MetadataField("description", "Why"),
+                MetadataField("importance_tier", "Critical"),
+                MetadataField("context_type", "decision"),
+                MetadataField("memory_type", "semantic"),
+                MetadataField("created", "2026-01-31"),
+                MetadataField("owner", '{"team": "search"}'),
             ),
             body_start=text.index("# Body"),
             body_line=14,
@@ -50,7 +50,7 @@ def test_unusable_values_are_reported_with_their_place_and_the_rest_counts() -> 
 
     assert front == FrontMatter(
         triggers=("one",),
-        fields=(Field("tier", "imporant"), Field("date", "soon")),
+        fields=(MetadataField("tier", "imporant"), MetadataField("date", "soon")),
         body_start=text.index("body"),
         body_line=8,
     )
@@ -77,7 +77,7 @@ def test_unknown_types_are_reported_and_left_out() -> None:
     # a kind of document that is none of ours tells something all the same: hand-overs say so here
     assert front == FrontMatter(
         extra={"context_type": "nonsense"},
-        fields=(Field("context_type", "nonsense"), Field("memory_type", "Semantc")),
+        fields=(MetadataField("context_type", "nonsense"), MetadataField("memory_type", "Semantc")),
         body_start=52,
         body_line=5,
     )

@@ -16,8 +16,8 @@ import pytest
 from speckit_memory.memory.indexing import (
     Analyser,
     Indexer,
+    IndexProgress,
     IndexReport,
-    Progress,
     Source,
     reader_processes,
     source_processing,
@@ -109,15 +109,17 @@ def test_what_is_too_large_to_be_sent_is_made_here(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_here: list[str] = []
-    make = source_processing.Maker.__call__
+    make = source_processing.SourceProcessor.__call__
 
-    def noted(maker: source_processing.Maker, task: source_processing.Task) -> source_processing.Made:
+    def noted(
+        maker: source_processing.SourceProcessor, task: source_processing.SourceTask
+    ) -> source_processing.ProcessedSource:
         read_here.append(task.file.key)
         return make(maker, task)
 
     alone = run(tmp_path / "alone", None, files, 0)
     (files / "a/05.md").write_text("word " * 300_000, encoding="utf-8")
-    monkeypatch.setattr(source_processing.Maker, "__call__", noted)
+    monkeypatch.setattr(source_processing.SourceProcessor, "__call__", noted)
     report, _ = run(tmp_path / "helped", None, files, 2)
 
     assert started
@@ -240,7 +242,7 @@ def test_an_interrupt_ends_the_helpers_and_keeps_what_was_written(
 ) -> None:
     monkeypatch.setattr("speckit_memory.memory.indexing.batches.BATCH_DOCUMENTS", 8)
 
-    def interrupt(_: Progress) -> None:
+    def interrupt(_: IndexProgress) -> None:
         raise KeyboardInterrupt
 
     indexer = Indexer(database, StaticEmbedder(), Analyser(), files)

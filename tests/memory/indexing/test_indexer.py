@@ -12,7 +12,7 @@ from answered import refused
 from storing.by_hand import list_edges, save_text
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
+from speckit_memory.memory.indexing import Analyser, Indexer, IndexProgress, IndexReport, SaveResult, Source
 from speckit_memory.memory.intake.prediction_error import Verdict
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
@@ -382,11 +382,11 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
         ),
         Source("d2", "one turn of a talk", title=""),
     ]
-    seen: list[Progress] = []
+    seen: list[IndexProgress] = []
 
     report = indexer.index_documents(iter(sources), now=100.0, progress=seen.append)
 
-    assert (report.created, seen) == (["d1", "d2"], [Progress(2, None, "d2")])
+    assert (report.created, seen) == (["d1", "d2"], [IndexProgress(2, None, "d2")])
     first, second = (reader.get_memory(database.reader(), key) for key in ("d1", "d2"))
     assert (first.title, first.folder, first.tier) == ("Given", "f", Tier.CRITICAL)
     assert (first.triggers, first.created_at) == (("t",), 5.0)
@@ -400,7 +400,7 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
 @pytest.mark.requirement("I9.checks")
 def test_a_save_is_checked_before_anything_is_written(database: Database, indexer: Indexer, root: Path) -> None:
     saved = save_text(indexer, root, "a.md", "# A\n\ntext\n", now=100.0)
-    expected = Saved("a.md", saved.id, "created", (), (), 6, 1, False, Verdict("create"), saved.intake)
+    expected = SaveResult("a.md", saved.id, "created", (), (), 6, 1, False, Verdict("create"), saved.intake)
     assert saved == expected
 
     with refused("E092"):

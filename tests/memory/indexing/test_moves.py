@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from speckit_memory.memory.scanning.moves import LEAST_TEXT, MOST_HOLDERS, Move, equal, similar
+from speckit_memory.memory.scanning.moves import LEAST_TEXT, MOST_HOLDERS, FileMove, equal, similar
 
 pytestmark = pytest.mark.requirement("I8")
 
@@ -17,12 +17,12 @@ def text(*numbers: int) -> str:
     return "\n".join(LINES[number] for number in numbers) + "\n"
 
 
-def pairs(moves: list[Move]) -> list[tuple[str, str]]:
+def pairs(moves: list[FileMove]) -> list[tuple[str, str]]:
     return [(move.old, move.new) for move in moves]
 
 
 def test_an_equal_text_at_one_other_place_is_the_same_file() -> None:
-    assert equal({"a.md": "1"}, {"b.md": "1"}, ()) == [Move("a.md", "b.md", 1.0)]
+    assert equal({"a.md": "1"}, {"b.md": "1"}, ()) == [FileMove("a.md", "b.md", 1.0)]
     assert equal({"a.md": "1"}, {"b.md": "2"}, ()) == []
 
 

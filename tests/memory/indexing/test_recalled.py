@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.intake.self_quotes import ALLOW, Recalled, leave_out
+from speckit_memory.memory.intake.self_quotes import ALLOW, SelfQuote, leave_out
 from speckit_memory.server.replies.answer_form import Why
 from speckit_memory.server.views.rows.row_text import search_row_text
 
@@ -28,7 +28,7 @@ def test_a_row_of_an_answer_is_left_out_wherever_it_was_pasted(prefix: str, row:
 
     kept, found = leave_out(text)
 
-    assert found == (Recalled("docs/rrf.md", 3, 2 + len(pasted)),)
+    assert found == (SelfQuote("docs/rrf.md", 3, 2 + len(pasted)),)
     assert kept.split("\n") == ["# Mine", "before", *[""] * len(pasted), "after", ""]
 
 

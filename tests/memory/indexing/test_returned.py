@@ -11,9 +11,9 @@ import pytest
 
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.memory.scanning.ignore_files import IgnoreFiles
-from speckit_memory.memory.scanning.reappeared_files import Returned
+from speckit_memory.memory.scanning.reappeared_files import ReappearedFiles
 from speckit_memory.memory.scanning.scanner import Scan, decide
-from speckit_memory.memory.scanning.selection import Selection
+from speckit_memory.memory.scanning.selection import FileSelection
 from speckit_memory.memory.store.reading.reader import KnownFile
 
 Write = Callable[[str, str], Path]
@@ -47,7 +47,7 @@ def calls_of(work: Callable[[], Any]) -> int:
 def looked(root: Path, known: Known) -> Scan:
     """As an index run does it with a scan that found none of the files."""
     found = Scan(covered=[""])
-    returned = Returned(found, root, SourcePatterns(), ())
+    returned = ReappearedFiles(found, root, SourcePatterns(), ())
     found.hidden += returned.among(decide(found, known).gone)
     assert returned.among(decide(found, known).gone) == []
     return found
@@ -79,12 +79,12 @@ def test_ignore_files_are_read_once_a_folder_and_a_file_is_judged_once(
         entered.append(folder)
         return real(self, folder, *values)
 
-    def leaves_out(self: Selection, path: Path, *values: Any, real: Any = Selection.leaves_out) -> Any:
+    def leaves_out(self: FileSelection, path: Path, *values: Any, real: Any = FileSelection.leaves_out) -> Any:
         judged.append(path)
         return real(self, path, *values)
 
     monkeypatch.setattr(IgnoreFiles, "inside", inside)
-    monkeypatch.setattr(Selection, "leaves_out", leaves_out)
+    monkeypatch.setattr(FileSelection, "leaves_out", leaves_out)
 
     assert sorted(looked(root, known).hidden) == sorted(key for key in known if "/n00" not in key)
 

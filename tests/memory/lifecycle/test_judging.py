@@ -21,12 +21,12 @@ from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, migra
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Tier
 from speckit_memory.memory.store.tables.memories import judgements
-from speckit_memory.memory.store.tables.memories.judgements import MOST_KEPT, Judgement, Regard
+from speckit_memory.memory.store.tables.memories.judgements import MOST_KEPT, Judgement, ReviewState
 from speckit_memory.memory.store.writing.writer import put_document
 
 NOW, DAY = 1_000_000.0, 86_400.0
 NOTE = Document(key="note.md", title="Note", body="text", content_hash="h")
-BORN = Regard(0.5, 0, 1.0, 5.0, None, 0)
+BORN = ReviewState(0.5, 0, 1.0, 5.0, None, 0)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def told(database: Database, memory: int | None = None) -> list[Judgement]:
     return judgements.judgements(database.reader(), memory=memory)
 
 
-def stands(database: Database, memory: int = 1) -> tuple[Regard | None, Tier]:
+def stands(database: Database, memory: int = 1) -> tuple[ReviewState | None, Tier]:
     return judgements.regard(database.reader(), memory), reader.get_memory(database.reader(), memory).tier
 
 
@@ -61,7 +61,7 @@ def test_a_judgement_is_on_record_with_its_session_its_time_and_what_it_did(data
     second, first = told(database)
     assert (first.key, first.kind, first.at, first.session, first.undone_at) == ("note.md", "useful", NOW, "s1", None)
     # by the table of docs/lifecycle.md: 1 * (1 + (11 - 5) * 0.1) * 1.3 = 2.08 days, and 0.5 easier
-    assert (first.before, first.after) == (BORN, Regard(0.6, 1, 2.08, 4.5, NOW, 1))
+    assert (first.before, first.after) == (BORN, ReviewState(0.6, 1, 2.08, 4.5, NOW, 1))
     assert (second.kind, second.session, second.before) == ("not useful", "s2", first.after)
     assert tuple(second.after) == pytest.approx((0.55, 2, 0.416, 5.5, NOW + 5, 2))
     assert judgements.judgements(database.reader(), session="s2") == [second]

@@ -19,7 +19,7 @@ from speckit_memory.memory.lifecycle.learned_triggers import (
     phase,
     terms,
 )
-from speckit_memory.memory.store.evaluation.selections import Selected
+from speckit_memory.memory.store.evaluation.selections import SelectionEvent
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document
@@ -30,7 +30,7 @@ from speckit_memory.memory.store.writing.writer import delete_memories, put_docu
 DAY = 86_400.0
 NOW = 1_800_000_000.0
 NOTE = Document(key="note.md", title="Note", body="the text", content_hash="h", triggers=("pipeline",))
-PICKED = Selected("q", 1, "opened", 5, NOW, "")
+PICKED = SelectionEvent("q", 1, "opened", 5, NOW, "")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def watch(database: Database, pairs: int, since: float = NOW - SHADOW_SECONDS) -
             selections.note(txn, seen)
 
 
-def learn(database: Database, *words: str, selected: Selected = PICKED, now: float = NOW) -> Selection:
+def learn(database: Database, *words: str, selected: SelectionEvent = PICKED, now: float = NOW) -> Selection:
     """Learns from a question of its own for each call."""
     with database.write() as txn:
         seen = selections.seen(txn.connection).pairs

@@ -13,7 +13,7 @@ from crashing import every_point
 from storing.contents import contents
 
 from speckit_memory.memory.lifecycle.confidence import BIRTH
-from speckit_memory.memory.lifecycle.validations import Validated, promote, validate
+from speckit_memory.memory.lifecycle.validations import ValidationResult, promote, validate
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Promotion, Tier
@@ -40,7 +40,7 @@ def put(database: Database, *documents: Document) -> None:
             put_document(txn, document, None, 1.0, None)
 
 
-def judge(database: Database, *judgements: bool, name: int | str = 1) -> list[Validated]:
+def judge(database: Database, *judgements: bool, name: int | str = 1) -> list[ValidationResult]:
     return [validate(database, name, useful, promote=False, now=NOW) for useful in judgements]
 
 
@@ -55,7 +55,7 @@ def everything(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 def test_a_judgement_moves_confidence_and_count_together(database: Database) -> None:
     put(database, replace(NOTE, key="other.md"))
     before = changes.latest(database.reader())
-    normal = Validated(1, "note.md", Tier.NORMAL, 0.6, 1, eligible=False, promotion=None, kept_days=0.0)
+    normal = ValidationResult(1, "note.md", Tier.NORMAL, 0.6, 1, eligible=False, promotion=None, kept_days=0.0)
     judged_so = judge(database, True, False, True, True, True, True)
     assert [replace(standing, kept_days=0.0) for standing in judged_so] == [
         normal,  # 0.5 + 0.10
@@ -84,13 +84,15 @@ def test_only_an_explicit_call_promotes_and_it_leaves_a_record(database: Databas
     judge(database, *[True] * 5)
     assert reader.get_memory(database.reader(), 1).tier == Tier.NORMAL
 
-    assert replace(promote(database, 1, now=NOW), kept_days=0.0) == Validated(
+    assert replace(promote(database, 1, now=NOW), kept_days=0.0) == ValidationResult(
         1, "note.md", Tier.CRITICAL, 1.0, 5, eligible=False, promotion=TRUSTED, kept_days=0.0
     )
     promoted = reader.get_memory(database.reader(), 1)
     assert (promoted.tier, promoted.promotion) == (Tier.CRITICAL, TRUSTED)
     # what is found afterwards moves its confidence, and not its tier
-    assert judge(database, *[False] * 9)[-1] == Validated(1, "note.md", Tier.CRITICAL, 0.55, 14, False, TRUSTED, 0.1)
+    assert judge(database, *[False] * 9)[-1] == ValidationResult(
+        1, "note.md", Tier.CRITICAL, 0.55, 14, False, TRUSTED, 0.1
+    )
 
 
 @pytest.mark.requirement("F17")

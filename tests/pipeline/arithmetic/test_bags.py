@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from speckit_memory.pipeline.arithmetic.bags import Setting
-from speckit_memory.pipeline.testing import FakeStore, Memory
+from speckit_memory.pipeline.arithmetic.bags import BagParameters
+from speckit_memory.pipeline.testing import FakeMemory, FakeStore
 
 SHORT = {"characters": 20.0}
 STORE = FakeStore(
-    Memory(1, "alpha", ("one", "two"), triggers=("gamma",), path="delta", folder="notes", numbers=SHORT),
-    Memory(2, "beta", ("one",), folder="notes", numbers=SHORT),
-    Memory(3, "beta", ("three",), folder="else", numbers=SHORT),
+    FakeMemory(1, "alpha", ("one", "two"), triggers=("gamma",), path="delta", folder="notes", numbers=SHORT),
+    FakeMemory(2, "beta", ("one",), folder="notes", numbers=SHORT),
+    FakeMemory(3, "beta", ("three",), folder="else", numbers=SHORT),
     holes=1,
 )
 WHOLE, PASSAGES = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)
@@ -46,7 +46,7 @@ def test_rows_know_the_memories_before_and_after_theirs() -> None:
 
 
 def test_where_no_memory_has_a_neighbour_that_is_all_there_is_to_say() -> None:
-    assert FakeStore(Memory(1, "alpha"), Memory(2, "beta")).lexicon.bags(WHOLE, 1.2, 0.75).neighbours is None
+    assert FakeStore(FakeMemory(1, "alpha"), FakeMemory(2, "beta")).lexicon.bags(WHOLE, 1.2, 0.75).neighbours is None
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_passage_has_the_weighted_fields_of_its_memory(weights: Any, term: str
 )
 def test_what_is_no_setting_is_refused(asked: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Setting.of(*asked)
+        BagParameters.of(*asked)
 
 
 def test_settings_of_the_same_numbers_are_the_same() -> None:
     numbers: Any = (1, 0, False, np.float32(2))
 
-    setting = Setting.of(numbers, np.float64(1.0), 0, "chunk")
+    setting = BagParameters.of(numbers, np.float64(1.0), 0, "chunk")
 
-    assert setting == Setting.of((1.0, 0.0, 0.0, 2.0), 1.0, 0.0, "chunk")
+    assert setting == BagParameters.of((1.0, 0.0, 0.0, 2.0), 1.0, 0.0, "chunk")
     assert {type(number) for number in (*setting.weights, setting.k1, setting.b)} == {float}

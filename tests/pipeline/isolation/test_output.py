@@ -7,7 +7,7 @@ import os
 import time
 from contextvars import ContextVar
 
-from speckit_memory.pipeline.isolation.output import Output
+from speckit_memory.pipeline.isolation.output import OutputReader
 
 CALL: ContextVar[str] = ContextVar("call", default="none")
 
@@ -24,7 +24,7 @@ def test_a_line_that_ends_after_its_call_belongs_to_the_call_in_which_it_began()
     logger.addHandler(listener)
     try:
         reading, writing = os.pipe()
-        output = Output(reading, 7)
+        output = OutputReader(reading, 7)
         for call, text in (("first", b"of the first"), ("second", b", ended\nbegun")):
             token = CALL.set(call)
             with output.of_one_call():

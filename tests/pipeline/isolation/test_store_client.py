@@ -12,15 +12,15 @@ from answered import present
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.isolation.codec import Handle, packed, unpacked
-from speckit_memory.pipeline.isolation.store_client import Line, made
+from speckit_memory.pipeline.isolation.store_client import StoreLink, made
 from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.process.clock import query_ns
-from speckit_memory.pipeline.testing import FakeStore, Memory
+from speckit_memory.pipeline.testing import FakeMemory, FakeStore
 
 STORE = FakeStore(
-    Memory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),
-    Memory(2, "Backups", ("copy the file",), folder="storage"),
+    FakeMemory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),
+    FakeMemory(2, "Backups", ("copy the file",), folder="storage"),
     relevance={"copy the file": 0.75},
 )
 
@@ -31,7 +31,7 @@ class Asking:
     def __init__(self, store: Any = STORE) -> None:
         self.server = StoreServer(store)
         self.questions: list[tuple[int, str]] = []
-        self.line = Line(self._ask)
+        self.line = StoreLink(self._ask)
         self.store = made(self.line, Handle("Store", 0))
 
     def _ask(self, number: int, name: str, arguments: Any, released: Any) -> tuple[Any, ...]:

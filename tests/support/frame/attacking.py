@@ -16,7 +16,7 @@ from frame.hostile import PLAIN, attacked, component, without
 from storing.project import live, project, write
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.answers.request import Question
+from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.roles.contracts import Role
@@ -45,7 +45,7 @@ def memory() -> Memory:
 def answered(pipeline: Pipeline, role: Role) -> Outcome:
     """What a pipeline answers to the question that asks a component of this role."""
     store = memory().store()
-    question = Question(text=NOWHERE if role is Role.RECOVERER else TEXT, limit=3)
+    question = SearchRequest(text=NOWHERE if role is Role.RECOVERER else TEXT, limit=3)
     return Runner(pipeline).run(question.query(store, NOW, None), store)
 
 

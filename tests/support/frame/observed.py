@@ -13,8 +13,8 @@ from storing.project import QUESTIONS
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.components import registry
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Serving
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Runner
@@ -32,8 +32,8 @@ CLEAN: dict[str, Pipeline] = {
 
 def through(memory: Memory, pipeline: Pipeline, *, strict: bool = True) -> Memory:
     """The same open store behind another pipeline."""
-    searching = Searching(Runner(pipeline, strict=strict), memory.settings)
-    return Memory(memory._share, Serving(memory.settings, searching))
+    searching = Searcher(Runner(pipeline, strict=strict), memory.settings)
+    return Memory(memory._share, ConfigurationState(memory.settings, searching))
 
 
 def searches(memory: Memory, names: Iterable[str] = tuple(CLEAN), places: Iterable[int] = ASKED) -> dict[str, Any]:

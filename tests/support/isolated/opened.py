@@ -13,10 +13,10 @@ from speckit_memory.engine import Memory, components
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.text_models import TextModels
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Serving
-from speckit_memory.engine.session.reopening import Following
-from speckit_memory.engine.session.shared_store import Share
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ConfigurationState
+from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.shared_store import StoreLease
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
@@ -66,5 +66,7 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
         recorder = Recorder(config.db, config.recording)
         return OpenStore(Database.open(config.db, create=create), root, models, recorder)
 
-    with Memory(Share(Following(store, create=False)), Serving(config, Searching(runner, config))) as memory:
+    with Memory(
+        StoreLease(ReopeningStore(store, create=False)), ConfigurationState(config, Searcher(runner, config))
+    ) as memory:
         yield memory

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from speckit_memory.memory.indexing.indexer import Indexer
-from speckit_memory.memory.intake.index_report import Saved
+from speckit_memory.memory.intake.index_report import SaveResult
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables import changes
@@ -45,7 +45,7 @@ def focus(txn: Transaction, session: str, memory_id: int, attention: float, now:
     )
 
 
-def save_text(indexer: Indexer, root: Path, key: str, text: str, **options: Any) -> Saved:
+def save_text(indexer: Indexer, root: Path, key: str, text: str, **options: Any) -> SaveResult:
     """Writes a file below the root and saves it."""
     (root / key).write_text(text, encoding="utf-8")
     return indexer.save_file(root / key, **options)

@@ -25,10 +25,10 @@ from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.models import QueryModels
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.text_models import TextModels
-from speckit_memory.engine.search.searcher import Searching
-from speckit_memory.engine.serving.serving import Serving
-from speckit_memory.engine.session.reopening import Following
-from speckit_memory.engine.session.shared_store import Share
+from speckit_memory.engine.search.searcher import Searcher
+from speckit_memory.engine.serving.serving import ConfigurationState
+from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.shared_store import StoreLease
 from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing import encoder_vectors
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
@@ -283,7 +283,9 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
             Database.open(config.db, create=create), config.root, models, Recorder(config.db, config.recording)
         )
 
-    opened = Project(Share(Following(store, create=True)), Serving(config, Searching(runner, config)))
+    opened = Project(
+        StoreLease(ReopeningStore(store, create=True)), ConfigurationState(config, Searcher(runner, config))
+    )
     opened.answers = []
     return opened
 

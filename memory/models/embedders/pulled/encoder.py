@@ -12,7 +12,7 @@ import numpy as np
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders.model_folder import Prompts
-from speckit_memory.memory.models.embedders.pulled.shelf import Manifest, damaged, manifest_of, place_of
+from speckit_memory.memory.models.embedders.pulled.shelf import ModelManifest, damaged, manifest_of, place_of
 from speckit_memory.pipeline.ports import Vectors
 
 
@@ -24,7 +24,7 @@ class FastembedEncoder:
         self._asked = model
         self._variable = variable
         self._environ = environ
-        self._found: tuple[Path, Manifest] | None = None
+        self._found: tuple[Path, ModelManifest] | None = None
         self._model: Any = None
 
     @property
@@ -70,7 +70,7 @@ class FastembedEncoder:
         self.load()
         return np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
 
-    def _there(self) -> tuple[Path, Manifest]:
+    def _there(self) -> tuple[Path, ModelManifest]:
         if self._found is None:
             folder = place_of(self._asked, self._environ)
             manifest = manifest_of(folder)

@@ -21,7 +21,7 @@ from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.problems import closest
 from speckit_memory.memory.models.embedders.pulled.encoder import text_embedding
 from speckit_memory.memory.models.embedders.pulled.shelf import (
-    Manifest,
+    ModelManifest,
     damaged,
     manifest_of,
     place_of,
@@ -37,7 +37,7 @@ _ALWAYS = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_to
 CHUNK = 1 << 18
 
 
-class Offered(NamedTuple):
+class ModelOffer(NamedTuple):
     """A model that can be fetched."""
 
     model: str
@@ -47,15 +47,15 @@ class Offered(NamedTuple):
     description: str
 
 
-def offered() -> list[Offered]:
+def offered() -> list[ModelOffer]:
     """Return the models that the library knows, by name. Raises E001 if it is not installed."""
     return [
-        Offered(one["model"], one["dim"], one["size_in_GB"] * 1_000, one["license"], one["description"])
+        ModelOffer(one["model"], one["dim"], one["size_in_GB"] * 1_000, one["license"], one["description"])
         for one in sorted(text_embedding().list_supported_models(), key=lambda one: one["model"].lower())
     ]
 
 
-def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = None) -> tuple[Manifest, bool]:
+def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = None) -> tuple[ModelManifest, bool]:
     """Fetch a model; return its manifest, and whether it had to be fetched. Raises E001 if that fails.
 
     An intact model is not fetched again; a damaged one is.
@@ -78,13 +78,13 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _whole(place: Path) -> Manifest | None:
+def _whole(place: Path) -> ModelManifest | None:
     """Return the manifest of the model in a folder, None unless the model is complete and intact."""
     manifest = manifest_of(place)
     return manifest if manifest is not None and not damaged(place, manifest) else None
 
 
-def _put(staging: Path, place: Path) -> Manifest:
+def _put(staging: Path, place: Path) -> ModelManifest:
     """Move a fetched folder into place; return the manifest there. Raises OSError after restoring the old folder.
 
     Another process may do the same at any moment; its model is equally good.
@@ -130,7 +130,7 @@ def _known(model: str) -> dict[str, Any]:
     )
 
 
-def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manifest:
+def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> ModelManifest:
     """Download the files of the newest revision, checking each against the digest in the repository."""
     import requests
     from huggingface_hub import HfApi, hf_hub_url
@@ -172,7 +172,7 @@ def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Manif
             raise _failed(model, f"the checksum of '{name}' is not that of its repository")
         digests[name] = sha256_of(target)
     pooling = _pooling(model)
-    return Manifest(model, source, found.sha or "", pooling, known["dim"], digests)
+    return ModelManifest(model, source, found.sha or "", pooling, known["dim"], digests)
 
 
 def _is_whole(path: Path, told: Any) -> bool:

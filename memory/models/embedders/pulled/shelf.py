@@ -25,7 +25,7 @@ _DIGEST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ModelManifest:
     """The manifest of a fetched model: name, source repository, revision, pooling, dimensions, and the SHA-256 of every
     file by path."""
 
@@ -63,24 +63,24 @@ def place_of(model: str, environ: Mapping[str, str]) -> Path:
     return models_folder(environ) / model.lower().replace("/", "--").replace(":", "-")
 
 
-def manifest_of(folder: Path) -> Manifest | None:
+def manifest_of(folder: Path) -> ModelManifest | None:
     """Return the manifest of a folder, None if it is missing or invalid."""
     try:
         with (folder / MANIFEST).open("rb") as file:
             read: dict[str, Any] = json.loads(file.read(LARGEST_MANIFEST))
-        manifest = Manifest(**read)
+        manifest = ModelManifest(**read)
         known = all(len(digest) == _DIGEST for digest in manifest.files.values())
         return manifest if known and manifest.dimensions > 0 else None
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: ModelManifest) -> None:
     """Write the manifest of a folder."""
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True), encoding="utf-8")
 
 
-def installed(environ: Mapping[str, str]) -> dict[str, Manifest]:
+def installed(environ: Mapping[str, str]) -> dict[str, ModelManifest]:
     """Return the manifests of the fetched models, by name."""
     try:
         folders = sorted(folder for folder in models_folder(environ).iterdir() if folder.is_dir())
@@ -96,7 +96,7 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def damaged(folder: Path, manifest: Manifest) -> list[str]:
+def damaged(folder: Path, manifest: ModelManifest) -> list[str]:
     """Return the files of a model that are missing or differ from those that were fetched."""
     return [
         name

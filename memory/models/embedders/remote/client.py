@@ -48,7 +48,7 @@ class _BusyError(Exception):
         self.wait, self.hint = wait, hint
 
 
-class Client:
+class EmbeddingClient:
     """A client of one service. Safe to share between threads; it connects with the first request."""
 
     def __init__(self, endpoint: Endpoint, pace: Pace | None = None) -> None:

@@ -15,7 +15,7 @@ from speckit_memory.memory.models.embedders.encoder import REMEMBERED_QUERIES
 from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
 from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.protocol import Provenance, TokenModel
-from speckit_memory.memory.models.embedders.remote.client import ATTEMPTS, Client
+from speckit_memory.memory.models.embedders.remote.client import ATTEMPTS, EmbeddingClient
 from speckit_memory.memory.models.embedders.remote.endpoint import Endpoint
 from speckit_memory.pipeline.ports import Vectors
 from speckit_memory.pipeline.ports.immutable import own
@@ -34,7 +34,9 @@ class RemoteEmbedder(BesideTokens):
     first text is embedded.
     """
 
-    def __init__(self, endpoint: Endpoint, tokens: TokenModel, prompts: Prompts, client: Client | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, tokens: TokenModel, prompts: Prompts, client: EmbeddingClient | None = None
+    ) -> None:
         """Set up the embedder without connecting.
 
         Args:
@@ -46,7 +48,7 @@ class RemoteEmbedder(BesideTokens):
         super().__init__(tokens)
         self.endpoint = endpoint
         self._prompts = prompts
-        self._client = client or Client(endpoint)
+        self._client = client or EmbeddingClient(endpoint)
         self._opening = threading.RLock()
         self._dimensions: int | None = endpoint.dimensions
         self._failure = ""

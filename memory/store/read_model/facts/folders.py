@@ -12,7 +12,7 @@ import numpy as np
 
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
-from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.ports import FolderDescription, Ids
@@ -42,7 +42,7 @@ _MARKS = re.compile(r"[`*]+|__")
 _TIERS = {tier: place for place, tier in enumerate(Tier)}
 
 
-class Folders:
+class FolderTable:
     """The folders of one state of the store. Implements `pipeline.ports.Folders`.
 
     A folder is described on demand; the description is kept until a member is added, changed or removed.
@@ -50,7 +50,9 @@ class Folders:
 
     __slots__ = ("_columns", "_described", "_describing", "_known", "_moment")
 
-    def __init__(self, moment: Moment, columns: Columns, known: Mapping[str, FolderDescription] | None = None) -> None:
+    def __init__(
+        self, moment: ReadPoint, columns: Columns, known: Mapping[str, FolderDescription] | None = None
+    ) -> None:
         """`known` holds the descriptions, by folder, that are still valid for the state `columns`."""
         self._moment = moment
         self._columns = columns
@@ -68,12 +70,12 @@ class Folders:
                     found = self._complete()
         return found
 
-    def advanced(self, moment: Moment, columns: Columns, outdated: Ids) -> Folders:
+    def advanced(self, moment: ReadPoint, columns: Columns, outdated: Ids) -> FolderTable:
         """The folders of the state `columns`; folders that contain or contained an outdated memory are undescribed."""
         described = self._described
         known = self._known if described is None else {found.folder: found for found in described}
         changed = {*_of(self._columns, outdated), *_of(columns, outdated)}
-        return Folders(moment, columns, {folder: found for folder, found in known.items() if folder not in changed})
+        return FolderTable(moment, columns, {folder: found for folder, found in known.items() if folder not in changed})
 
     def _complete(self) -> tuple[FolderDescription, ...]:
         members: defaultdict[str, list[int]] = defaultdict(list)

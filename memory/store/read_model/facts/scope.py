@@ -27,7 +27,7 @@ class Restriction(Protocol):
         """Which of these memories or chunks are admitted; unknown ids are not."""
 
 
-class Placing(Protocol):
+class RowLookup(Protocol):
     """Maps ids to places among the memories of one state of the store."""
 
     def places(self, ids: Ids) -> NDArray[np.integer]:
@@ -39,7 +39,7 @@ class MemoryScope:
 
     __slots__ = ("_admitted", "_memories", "_size")
 
-    def __init__(self, memories: Placing, admitted: Mask) -> None:
+    def __init__(self, memories: RowLookup, admitted: Mask) -> None:
         """`admitted` has one element per memory, in order of places."""
         self._memories = memories
         # Place -1, that of an unknown id, reads this last element.

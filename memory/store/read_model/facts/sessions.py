@@ -15,7 +15,7 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.tables.sessions.working_memory import LIFE, Attended, attended
+from speckit_memory.memory.store.tables.sessions.working_memory import LIFE, AttendedMemory, attended
 from speckit_memory.pipeline.ports import Column, Ids
 
 MOST_SENT = 100
@@ -62,11 +62,11 @@ Sent = tuple[int, str]
 class SessionState(NamedTuple):
     """A session's attention and the texts sent to it, at one point in time."""
 
-    attended: tuple[Attended, ...] = ()
+    attended: tuple[AttendedMemory, ...] = ()
     sent: tuple[Sent, ...] = ()
 
 
-class Sessions:
+class SessionTable:
     """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
 
     Sessions change with every answer, unlike the memories, and are therefore read on each call.
@@ -88,7 +88,7 @@ class Sessions:
             attention[memories == one.memory] = one.attention
         return attention
 
-    def attended(self, session: str, now: float) -> Sequence[Attended]:
+    def attended(self, session: str, now: float) -> Sequence[AttendedMemory]:
         """The attention of a session when it was last active before `now`, highest first, however long ago; it is
         kept for a day."""
         return self._attended(session, -np.inf, now) if session else []
@@ -106,11 +106,11 @@ class Sessions:
         """The part of a session that a search at `now` may use."""
         return SessionState(tuple(self._attended(session, -np.inf, now)), tuple(self._sent(session, now)))
 
-    def as_of(self, state: SessionState) -> Sessions:
+    def as_of(self, state: SessionState) -> SessionTable:
         """The same sessions, with every one in this state."""
         return _RecordedSessions(self._database, self._columns, state)
 
-    def _attended(self, session: str, since: float, until: float) -> Sequence[Attended]:
+    def _attended(self, session: str, since: float, until: float) -> Sequence[AttendedMemory]:
         with self._database.snapshot_read() as connection:
             return attended(connection, session, since, until)
 
@@ -124,7 +124,7 @@ class Sessions:
             )
 
 
-class _RecordedSessions(Sessions):
+class _RecordedSessions(SessionTable):
     """Sessions in the state recorded with a query."""
 
     __slots__ = ("_state",)
@@ -133,7 +133,7 @@ class _RecordedSessions(Sessions):
         super().__init__(database, columns)
         self._state = state
 
-    def _attended(self, _session: str, since: float, until: float) -> Sequence[Attended]:
+    def _attended(self, _session: str, since: float, until: float) -> Sequence[AttendedMemory]:
         return [one for one in self._state.attended if since < one.last_focused <= until]
 
     def _sent(self, _session: str, _now: float) -> Sequence[Sent]:

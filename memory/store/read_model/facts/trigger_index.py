@@ -9,7 +9,7 @@ from unicodedata import category
 
 import numpy as np
 
-from speckit_memory.memory.store.read_model.facts.trigger_table import Trigger, TriggerTable
+from speckit_memory.memory.store.read_model.facts.trigger_table import TriggerRow, TriggerTable
 from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
 from speckit_memory.pipeline.ports import AUTHORED, Column, Ids
 
@@ -30,7 +30,7 @@ class TriggerIndex:
         self._base = base
         # Memories whose triggers in the table are no longer valid.
         self._gone: frozenset[int] = frozenset()
-        self._triggers: dict[str, list[Trigger]] = {}
+        self._triggers: dict[str, list[TriggerRow]] = {}
         self._phrases: dict[int, list[str]] = {}
         self._starts: dict[str, set[str]] = {}
         self._add(entries)
@@ -93,14 +93,14 @@ class TriggerIndex:
         found = set(self._starts.get(piece, ()))
         return found if self._base is None else found.union(self._base.beginning(piece))
 
-    def _of_base(self, phrase: str) -> Iterator[Trigger]:
+    def _of_base(self, phrase: str) -> Iterator[TriggerRow]:
         """The triggers of this phrase in the table that are still valid."""
         found = () if self._base is None else self._base.triggers(phrase)
         return (trigger for trigger in found if trigger.memory not in self._gone)
 
     def _add(self, entries: Iterable[Entry]) -> None:
         for memory, phrase, weight, expires_at in entries:
-            self._triggers.setdefault(phrase, []).append(Trigger(memory, weight, expires_at))
+            self._triggers.setdefault(phrase, []).append(TriggerRow(memory, weight, expires_at))
             self._phrases.setdefault(memory, []).append(phrase)
             self._starts.setdefault(start_of(phrase), set()).add(phrase)
 

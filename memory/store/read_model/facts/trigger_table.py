@@ -10,7 +10,7 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 
 
-class Trigger(NamedTuple):
+class TriggerRow(NamedTuple):
     """A memory that a phrase triggers."""
 
     memory: int
@@ -30,11 +30,11 @@ class TriggerTable:
         )
         self._phrases, self._starts = _Lists(segment, "trigger.phrase"), _Lists(segment, "trigger.start")
 
-    def triggers(self, phrase: str) -> Iterator[Trigger]:
+    def triggers(self, phrase: str) -> Iterator[TriggerRow]:
         """All triggers of a phrase."""
         for row in self._phrases.of(phrase):
             end = float(self._ends[row])
-            yield Trigger(int(self._memories[row]), float(self._weights[row]), None if isnan(end) else end)
+            yield TriggerRow(int(self._memories[row]), float(self._weights[row]), None if isnan(end) else end)
 
     def beginning(self, start: str) -> Iterator[str]:
         """The phrases that begin with this word or symbol: see `trigger_index.start_of`."""

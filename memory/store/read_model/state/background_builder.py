@@ -26,7 +26,7 @@ class StoppedError(Exception):
     """The store is being closed."""
 
 
-class Beside:
+class BackgroundBuilder:
     """At most one background thread, which works in slices and ends when the store is closed."""
 
     def __init__(self, database: Database) -> None:

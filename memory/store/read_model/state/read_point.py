@@ -29,7 +29,7 @@ def committed_read(database: Database) -> Iterator[apsw.Connection]:
         yield connection
 
 
-class Moment:
+class ReadPoint:
     """A state of the store's file, identified by its last change, with respect to some kinds of changes.
 
     Data read from the file on demand belongs to a state that all threads share. It may be cached only if the file has

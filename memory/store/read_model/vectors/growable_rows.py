@@ -13,7 +13,7 @@ SPARE = 64
 Rows = NDArray[Any]
 
 
-class Room:
+class GrowableArray:
     """Numbered rows. The base is never written to nor copied; later rows are in an array with spare capacity.
 
     States may share a room, but only the state whose rows end where the room's do may append.
@@ -32,14 +32,14 @@ class Room:
         """Number of components of a row, for a two-dimensional base."""
         return int(self._base.shape[1])
 
-    def extended(self, size: int, rows: Rows) -> Room:
+    def extended(self, size: int, rows: Rows) -> GrowableArray:
         """A room with the first `size` rows of this one, then these; the same room while its next rows are free."""
         begin = size - len(self._base)
         needed, kind = begin + len(rows), np.promote_types(self._late.dtype, rows.dtype)
         room = self
         if self._taken != begin or needed > len(self._late) or self._late.dtype != kind:
             # Another state has appended already, or the array is full or too narrow: copy the later rows with a margin.
-            room = Room(self._base)
+            room = GrowableArray(self._base)
             room._late = np.empty((needed + needed // 4 + SPARE, *rows.shape[1:]), kind)
             room._late[:begin] = self._late[:begin]
         room._late[begin:needed] = rows

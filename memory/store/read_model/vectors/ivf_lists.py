@@ -53,7 +53,7 @@ def list_count(rows: int) -> int:
     return min(rows, round(LISTS * sqrt(rows)))
 
 
-class LikeRows:
+class InvertedLists:
     """The lists of a file, loaded on first use. Safe to share between threads.
 
     Rows keep the numbers that they had when they were written, counted from 0.

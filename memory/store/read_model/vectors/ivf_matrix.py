@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
-from speckit_memory.memory.store.read_model.vectors.ivf_lists import LikeRows
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import InvertedLists
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix, nothing
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
@@ -49,7 +49,7 @@ class ListedMatrix:
 
     __slots__ = ("_exact", "_lists")
 
-    def __init__(self, exact: VectorMatrix, lists: LikeRows) -> None:
+    def __init__(self, exact: VectorMatrix, lists: InvertedLists) -> None:
         """`lists` covers the first `lists.size` rows of the matrix."""
         self._exact = exact
         self._lists = lists
@@ -57,7 +57,7 @@ class ListedMatrix:
     @classmethod
     def of_segment(cls, segment: Container, exact: VectorMatrix) -> ListedMatrix:
         """The matrix of a segment file that has lists."""
-        return cls(exact, LikeRows(segment.array(LISTS), exact.size))
+        return cls(exact, InvertedLists(segment.array(LISTS), exact.size))
 
     @property
     def failure(self) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
-from speckit_memory.memory.store.read_model.vectors.growable_rows import Room
+from speckit_memory.memory.store.read_model.vectors.growable_rows import GrowableArray
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
@@ -64,14 +64,14 @@ class VectorMatrix:
 
     def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
         """Take one unit vector per chunk, shape (n, dimensions), and the memory of each. Chunk ids are distinct."""
-        self._take(Room(np.ascontiguousarray(vectors, np.float32)), chunks, parents)
+        self._take(GrowableArray(np.ascontiguousarray(vectors, np.float32)), chunks, parents)
 
     @classmethod
     def of_segment(cls, segment: Container) -> VectorMatrix:
         """The matrix backed by the mapped arrays of a segment file."""
         matrix = cls.__new__(cls)
         rows, chunks, parents = (segment.array(f"vector.{name}") for name in ("rows", "chunks", "parents"))
-        matrix._room = Room(rows)
+        matrix._room = GrowableArray(rows)
         matrix._chunks = matrix._ordered_chunks = chunks
         matrix._parents, matrix._ordered_parents = parents, segment.array("vector.ordered_parents")
         matrix._memories, matrix._slots = segment.array("vector.memories"), segment.array("vector.slots")
@@ -219,7 +219,7 @@ class VectorMatrix:
         return found
 
     # _slots: (rows,) index in `_memories`; _by_chunk, _by_memory: (rows,) row numbers in order of chunk and of memory
-    def _take(self, room: Room, chunks: Ids, parents: Ids) -> None:
+    def _take(self, room: GrowableArray, chunks: Ids, parents: Ids) -> None:
         self._room = room
         self._chunks = chunks
         self._parents = parents

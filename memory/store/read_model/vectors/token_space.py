@@ -10,7 +10,7 @@ import numpy as np
 
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.state.models import Models
-from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.arithmetic import distinct, idf
@@ -19,12 +19,12 @@ from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 
-class TokenSpace:
+class SnapshotTokens:
     """The tokens of one state of the store and the model of their vectors. Implements `pipeline.ports.TokenSpace`."""
 
     __slots__ = ("_columns", "_held", "_loading", "_models", "_moment")
 
-    def __init__(self, moment: Moment, columns: Columns, models: Models, table: TokenTable | None = None) -> None:
+    def __init__(self, moment: ReadPoint, columns: Columns, models: Models, table: TokenTable | None = None) -> None:
         """`table` holds the tokens if they are already loaded."""
         self._moment = moment
         self._columns = columns
@@ -58,8 +58,8 @@ class TokenSpace:
         return idf(table.frequency(tokens).astype(np.float64), table.count)
 
     def advanced(
-        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
-    ) -> TokenSpace:
+        self, moment: ReadPoint, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> SnapshotTokens:
         """The tokens of the state `columns`.
 
         Args:
@@ -69,7 +69,7 @@ class TokenSpace:
             outdated: Ids of memories that were changed or deleted.
             put: Ids of memories that were added or changed.
         """
-        twin = TokenSpace(moment, columns, self._models)
+        twin = SnapshotTokens(moment, columns, self._models)
         if self._held is not None:
             # After a change of the model every memory is among the outdated ones.
             gone = self._columns.chunks_of(outdated)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckit_memory.memory.store.read_model.vectors.growable_rows import Room
+from speckit_memory.memory.store.read_model.vectors.growable_rows import GrowableArray
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.ports import Ids, Tokens
 
@@ -18,7 +18,7 @@ class TokenTable:
     def __init__(self, chunks: Ids, lengths: Ids, tokens: Tokens) -> None:
         """Take chunk ids ascending, the number of tokens of each, and their tokens, concatenated."""
         starts = np.cumsum(lengths) - lengths
-        self._take(Room(tokens), len(tokens), chunks, starts, lengths, np.bincount(tokens))
+        self._take(GrowableArray(tokens), len(tokens), chunks, starts, lengths, np.bincount(tokens))
 
     @classmethod
     def of_segment(cls, segment: Container) -> TokenTable:
@@ -27,7 +27,7 @@ class TokenTable:
         flat, chunks, starts, lengths, frequencies = (
             segment.array(f"token.{name}") for name in ("flat", "chunks", "starts", "lengths", "frequencies")
         )
-        table._take(Room(flat), len(flat), chunks, starts, lengths, frequencies)
+        table._take(GrowableArray(flat), len(flat), chunks, starts, lengths, frequencies)
         return table
 
     def replaced(self, gone: Ids, chunks: Ids, lengths: Ids, tokens: Tokens) -> TokenTable:
@@ -45,7 +45,7 @@ class TokenTable:
         if 3 * (self._lengths[kept].sum() + len(tokens)) < 2 * (self._used + len(tokens)):
             flat = self._gathered(self._starts[kept], self._lengths[kept])
             all_lengths = np.append(self._lengths[kept], lengths)
-            room, used = Room(np.append(flat, tokens)), len(flat) + len(tokens)
+            room, used = GrowableArray(np.append(flat, tokens)), len(flat) + len(tokens)
             all_starts = np.cumsum(all_lengths) - all_lengths
         else:
             room, used = self._room.extended(self._used, tokens), self._used + len(tokens)
@@ -85,7 +85,7 @@ class TokenTable:
         found[known] = self._frequencies[tokens[known]]
         return found
 
-    def _take(self, room: Room, used: int, chunks: Ids, starts: Ids, lengths: Ids, frequencies: Ids) -> None:
+    def _take(self, room: GrowableArray, used: int, chunks: Ids, starts: Ids, lengths: Ids, frequencies: Ids) -> None:
         self._room = room
         self._used = used
         self._chunks = chunks

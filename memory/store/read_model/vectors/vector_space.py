@@ -11,11 +11,11 @@ import apsw
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.state.models import Models
-from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.vectors import sqlite_vectors
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vectors.token_space import TokenSpace
+from speckit_memory.memory.store.read_model.vectors.token_space import SnapshotTokens
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors.vectors import MODEL
@@ -31,17 +31,17 @@ ROWS_OF_FILE = 1_000
 """Vectors read one by one, which cost a tenth of the time of loading 14,000 at once."""
 
 
-class VectorSpace:
+class SnapshotVectors:
     """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
 
     __slots__ = ("_columns", "_held", "_loading", "_models", "_moment", "_rows_read", "_searches", "_tokens")
 
     def __init__(
         self,
-        moment: Moment,
+        moment: ReadPoint,
         columns: Columns,
         models: Models,
-        tokens: TokenSpace,
+        tokens: SnapshotTokens,
         held: tuple[str | None, VectorMatrix | ListedMatrix] | None = None,
     ) -> None:
         """`held` holds the vectors and the id of their model if they are already loaded."""
@@ -116,13 +116,13 @@ class VectorSpace:
 
     def advanced(
         self,
-        moment: Moment,
+        moment: ReadPoint,
         connection: apsw.Connection,
         columns: Columns,
-        tokens: TokenSpace,
+        tokens: SnapshotTokens,
         outdated: Ids,
         put: Ids,
-    ) -> VectorSpace:
+    ) -> SnapshotVectors:
         """The vectors of the state `columns`.
 
         Args:
@@ -133,7 +133,7 @@ class VectorSpace:
             outdated: Ids of memories that were changed or deleted.
             put: Ids of memories that were added or changed.
         """
-        twin = VectorSpace(moment, columns, self._models, tokens)
+        twin = SnapshotVectors(moment, columns, self._models, tokens)
         twin._searches, twin._rows_read = self._searches, self._rows_read
         if self._held is not None:
             model, matrix = self._held

@@ -1,6 +1,6 @@
 """Inverted indexes that are not in memory: FTS5 looks up the positions of a word on demand.
 
-The full-text table stores the tokens in order, so the answers, row numbers included, equal those of a `TermIndex`
+The full-text table stores the tokens in order, so the answers, row numbers included, equal those of a `PostingsIndex`
 built from the stored tokens (docs/decisions/0050-words-from-the-file.md).
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.read_model.state.read_point import Moment
-from speckit_memory.memory.store.read_model.words.term_index import TermIndex, among, table_of_rows
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
+from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex, among, table_of_rows
 from speckit_memory.memory.store.tables.words import fulltext, token_counts
 from speckit_memory.memory.store.tables.words.token_counts import TokenCounts
 from speckit_memory.pipeline.arithmetic import distinct
@@ -29,7 +29,7 @@ Places = NDArray[np.int64]
 """Positions of a word, ascending: `row << ROW | number`, the row of an index and the number of the token in it.
 Adjacent words have consecutive positions."""
 
-Build = Callable[[apsw.Connection, Part], TermIndex]
+Build = Callable[[apsw.Connection, Part], PostingsIndex]
 
 ROW = 32
 MOST_KEPT = 2_000_000
@@ -56,7 +56,7 @@ class FileWords:
     )
 
     def __init__(
-        self, moment: Moment, columns: Columns, counts: TokenCounts, build: Build, note: Callable[[int, int], None]
+        self, moment: ReadPoint, columns: Columns, counts: TokenCounts, build: Build, note: Callable[[int, int], None]
     ) -> None:
         """`counts` are the token counts of that state.
 
@@ -89,12 +89,12 @@ class FileWords:
         self._known: dict[str, dict[Part, Word]] = {}
         self._room = MOST_KEPT
         self._keeping = threading.Lock()
-        self._of_another_state: dict[Part, TermIndex] = {}
+        self._of_another_state: dict[Part, PostingsIndex] = {}
 
     @classmethod
     def of(
         cls,
-        moment: Moment,
+        moment: ReadPoint,
         connection: apsw.Connection,
         columns: Columns,
         build: Build,
@@ -122,7 +122,7 @@ class FileWords:
         """The inverted index of a part."""
         return FileIndex(self, part, ordered=ordered)
 
-    def word(self, part: Part, term: str) -> Word | TermIndex:
+    def word(self, part: Part, term: str) -> Word | PostingsIndex:
         """The positions of a word; an index of the state that this thread sees when that is another one."""
         found = self._known.get(term)
         if found is not None:
@@ -219,19 +219,19 @@ class FileIndex:
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
         found = self._words.word(self._part, own(term))
-        if isinstance(found, TermIndex):
+        if isinstance(found, PostingsIndex):
             return found.postings(term)
         return Postings(found.postings.rows.copy(), found.postings.frequency.copy())
 
     def holders(self, term: str) -> int:
         """Number of entries that contain a term."""
         found = self._words.word(self._part, own(term))
-        return found.holders(term) if isinstance(found, TermIndex) else len(found.postings.rows)
+        return found.holders(term) if isinstance(found, PostingsIndex) else len(found.postings.rows)
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows contain a term."""
         found = self._words.word(self._part, own(term))
-        if isinstance(found, TermIndex):
+        if isinstance(found, PostingsIndex):
             return found.holding(term, rows)
         return among(found.postings.rows, np.array(rows, np.int32))
 
@@ -244,7 +244,7 @@ class FileIndex:
             raise ValueError("the index does not know the order of its words")
         before, after = self._words.word(self._part, own(first)), self._words.word(self._part, own(second))
         for seen in (before, after):
-            if isinstance(seen, TermIndex):
+            if isinstance(seen, PostingsIndex):
                 return seen.adjacent(first, second)
         assert isinstance(before, Word) and isinstance(after, Word)
         # Positions of different rows are never consecutive, since the row is in the high bits.

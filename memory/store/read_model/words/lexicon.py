@@ -11,15 +11,15 @@ from types import MappingProxyType
 import apsw
 
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.read_model.state.background_builder import Beside
-from speckit_memory.memory.store.read_model.state.read_point import Moment
+from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
+from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.words import stored_tokens
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
-from speckit_memory.memory.store.read_model.words.term_index import TermIndex
+from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.read_model.words.vocabulary import Vocabulary
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.tables.words import fulltext
-from speckit_memory.pipeline.arithmetic.bags import Part, Setting, WordBags
+from speckit_memory.pipeline.arithmetic.bags import BagParameters, Part, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
 from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
@@ -43,7 +43,7 @@ BLOCK = 200
 """Memories whose tokens the background build reads at a time."""
 
 
-class Lexicon:
+class SnapshotLexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`.
 
     No search waits for an index: until there is one, the file gives the same answer, bit for bit. Once the positions
@@ -68,32 +68,34 @@ class Lexicon:
 
     def __init__(
         self,
-        moment: Moment,
+        moment: ReadPoint,
         columns: Columns,
         analyse: Analyse,
-        beside: Beside,
-        indexes: Mapping[Part, TermIndex] | None = None,
+        beside: BackgroundBuilder,
+        indexes: Mapping[Part, PostingsIndex] | None = None,
     ) -> None:
         """`indexes` are those that are already built."""
         self._analyse = analyse
         self._moment = moment
         self._columns = columns
         self._beside = beside
-        built: dict[Part, TermIndex | FileIndex] = {part: index.published() for part, index in (indexes or {}).items()}
-        self._indexes: Mapping[Part, TermIndex | FileIndex] = MappingProxyType(built)
+        built: dict[Part, PostingsIndex | FileIndex] = {
+            part: index.published() for part, index in (indexes or {}).items()
+        }
+        self._indexes: Mapping[Part, PostingsIndex | FileIndex] = MappingProxyType(built)
         self._file: FileWords | None = None
         self._file_read = False
         # Of this and earlier states. A lost update between threads only makes the file answer a little longer.
         self._places_read = 0
         self._words: AbstractSet[str] | None = None
         self._loading = threading.Lock()
-        self._bags: dict[Setting, WordBags] = {}
+        self._bags: dict[BagParameters, WordBags] = {}
         self._keeping = threading.Lock()
 
     @classmethod
     def of_segment(
-        cls, segment: Container, moment: Moment, columns: Columns, analyse: Analyse, beside: Beside
-    ) -> Lexicon:
+        cls, segment: Container, moment: ReadPoint, columns: Columns, analyse: Analyse, beside: BackgroundBuilder
+    ) -> SnapshotLexicon:
         """The lexicon whose indexes are in a segment file.
 
         Args:
@@ -103,14 +105,14 @@ class Lexicon:
             analyse: Cuts a query into tokens as the stored texts were cut.
             beside: Runs background builds.
         """
-        indexes = {part: TermIndex.of_segment(segment, *part) for part in _PARTS.values()}
+        indexes = {part: PostingsIndex.of_segment(segment, *part) for part in _PARTS.values()}
         return cls(moment, columns, analyse, beside, indexes)
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query in order, from the analyser that produced the index."""
         return self._analyse(text)
 
-    def index(self, field: Field, level: Level = "memory") -> TermIndex | FileIndex:
+    def index(self, field: Field, level: Level = "memory") -> PostingsIndex | FileIndex:
         """The inverted index of a field. Level "chunk" exists for "body" only: ValueError for other fields."""
         # Read without the lock: the mapping is replaced as a whole, never changed.
         found = self._indexes.get((field, level))
@@ -132,7 +134,7 @@ class Lexicon:
     @property
     def from_file(self) -> bool:
         """Whether the file answers because some index is not built or not requested yet."""
-        return not all(isinstance(self._indexes.get(part), TermIndex) for part in _PARTS.values())
+        return not all(isinstance(self._indexes.get(part), PostingsIndex) for part in _PARTS.values())
 
     def bags(
         self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
@@ -148,7 +150,7 @@ class Lexicon:
         Raises:
             ValueError: The setting is invalid.
         """
-        setting = Setting.of(weights, k1, b, level)
+        setting = BagParameters.of(weights, k1, b, level)
         with self._keeping:
             found = self._bags.pop(setting, None)
             if found is not None:
@@ -190,14 +192,14 @@ class Lexicon:
             return self.words()
         return frozenset(chain.from_iterable(index.near(term, edits) for index in built))
 
-    def _in_memory(self) -> list[TermIndex] | None:
+    def _in_memory(self) -> list[PostingsIndex] | None:
         """The memory-level index of each field; None where one is not in memory."""
-        built = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
+        built = [index for field in FIELDS if isinstance(index := self.index(field), PostingsIndex)]
         return built if len(built) == len(FIELDS) else None
 
     def advanced(
-        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
-    ) -> Lexicon:
+        self, moment: ReadPoint, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> SnapshotLexicon:
         """The lexicon of the state `columns`; indexes that are not in memory stay so.
 
         Args:
@@ -207,7 +209,7 @@ class Lexicon:
             outdated: Ids of memories that were changed or deleted.
             put: Ids of memories that were added or changed.
         """
-        twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, TermIndex)}
+        twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, PostingsIndex)}
         if twins:
             gone = {"memory": outdated, "chunk": self._columns.chunks_of(outdated)}
             said = stored_tokens.late(connection, put, columns)
@@ -215,7 +217,7 @@ class Lexicon:
                 # A changed memory is removed under its old contents, then added with the new ones.
                 twin.remove(gone[part[1]])
                 twin.add(said[part])
-        later = Lexicon(moment, columns, self._analyse, self._beside, twins)
+        later = SnapshotLexicon(moment, columns, self._analyse, self._beside, twins)
         later._places_read = self._places_read
         return later
 
@@ -225,9 +227,9 @@ class Lexicon:
             self._file_read = True
         return self._file
 
-    def _built(self, connection: apsw.Connection, part: Part) -> TermIndex:
+    def _built(self, connection: apsw.Connection, part: Part) -> PostingsIndex:
         entries = stored_tokens.entries(connection, part, None, self._columns)
-        return TermIndex(entries, ordered=part in _ORDERED).published()
+        return PostingsIndex(entries, ordered=part in _ORDERED).published()
 
     def _note_places(self, count: int, tokens: int) -> None:
         """Count positions read from the file, and start a build once they are many for `tokens` tokens in all texts."""
@@ -250,10 +252,10 @@ class Lexicon:
                     if not is_of_it:
                         return
                     stored.extend(stored_tokens.texts(connection, part, block))
-        built: dict[Part, TermIndex | FileIndex] = {}
+        built: dict[Part, PostingsIndex | FileIndex] = {}
         for part in _PARTS.values():
             entries = stored_tokens.arranged(texts.pop(part), stored_tokens.known(part, None, self._columns))
-            built[part] = TermIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
+            built[part] = PostingsIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
         # Same rows in the same order: a search may continue with what it read before.
         with self._loading, self._keeping:
             self._indexes = MappingProxyType(built)

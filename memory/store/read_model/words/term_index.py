@@ -97,7 +97,7 @@ class _Base:
         return np.concatenate([np.empty(0, np.int32), *codes])
 
 
-class TermIndex:
+class PostingsIndex:
     """Which entries contain a term and how often. Implements `pipeline.ports.TermIndex`.
 
     Rows are numbers 0, 1, … in order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
@@ -153,7 +153,7 @@ class TermIndex:
         self._published = False
 
     @classmethod
-    def of_segment(cls, segment: Container, field: str, level: str) -> TermIndex:
+    def of_segment(cls, segment: Container, field: str, level: str) -> PostingsIndex:
         """The index of a field in a segment file; parts of it are read when a query needs them."""
 
         def array(name: str) -> Array:
@@ -181,9 +181,9 @@ class TermIndex:
         index._published = False
         return index
 
-    def copy(self) -> TermIndex:
+    def copy(self) -> PostingsIndex:
         """An index with the same answers that changes independently; cheap, since the base is shared."""
-        twin = TermIndex.__new__(TermIndex)
+        twin = PostingsIndex.__new__(PostingsIndex)
         twin._base = self._base
         twin._lists = self._lists.copy()
         twin._late, twin._marked = self._late, self._marked
@@ -196,7 +196,7 @@ class TermIndex:
         twin._published = False
         return twin
 
-    def published(self) -> TermIndex:
+    def published(self) -> PostingsIndex:
         """This index, after which it rejects changes."""
         self._published = True
         return self

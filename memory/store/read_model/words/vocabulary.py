@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
-from speckit_memory.memory.store.read_model.words.term_index import TermIndex
+from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 
 
 class Vocabulary(Set[str]):
@@ -12,7 +12,7 @@ class Vocabulary(Set[str]):
 
     __slots__ = ("__weakref__", "_indexes", "_words")
 
-    def __init__(self, indexes: Sequence[TermIndex]) -> None:
+    def __init__(self, indexes: Sequence[PostingsIndex]) -> None:
         self._indexes = indexes
         self._words: frozenset[str] | None = None
 

@@ -19,7 +19,7 @@ MOST_KEPT = 10_000
 """Number of latest changes that are kept."""
 
 
-class State(NamedTuple):
+class EdgeState(NamedTuple):
     """An edge's state at one time; `said` is the strength given by its creator, where use has changed it."""
 
     strength: float
@@ -28,12 +28,12 @@ class State(NamedTuple):
     said: float | None
 
     @classmethod
-    def of(cls, edge: Edge) -> State:
+    def of(cls, edge: Edge) -> EdgeState:
         """The present state of an edge."""
         return cls(edge.strength, edge.evidence, edge.created_by, edge.said)
 
 
-class Change(NamedTuple):
+class EdgeChange(NamedTuple):
     """One change of the edge "source RELATION target", at `changed_at` in epoch seconds; a state of None is no edge.
 
     `undoes` and `undone_by` are ids of other changes.
@@ -46,8 +46,8 @@ class Change(NamedTuple):
     changed_at: float
     changed_by: str
     why: str
-    before: State | None
-    after: State | None
+    before: EdgeState | None
+    after: EdgeState | None
     undoes: int | None
     undone_by: int | None
 
@@ -55,8 +55,8 @@ class Change(NamedTuple):
 def record(
     txn: Transaction,
     ends: tuple[int, int, str],
-    before: State | None,
-    after: State | None,
+    before: EdgeState | None,
+    after: EdgeState | None,
     *,
     by: str,
     why: str,
@@ -100,7 +100,7 @@ def changes(
     by: str = "",
     undoable: bool = False,
     limit: int = -1,
-) -> list[Change]:
+) -> list[EdgeChange]:
     """The recorded changes, latest first.
 
     Args:
@@ -120,22 +120,24 @@ def changes(
     return [_change(row) for row in found]
 
 
-def change(connection: apsw.Connection, number: int) -> Change | None:
+def change(connection: apsw.Connection, number: int) -> EdgeChange | None:
     """The change with this id; None if there is none."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM edge_history WHERE id = ?", (number,))
     return _change(found[0]) if found else None
 
 
-def _text(state: State | None) -> str | None:
+def _text(state: EdgeState | None) -> str | None:
     return None if state is None else json.dumps(state, ensure_ascii=False)
 
 
-def _change(row: tuple[int, int, int, str, float, str, str, str | None, str | None, int | None, int | None]) -> Change:
+def _change(
+    row: tuple[int, int, int, str, float, str, str, str | None, str | None, int | None, int | None],
+) -> EdgeChange:
     number, source, target, relation, at, by, why, before, after, undoes, undone_by = row
-    return Change(
+    return EdgeChange(
         number, source, target, Relation(relation), at, by, why, _state(before), _state(after), undoes, undone_by
     )
 
 
-def _state(text: str | None) -> State | None:
-    return None if text is None else State(*json.loads(text))
+def _state(text: str | None) -> EdgeState | None:
+    return None if text is None else EdgeState(*json.loads(text))

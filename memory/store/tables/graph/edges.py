@@ -16,7 +16,7 @@ from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.records import MENTION, Edge, Relation
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edge_history
-from speckit_memory.memory.store.tables.graph.edge_history import State
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeState
 
 EDGES_PER_NODE = 20
 """Maximum number of edges of a memory, incoming and outgoing together."""
@@ -76,10 +76,10 @@ def add_edge(
     known = edge_between(connection, *triple)
     if known is not None and created_by not in DELIBERATE and known.created_by in DELIBERATE:
         return known
-    return put_state(txn, triple, State(strength, evidence, created_by, None), by=created_by, why=evidence, now=now)
+    return put_state(txn, triple, EdgeState(strength, evidence, created_by, None), by=created_by, why=evidence, now=now)
 
 
-def require_possible(txn: Transaction, source_id: int, target_id: int, state: State, *, new: bool) -> None:
+def require_possible(txn: Transaction, source_id: int, target_id: int, state: EdgeState, *, new: bool) -> None:
     """Checks a state of an edge before `put_state` stores it.
 
     Args:
@@ -100,7 +100,7 @@ def require_possible(txn: Transaction, source_id: int, target_id: int, state: St
 def put_state(
     txn: Transaction,
     triple: tuple[int, int, str],
-    state: State,
+    state: EdgeState,
     *,
     by: str,
     why: str,
@@ -126,7 +126,7 @@ def put_state(
     """
     connection = txn.connection
     known = edge_between(connection, *triple)
-    before = None if known is None else State.of(known)
+    before = None if known is None else EdgeState.of(known)
     if known is None:
         for memory_id in triple[:2]:
             _require_room(connection, memory_id)
@@ -161,7 +161,7 @@ def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, 
     triple = (edge.source_id, edge.target_id, str(edge.relation))
     with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
-        edge_history.record(txn, triple, State.of(edge), None, by=by, why=why, now=now, undoes=undoes)
+        edge_history.record(txn, triple, EdgeState.of(edge), None, by=by, why=why, now=now, undoes=undoes)
         changes.record(txn, triple[:2], "edges")
 
 

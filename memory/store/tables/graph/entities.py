@@ -24,7 +24,7 @@ class Unread(NamedTuple):
     body: str
 
 
-class Held(NamedTuple):
+class EntityRow(NamedTuple):
     """An entity and one memory that mentions it; `holders` is the number of all such memories. `telling` is false for
     mere names of programming languages."""
 
@@ -80,7 +80,7 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
     connection.execute("INSERT OR REPLACE INTO entity_scans VALUES (?, ?)", (memory, content_hash))
 
 
-def shared(connection: apsw.Connection, most: int) -> list[Held]:
+def shared(connection: apsw.Connection, most: int) -> list[EntityRow]:
     """Entities mentioned by 2 to `most` present memories, one row per memory: by holders, name, memory."""
     found = rows(
         connection,
@@ -90,4 +90,4 @@ def shared(connection: apsw.Connection, most: int) -> list[Held]:
         "HAVING count(*) BETWEEN 2 AND ?) USING (entity) ORDER BY holders, entity, memory_id",
         (most,),
     )
-    return [Held(name, holders, bool(telling), memory) for name, holders, telling, memory in found]
+    return [EntityRow(name, holders, bool(telling), memory) for name, holders, telling, memory in found]

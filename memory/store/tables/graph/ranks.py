@@ -26,7 +26,7 @@ class GraphState(NamedTuple):
     greatest: float
 
 
-class Ranked(NamedTuple):
+class MemoryRank(NamedTuple):
     """A memory's rank as a multiple of the mean, > 0, and its community, identified by its smallest memory id."""
 
     memory: int
@@ -52,7 +52,7 @@ def communities(connection: apsw.Connection) -> int:
     return int(number)
 
 
-def replace(txn: Transaction, ranked: Sequence[Ranked], version: int) -> int:
+def replace(txn: Transaction, ranked: Sequence[MemoryRank], version: int) -> int:
     """Replaces all ranks by these, computed at `version` of the graph; memories deleted since then get none.
 
     Returns the number of memories whose rank was added, removed or changed.

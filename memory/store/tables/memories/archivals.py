@@ -23,7 +23,7 @@ Away = Reason | Literal["absent"]
 """The reason for which searches do not find a memory; for "absent" see `absences`."""
 
 
-class Archived(NamedTuple):
+class ArchivedMemory(NamedTuple):
     """An archived memory, with the reason and the time of its archival (epoch seconds)."""
 
     memory: int
@@ -113,11 +113,11 @@ def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] 
     return found[0] if found else None
 
 
-def archived(connection: apsw.Connection) -> list[Archived]:
+def archived(connection: apsw.Connection) -> list[ArchivedMemory]:
     """All archived memories, by key."""
     found = rows(
         connection,
         "SELECT m.id, m.key, m.title, a.reason, a.archived_at FROM archivals a JOIN memories m ON m.id = a.memory_id "
         "WHERE a.restored_at IS NULL ORDER BY m.key",
     )
-    return [Archived(*row) for row in found]
+    return [ArchivedMemory(*row) for row in found]

@@ -26,7 +26,7 @@ MOST_KEPT = 200
 Kind = Literal["useful", "not useful", "promoted", "used"]
 
 
-class Regard(NamedTuple):
+class ReviewState(NamedTuple):
     """A memory's review state, which judgements and reviews change: its confidence and its spaced-repetition values.
     `last_review` is in epoch seconds, `stability` in days."""
 
@@ -51,8 +51,8 @@ class Judgement(NamedTuple):
     kind: Kind
     at: float
     session: str
-    before: Regard
-    after: Regard
+    before: ReviewState
+    after: ReviewState
     declared: str
     """For a promotion, the tier that the memory's document declares now; else ""."""
     undone_at: float | None
@@ -80,13 +80,13 @@ DELETE FROM judgements WHERE id IN (
 """
 
 
-def regard(connection: apsw.Connection, memory: int) -> Regard | None:
+def regard(connection: apsw.Connection, memory: int) -> ReviewState | None:
     """The review state of a memory; None if it is missing, or if its row in a damaged store does not hold numbers."""
     found = rows(connection, f"SELECT {_MEMORY} FROM memories WHERE id = ? AND {_NUMBERS}", (memory,))
-    return Regard(*found[0]) if found else None
+    return ReviewState(*found[0]) if found else None
 
 
-def put_regard(txn: Transaction, memory: int, now: Regard) -> None:
+def put_regard(txn: Transaction, memory: int, now: ReviewState) -> None:
     """Sets the review state of a memory and logs the change."""
     places = ", ".join(f"{column} = ?" for column in _MEMORY.split(", "))
     txn.connection.execute(f"UPDATE memories SET {places} WHERE id = ?", (*now, memory))
@@ -98,8 +98,8 @@ def record(
     memory: int,
     kind: Kind,
     at: float,
-    before: Regard,
-    after: Regard,
+    before: ReviewState,
+    after: ReviewState,
     *,
     session: str = "",
     declared: str = "",
@@ -174,7 +174,7 @@ def take_back(txn: Transaction, numbers: Iterable[int], now: float) -> None:
     )
 
 
-def correct(txn: Transaction, number: int, before: Regard, after: Regard) -> None:
+def correct(txn: Transaction, number: int, before: ReviewState, after: ReviewState) -> None:
     """Replaces the states of a judgement, after an earlier one was undone.
 
     Args:
@@ -217,6 +217,8 @@ def _read(connection: apsw.Connection, condition: str, parameters: tuple[object,
         parameters,
     )
     return [
-        Judgement(number, memory, key, kind, at, session, Regard(*stood[:6]), Regard(*stood[6:]), tier, undone_at)
+        Judgement(
+            number, memory, key, kind, at, session, ReviewState(*stood[:6]), ReviewState(*stood[6:]), tier, undone_at
+        )
         for number, memory, key, kind, at, session, tier, undone_at, *stood in found
     ]

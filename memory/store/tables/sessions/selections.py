@@ -48,7 +48,7 @@ class LearnedPhrase(NamedTuple):
     taught_by: tuple[Selection, ...] = ()
 
 
-class Seen(NamedTuple):
+class SelectionCount(NamedTuple):
     """Number of recorded (query, memory) pairs, and the time of the first (None without any)."""
 
     pairs: int
@@ -69,10 +69,10 @@ def known(connection: apsw.Connection, since: float) -> set[tuple[str, int]]:
     return {(query, memory) for query, memory in found}
 
 
-def seen(connection: apsw.Connection) -> Seen:
+def seen(connection: apsw.Connection) -> SelectionCount:
     """The number and first time of recorded selections."""
     [(pairs, first)] = rows(connection, "SELECT count(*), min(noted_at) FROM selections")
-    return Seen(pairs, first)
+    return SelectionCount(pairs, first)
 
 
 def phrases_of(connection: apsw.Connection, memory: int) -> dict[str, str]:

@@ -29,7 +29,7 @@ MENTION = 0.05
 """Attention that a mention adds."""
 
 
-class Attended(NamedTuple):
+class AttendedMemory(NamedTuple):
     """A memory in a session's working memory: its attention in (0, 1], the time of its last focus, and its source."""
 
     memory: int
@@ -138,7 +138,7 @@ def note_event(
     )
 
 
-def attended(connection: apsw.Connection, session: str, since: float, until: float) -> list[Attended]:
+def attended(connection: apsw.Connection, session: str, since: float, until: float) -> list[AttendedMemory]:
     """The working memory of a session.
 
     Args:
@@ -157,7 +157,7 @@ def attended(connection: apsw.Connection, session: str, since: float, until: flo
         "WHERE w.session = ?1 AND w.last_focused > ?2 AND w.last_focused <= ?3",
         (session, since, until),
     )
-    left = [Attended(memory, faded(level, events), *rest) for memory, level, events, *rest in found]
+    left = [AttendedMemory(memory, faded(level, events), *rest) for memory, level, events, *rest in found]
     return sorted(
         (one for one in left if one.attention), key=lambda one: (-one.attention, -one.last_focused, one.memory)
     )

@@ -26,7 +26,7 @@ LEASE_SECONDS = 120.0
 """Seconds after its last batch for which a builder on another machine keeps other builders out."""
 
 
-class Stamp(NamedTuple):
+class ModelFingerprint(NamedTuple):
     """Description of a model id: the user's name for the model, its revision, how token vectors are pooled, and the
     number of dimensions."""
 
@@ -48,25 +48,25 @@ class Build(NamedTuple):
     until: float
 
 
-def note(txn: Transaction, stamp: Stamp, now: float) -> None:
+def note(txn: Transaction, stamp: ModelFingerprint, now: float) -> None:
     """Stores the description of a model id, at `now` (epoch seconds)."""
     txn.connection.execute("INSERT OR REPLACE INTO embedding_models VALUES (?, ?, ?, ?, ?, ?)", (*stamp, now))
 
 
-def stamps(connection: apsw.Connection) -> dict[str, Stamp]:
+def stamps(connection: apsw.Connection) -> dict[str, ModelFingerprint]:
     """Descriptions by model id. An id stored before this table existed has none."""
     found = rows(connection, "SELECT model_id, name, revision, pooling, dimensions FROM embedding_models")
-    return {row[0]: Stamp(*row) for row in found}
+    return {row[0]: ModelFingerprint(*row) for row in found}
 
 
-def stamp_of(connection: apsw.Connection, model_id: str) -> Stamp | None:
+def stamp_of(connection: apsw.Connection, model_id: str) -> ModelFingerprint | None:
     """The description of a model id; None if there is none."""
     found = rows(
         connection,
         "SELECT model_id, name, revision, pooling, dimensions FROM embedding_models WHERE model_id = ?",
         (model_id,),
     )
-    return Stamp(*found[0]) if found else None
+    return ModelFingerprint(*found[0]) if found else None
 
 
 def build(connection: apsw.Connection) -> Build | None:

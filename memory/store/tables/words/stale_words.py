@@ -28,7 +28,7 @@ FROM texts t LEFT JOIN token_counts n ON n.memory_id = t.memory_id ORDER BY 1
 """
 
 
-class Compared(NamedTuple):
+class FtsDrift(NamedTuple):
     """The `stale` memories, whose full-text row differs from their texts, and the numbers of compared and of all
     memories."""
 
@@ -54,7 +54,7 @@ class Compared(NamedTuple):
         )
 
 
-def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> Compared:
+def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> FtsDrift:
     """Compares the words of rows of unexpected length, then of an even sample of the others, up to `most` words (None:
     all). Memories without a row and rows without a memory are left to other checks.
 
@@ -76,12 +76,12 @@ def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> Comp
     return among(connection, chosen, whole=len(chosen) == len(kept))._replace(memories=len(lengths))
 
 
-def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool = False) -> Compared:
+def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool = False) -> FtsDrift:
     """Compares the words of the rows of these memories; `whole` says that these are all rows of the table."""
     words = _words(connection, memories, whole=whole) if memories else {}
     stale = {memory for memory, total in _expected(connection, memories) if words.get(memory, 0) != total}
     stale.update(surface.stale(connection, memories) if memories else ())
-    return Compared(sorted(stale), len(memories), len(memories))
+    return FtsDrift(sorted(stale), len(memories), len(memories))
 
 
 def _counted(counts: Sequence[object]) -> list[int] | None:

@@ -17,7 +17,7 @@ _OUTDATED = (
 )
 
 
-class Unsummarised(NamedTuple):
+class SummaryCandidate(NamedTuple):
     """A memory of several passages whose present text has no summary."""
 
     memory: int
@@ -38,7 +38,7 @@ def outdated(connection: apsw.Connection) -> int:
     return number
 
 
-def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Unsummarised]:
+def unread(connection: apsw.Connection, limit: int, characters: int) -> list[SummaryCandidate]:
     """The first `limit` memories without a summary, by id, with the first `characters` of their texts."""
     found = rows(
         connection,
@@ -46,7 +46,7 @@ def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Uns
         f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?1) ON memory_id = id ORDER BY id",
         (limit, characters),
     )
-    return [Unsummarised(*row) for row in found]
+    return [SummaryCandidate(*row) for row in found]
 
 
 def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> None:

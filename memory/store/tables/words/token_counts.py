@@ -40,14 +40,14 @@ class TokenCounts(NamedTuple):
     """Tokens of each passage, by memory and document order, shape (p,)."""
 
 
-class Counted(NamedTuple):
+class TokenCount(NamedTuple):
     """The number of tokens of a text, and whether FTS5 may store other words than these."""
 
     tokens: int
     rewritten: bool
 
 
-def counted(text: str) -> Counted:
+def counted(text: str) -> TokenCount:
     """Counts tokens joined by blanks.
 
     FTS5 folds capitals, splits at any white space and cuts long words. The analyser makes no such words; `rewritten` is
@@ -56,7 +56,7 @@ def counted(text: str) -> Counted:
     # the printable ASCII test covers nearly all texts and is much faster than the general one below
     count = text.count(" ") + 1 if text else 0
     if len(text) <= LONGEST and text.isascii() and text.isprintable() and "  " not in f" {text} ":
-        return Counted(count, text != text.lower())  # a faster path: the only white space is single blanks
+        return TokenCount(count, text != text.lower())  # a faster path: the only white space is single blanks
     words = text.split()
     rewritten = (
         len(words) != count
@@ -64,10 +64,10 @@ def counted(text: str) -> Counted:
         or _OTHERS.search(text) is not None
         or (len(text) > LONGEST and max(map(len, words)) > LONGEST)
     )
-    return Counted(count, rewritten)
+    return TokenCount(count, rewritten)
 
 
-def insert(txn: Transaction, memory_id: int, texts: Sequence[Counted]) -> None:
+def insert(txn: Transaction, memory_id: int, texts: Sequence[TokenCount]) -> None:
     """Adds the counts of a memory that has none: of title, triggers and path, then of each passage."""
     counts = [text.tokens for text in texts]
     txn.connection.execute(

@@ -11,18 +11,20 @@ import pytest
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders.pulled import fetching
-from speckit_memory.memory.models.embedders.pulled.shelf import Manifest, manifest_of, place_of, write_manifest
+from speckit_memory.memory.models.embedders.pulled.shelf import ModelManifest, manifest_of, place_of, write_manifest
 
 pytestmark = pytest.mark.requirement("I6.fetched")
 
 MODEL = "maker/tiny"
 
 
-def put(folder: Path, content: bytes, revision: str) -> Manifest:
+def put(folder: Path, content: bytes, revision: str) -> ModelManifest:
     """A model of one file in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(content)
-    manifest = Manifest(MODEL, "maker/repository", revision, "mean", 4, {"model.onnx": sha256(content).hexdigest()})
+    manifest = ModelManifest(
+        MODEL, "maker/repository", revision, "mean", 4, {"model.onnx": sha256(content).hexdigest()}
+    )
     write_manifest(folder, manifest)
     return manifest
 
@@ -42,7 +44,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]],
     """Has a fetch bring a model without a network, and something else happen before it is put in its place."""
 
     def arrange(meanwhile: Callable[[], object]) -> None:
-        def bring(_known: Any, folder: Path, _progress: Any) -> Manifest:
+        def bring(_known: Any, folder: Path, _progress: Any) -> ModelManifest:
             manifest = put(folder, b"fetched", "new")
             meanwhile()
             return manifest

@@ -20,7 +20,7 @@ from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.remote import client as client_module
 from speckit_memory.memory.models.embedders.remote import embedder as embedder_module
 from speckit_memory.memory.models.embedders.remote import reply
-from speckit_memory.memory.models.embedders.remote.client import Client
+from speckit_memory.memory.models.embedders.remote.client import EmbeddingClient
 from speckit_memory.memory.models.embedders.remote.embedder import RemoteEmbedder
 from speckit_memory.memory.models.embedders.remote.endpoint import endpoint
 from speckit_memory.memory.models.embedders.remote.pace import Pace
@@ -56,7 +56,7 @@ def remote(service: Service, slept: Slept | None = None, kind: str = "openai", *
     slept = slept or Slept()
     asked = endpoint(kind, "tiny", {"SPECKIT_EMBEDDER_URL": service.url, "SPECKIT_EMBEDDER_KEY": KEY, **environ})
     pace = Pace(asked.per_minute, asked.budget, slept.clock, slept.sleep)
-    return RemoteEmbedder(asked, BUNDLED, Prompts("", ""), Client(asked, pace))
+    return RemoteEmbedder(asked, BUNDLED, Prompts("", ""), EmbeddingClient(asked, pace))
 
 
 def refusal(embedder: RemoteEmbedder, texts: tuple[str, ...] = ("one", "two"), *, again: bool | None = None) -> str:

@@ -12,22 +12,22 @@ from speckit_memory.memory.store.evaluation import observations, schema
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
-    Dropped,
+    ChannelSighting,
+    DroppedQueries,
+    EvaluationFigure,
     FlagChange,
-    Judgement,
-    Measured,
     Observation,
-    Pair,
     PipelineRecord,
+    PlacementChange,
+    QueryJudgement,
     QueryRecord,
-    Retreat,
+    RecordedPair,
     ScoredStep,
-    Scoring,
-    Sighting,
-    Snapshot,
+    ScoreSample,
     StoredEvaluation,
-    Tally,
+    StoredFigure,
     UseRecord,
+    VariantTally,
     experiment_id,
 )
 from speckit_memory.memory.store.file.schema.migrations import Migration
@@ -40,7 +40,7 @@ def test_it_lies_beside_the_store_under_a_name_of_its_own() -> None:
 
 
 def test_a_file_of_an_earlier_version_keeps_what_it_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, lost = tmp_path / "memory.evaluation.db", Dropped("c" * 12, "v" * 12, "shadow", "late", 2)
+    path, lost = tmp_path / "memory.evaluation.db", DroppedQueries("c" * 12, "v" * 12, "shadow", "late", 2)
     with monkeypatch.context() as before:
         earlier = dataclasses.replace(schema.EVALUATION, steps=schema.EVALUATION.steps[:3])
         before.setattr("speckit_memory.memory.store.evaluation.file.EVALUATION", earlier)
@@ -125,16 +125,16 @@ def test_a_tally_counts_what_a_variant_saw_and_did_not_see_beside_one_control(
     evaluation.record(
         [observation(number) for number in range(12)],
         [
-            Dropped(*key, "shadow", "queue", 2),
-            Dropped(*key, "dark_run", "late", 5),
-            Dropped("d", key[1], "shadow", "off", 1),
+            DroppedQueries(*key, "shadow", "queue", 2),
+            DroppedQueries(*key, "dark_run", "late", 5),
+            DroppedQueries("d", key[1], "shadow", "off", 1),
         ],
     )
     evaluation.prune(before=1004.0, max_bytes=1 << 30)
 
-    assert evaluation.tally(*key, "shadow") == Tally(seen=12, failed=2, dropped={"queue": 2})
-    assert evaluation.tally(*key, "dark_run") == Tally(seen=0, failed=0, dropped={"late": 5})
-    assert evaluation.tally("d", key[1], "shadow") == Tally(seen=0, failed=0, dropped={"off": 1})
+    assert evaluation.tally(*key, "shadow") == VariantTally(seen=12, failed=2, dropped={"queue": 2})
+    assert evaluation.tally(*key, "dark_run") == VariantTally(seen=0, failed=0, dropped={"late": 5})
+    assert evaluation.tally("d", key[1], "shadow") == VariantTally(seen=0, failed=0, dropped={"off": 1})
 
 
 @pytest.mark.requirement("E1.whole")
@@ -143,7 +143,7 @@ def test_what_was_observed_is_read_back_bit_by_bit(
 ) -> None:
     seen = [observation(number) for number in range(12)]
     evaluation.record(seen)
-    assert evaluation.pairs() == [Pair(one.query, one.control, one.variants[0]) for one in seen]
+    assert evaluation.pairs() == [RecordedPair(one.query, one.control, one.variants[0]) for one in seen]
     assert [one.query for one in seen] == evaluation.queries()
     assert evaluation.served(since=1006.0) == [Observation(one.query, one.control) for one in seen[6:]]
     assert len(evaluation.pairs(since=1006.0)) == 6
@@ -156,7 +156,7 @@ def test_variants_join_a_query_that_is_known_and_its_answer_stays(
     evaluation.record([first, dark, observation(3), observation(3)])
     assert [pair.variant.mode for pair in evaluation.pairs()] == ["dark_run", "shadow"]
     assert len(evaluation.queries()) == len(evaluation.served()) == 1
-    assert evaluation.pairs(experiment=SHADOW) == [Pair(first.query, first.control, observation(3).variants[0])]
+    assert evaluation.pairs(experiment=SHADOW) == [RecordedPair(first.query, first.control, observation(3).variants[0])]
     assert evaluation.pairs(experiment="ffffffffffff") == []
     [shadow] = [one for one in evaluation.experiments() if one.mode == "shadow"]
     assert evaluation.pairs_of(shadow) == evaluation.pairs(experiment=SHADOW)
@@ -168,7 +168,10 @@ def test_experiments_say_what_stood_side_by_side_and_what_was_lost(
 ) -> None:
     evaluation.record(
         [observation(number) for number in range(10)],
-        [Dropped("c" * 12, "v" * 12, "shadow", "queue", 2), Dropped("c" * 12, "v" * 12, "shadow", "queue", 3)],
+        [
+            DroppedQueries("c" * 12, "v" * 12, "shadow", "queue", 2),
+            DroppedQueries("c" * 12, "v" * 12, "shadow", "queue", 3),
+        ],
         pipelines=[
             PipelineRecord("c" * 12, "default"),
             PipelineRecord("c" * 12, "default", 500.0),
@@ -176,7 +179,8 @@ def test_experiments_say_what_stood_side_by_side_and_what_was_lost(
         ],
     )
     evaluation.record(
-        (), [Dropped("c" * 12, "w" * 12, "dark_run", "busy", 4), Dropped("c" * 12, "", "shadow", "busy", 9)]
+        (),
+        [DroppedQueries("c" * 12, "w" * 12, "dark_run", "busy", 4), DroppedQueries("c" * 12, "", "shadow", "busy", 9)],
     )
     lossy, found = evaluation.experiments()
     assert (found.id, found.pairs, found.failed, found.flag) == (SHADOW, 10, 2, "SPECKIT_RSF")
@@ -196,10 +200,13 @@ def test_a_question_is_kept_when_it_is_given(
 def test_what_is_kept_beside_answers_is_read_back(evaluation: EvaluationDatabase) -> None:
     use = UseRecord("0" * 16, 7, "validated", 2, 5.0, "s")
     steps = (ScoredStep("fusion", "sum", ("a", "b"), ((0.5, 0.25), (0.1, 0.0)), (0.75, 0.1)),)
-    channels = {"bm25": (Sighting(7, 1, 12.5), Sighting(9, 3, 2.0)), "vector": (Sighting(9, 1, 0.75),)}
-    scoring = Scoring("0" * 16, "c" * 12, 5.0, (7, 9), steps, channels)
+    channels = {
+        "bm25": (ChannelSighting(7, 1, 12.5), ChannelSighting(9, 3, 2.0)),
+        "vector": (ChannelSighting(9, 1, 0.75),),
+    }
+    scoring = ScoreSample("0" * 16, "c" * 12, 5.0, (7, 9), steps, channels)
     evaluation.record(
-        (), uses=[use, use], scorings=[scoring, scoring], retreats=[Retreat("c", "v", "off", "slow", 4.0)]
+        (), uses=[use, use], scorings=[scoring, scoring], retreats=[PlacementChange("c", "v", "off", "slow", 4.0)]
     )
     evaluation.note_use(UseRecord("0" * 16, 7, "opened", 2, 6.0))
     assert evaluation.uses() == [use, UseRecord("0" * 16, 7, "opened", 2, 6.0)]
@@ -210,9 +217,11 @@ def test_what_is_kept_beside_answers_is_read_back(evaluation: EvaluationDatabase
 
 
 def test_judgements_of_the_same_judge_are_replaced(evaluation: EvaluationDatabase) -> None:
-    by_hand = Judgement("q", 7, 3, "judged", "user", 2.0)
-    evaluation.judge([Judgement("q", 7, 1, "judged", "user", 1.0), Judgement("q", 7, 2, "made", "title", 3.0), by_hand])
-    assert evaluation.judgements() == [by_hand, Judgement("q", 7, 2, "made", "title", 3.0)]
+    by_hand = QueryJudgement("q", 7, 3, "judged", "user", 2.0)
+    evaluation.judge(
+        [QueryJudgement("q", 7, 1, "judged", "user", 1.0), QueryJudgement("q", 7, 2, "made", "title", 3.0), by_hand]
+    )
+    assert evaluation.judgements() == [by_hand, QueryJudgement("q", 7, 2, "made", "title", 3.0)]
     assert evaluation.judgements("judged") == [by_hand]
 
 
@@ -222,13 +231,13 @@ def test_evaluations_keep_their_history_and_their_figures(evaluation: Evaluation
     )
     newer = StoredEvaluation("a" * 12, "eval compare", 2.0, "bundled", "d", {"n": 2})
     for value, stored in ((0.5, older), (0.75, newer)):
-        evaluation.keep(stored, [Snapshot("c" * 12, "nDCG@10", value, 110)])
+        evaluation.keep(stored, [EvaluationFigure("c" * 12, "nDCG@10", value, 110)])
     assert evaluation.evaluation("a" * 12) == newer
     assert evaluation.evaluation("b" * 12) is evaluation.evaluation("") is None
     assert evaluation.evaluations() == [older, newer]
     about = "a" * 12, "eval compare"
-    first = Measured(*about, 1.0, "bundled", "mine", Snapshot("c" * 12, "nDCG@10", 0.5, 110))
-    second = Measured(*about, 2.0, "bundled", "", Snapshot("c" * 12, "nDCG@10", 0.75, 110))
+    first = StoredFigure(*about, 1.0, "bundled", "mine", EvaluationFigure("c" * 12, "nDCG@10", 0.5, 110))
+    second = StoredFigure(*about, 2.0, "bundled", "", EvaluationFigure("c" * 12, "nDCG@10", 0.75, 110))
     assert evaluation.measured("nDCG@10") == [first, second]
     assert evaluation.measured("nDCG@10", 1.5) == [second]
     assert evaluation.measured("MRR@5") == []
@@ -293,9 +302,9 @@ def test_what_is_kept_for_good_takes_no_room_from_queries(
     evaluation.record([observation(number) for number in range(1_500)])
     for number in range(40):
         report = {"lines": [f"{number}:{line}" for line in range(9_000)]}
-        figures = [Snapshot("c" * 12, f"metric {figure}", 0.5, 100) for figure in range(50)]
+        figures = [EvaluationFigure("c" * 12, f"metric {figure}", 0.5, 100) for figure in range(50)]
         evaluation.keep(StoredEvaluation(f"{number:012}", "eval replay", 1.0, "d", "d", report), figures)
-    judged = [Judgement(f"{number:016x}", 7, 1, "judged", "user", 1.0) for number in range(5_000)]
+    judged = [QueryJudgement(f"{number:016x}", 7, 1, "judged", "user", 1.0) for number in range(5_000)]
     evaluation.judge(judged)
     assert evaluation.kept_bytes() > 4_000_000
 

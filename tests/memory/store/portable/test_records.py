@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.store.portable.records import Record
+from speckit_memory.memory.store.portable.records import MemoryRows
 
 JUDGED = {"kind": "useful", "judged_at": 50.0, "undone_at": None}
 
 
-def learned(rows: dict[str, list[dict[str, Any]]], count: int = 1) -> Record:
-    return Record({"validation_count": count, "last_review": 60.0, "access_count": 3}, rows)
+def learned(rows: dict[str, list[dict[str, Any]]], count: int = 1) -> MemoryRows:
+    return MemoryRows({"validation_count": count, "last_review": 60.0, "access_count": 3}, rows)
 
 
 @pytest.mark.requirement("M14.edited")

@@ -20,7 +20,7 @@ from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.words import fts_index, lexicon, stored_tokens
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex
-from speckit_memory.memory.store.read_model.words.term_index import TermIndex
+from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.records import Chunk, Document
 from speckit_memory.memory.store.tables.words import fulltext, token_counts
 from speckit_memory.memory.store.writing import writer
@@ -64,12 +64,12 @@ def perform(database: Database, number: int, said: Any) -> None:
         writer.put_document(txn, Document(key, "title", "body", "hash", chunks=chunks, **tokens), None, NOW, None)
 
 
-def built(snapshot: Snapshot, database: Database, part: Part) -> TermIndex:
+def built(snapshot: Snapshot, database: Database, part: Part) -> PostingsIndex:
     entries = stored_tokens.entries(database.reader(), part, None, snapshot.attributes)
-    return TermIndex(entries, ordered=part in ORDERED)
+    return PostingsIndex(entries, ordered=part in ORDERED)
 
 
-def bits(index: TermIndex | FileIndex, part: Part, words: tuple[str, ...], ids: Any) -> list[Any]:
+def bits(index: PostingsIndex | FileIndex, part: Part, words: tuple[str, ...], ids: Any) -> list[Any]:
     """Everything that an index tells, as types and bytes."""
     arrays: list[Any] = [index.ids, index.lengths, index.rows_of(ids)]
     for word in words:
@@ -129,7 +129,7 @@ def test_an_index_takes_over_with_the_same_rows_and_the_same_scores(
             index_in_memory(snapshot)
             assert scores(snapshot) == from_file
             assert [snapshot.lexicon.index(*part).ids.tobytes() for part in PARTS] == rows
-            assert all(isinstance(snapshot.lexicon.index(*part), TermIndex) for part in PARTS)
+            assert all(isinstance(snapshot.lexicon.index(*part), PostingsIndex) for part in PARTS)
             later = snapshot.lexicon.bags((1.0, 1.0, 1.0, 1.0), 1.2, 0.75)
             assert later is not bags
             assert later.scores({"beta": 1.0}).tobytes() == bags.scores({"beta": 1.0}).tobytes()
@@ -215,7 +215,7 @@ def test_who_asks_for_many_words_gets_indexes_beside_the_searches(
         later.index("body").postings("delta")  # one more: what was read of the state before counts
         later._beside.wait()
         assert not later.from_file
-        assert isinstance(later.index("body"), TermIndex)
+        assert isinstance(later.index("body"), PostingsIndex)
         perform(database, 9, (["delta"], [], [], [["delta"]]))
         assert not model.current().lexicon.from_file
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.read_model.vectors import ivf_lists, ivf_matrix
-from speckit_memory.memory.store.read_model.vectors.ivf_lists import LikeRows
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import InvertedLists
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Level, Vectors
@@ -76,7 +76,7 @@ def exact() -> VectorMatrix:
 
 @pytest.fixture
 def listed(exact: VectorMatrix, stored: NDArray[np.uint8]) -> ListedMatrix:
-    return ListedMatrix(exact, LikeRows(stored, ROWS))
+    return ListedMatrix(exact, InvertedLists(stored, ROWS))
 
 
 def same(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
@@ -115,7 +115,7 @@ def test_no_row_of_the_lists_that_was_left_out_is_nearer(
     listed: ListedMatrix, monkeypatch: pytest.MonkeyPatch, stored: NDArray[np.uint8]
 ) -> None:
     monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
-    lists = LikeRows(stored, ROWS)
+    lists = InvertedLists(stored, ROWS)
     for question in QUESTIONS:
         rows, rest = lists.near(question.astype(np.float64), 300)
         others = np.setdiff1d(np.arange(ROWS), rows)
@@ -126,7 +126,7 @@ def test_all_lists_together_answer_exactly(
     exact: VectorMatrix, stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ivf_lists, "PROBES", 1e9)
-    listed = ListedMatrix(exact, LikeRows(stored, ROWS))
+    listed = ListedMatrix(exact, InvertedLists(stored, ROWS))
     for question in QUESTIONS:
         assert same(listed.nearest(question, 50, EVERY, "memory"), exact.nearest(question, 50, EVERY, "memory"))
 
@@ -195,7 +195,7 @@ def test_where_the_lists_run_dry_all_rows_are_compared(
     exact: VectorMatrix, stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ivf_lists, "PROBES", 0.01)
-    listed = ListedMatrix(exact, LikeRows(stored, ROWS))
+    listed = ListedMatrix(exact, InvertedLists(stored, ROWS))
     before = answered_by_lists()
     assert same(listed.nearest(QUESTIONS[0], 900, EVERY, "memory"), exact.nearest(QUESTIONS[0], 900, EVERY, "memory"))
     assert not by_lists(before)
@@ -209,7 +209,7 @@ def test_more_rows_are_fetched_until_so_many_memories_are_there(
     alike = np.zeros(ROWS, np.int64)
     alike[::4] = 1 + np.arange(ROWS // 4)  # one memory has three quarters of all passages
     exact = VectorMatrix(CHUNKS, alike, VECTORS)
-    listed = ListedMatrix(exact, LikeRows(stored, ROWS))
+    listed = ListedMatrix(exact, InvertedLists(stored, ROWS))
     for question in QUESTIONS[:10]:
         before = answered_by_lists()
         assert same(listed.nearest(question, 30, EVERY, "memory"), exact.nearest(question, 30, EVERY, "memory"))
@@ -230,7 +230,7 @@ def test_nothing_is_near_to_nothing_and_other_dimensions_are_refused(listed: Lis
 
 
 def test_what_no_version_of_the_library_reads_is_passed_over(exact: VectorMatrix, stored: NDArray[np.uint8]) -> None:
-    listed = ListedMatrix(exact, LikeRows(stored[5:], ROWS))
+    listed = ListedMatrix(exact, InvertedLists(stored[5:], ROWS))
     assert same(listed.nearest(QUESTIONS[0], 5, EVERY, "memory"), exact.nearest(QUESTIONS[0], 5, EVERY, "memory"))
     assert listed.failure.startswith("the index of vectors cannot be read: ")
     with pytest.raises(RuntimeError, match="cannot be read"):
@@ -241,5 +241,5 @@ def test_few_rows_have_lists_too(tmp_path: Path) -> None:
     for count in (1, 2, 40):
         with (tmp_path / "lists").open("w+b") as file:
             ivf_lists.write(VECTORS[:count], file)
-        lists = LikeRows(np.memmap(tmp_path / "lists", np.uint8, "r"), count)
+        lists = InvertedLists(np.memmap(tmp_path / "lists", np.uint8, "r"), count)
         assert sorted(lists.near(VECTORS[0].astype(np.float64), 100)[0].tolist()) == list(range(count))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.store.read_model.words.late_entries import MOST_TOGETHER, LateTexts
 from speckit_memory.memory.store.read_model.words.numbered import TOGETHER, NumberedTexts
-from speckit_memory.memory.store.read_model.words.term_index import ADDITIONS, HOLE, TermIndex
+from speckit_memory.memory.store.read_model.words.term_index import ADDITIONS, HOLE, PostingsIndex
 from speckit_memory.pipeline.ports import Postings
 
 WORDS = ("a", "b", "c", "日本", "c++", "")
@@ -33,8 +33,8 @@ def said(entries: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, st
     return ((id_, "".join(f" {word}" for word in words)) for id_, words in entries)
 
 
-def made(entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> TermIndex:
-    return TermIndex(said(entries), ordered=ordered)
+def made(entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> PostingsIndex:
+    return PostingsIndex(said(entries), ordered=ordered)
 
 
 def late(*entries: tuple[int, Sequence[str]]) -> LateTexts:
@@ -43,7 +43,7 @@ def late(*entries: tuple[int, Sequence[str]]) -> LateTexts:
     return LateTexts.of(ids, texts)
 
 
-def contents(index: TermIndex) -> dict[str, dict[int, float]]:
+def contents(index: PostingsIndex) -> dict[str, dict[int, float]]:
     """Ids and frequencies of every word."""
     found = {word: index.postings(word) for word in WORDS}
     return {
@@ -122,7 +122,7 @@ def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str
 
 @given(entries, steps, steps)
 def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before: Steps, after: Steps) -> None:
-    def apply(index: TermIndex, changes: Steps) -> None:
+    def apply(index: PostingsIndex, changes: Steps) -> None:
         for kind, id_, words in changes:
             if kind == "ask":
                 for word in words:

@@ -231,9 +231,9 @@ def test_vectors_that_are_read_ahead_stay_whoever_writes_meanwhile(
     with Database.open(tmp_path / "memory.db") as database:
         fill(database, document)
         model = ReadModel(database, WordModels())
-        load, writes = vector_space.VectorSpace.load, [1, 2]
+        load, writes = vector_space.SnapshotVectors.load, [1, 2]
 
-        def interrupted(space: vector_space.VectorSpace) -> None:
+        def interrupted(space: vector_space.SnapshotVectors) -> None:
             while writes:
                 number = writes.pop()
                 with ThreadPoolExecutor(1) as other:
@@ -245,7 +245,7 @@ def test_vectors_that_are_read_ahead_stay_whoever_writes_meanwhile(
                 writer.put_document(txn, document(f"new {number}", "alpha"), directions(RANDOM, 1), NOW, "m")
             model.current()
 
-        monkeypatch.setattr(vector_space.VectorSpace, "load", interrupted)
+        monkeypatch.setattr(vector_space.SnapshotVectors, "load", interrupted)
         model.load_vectors()
 
         assert not writes

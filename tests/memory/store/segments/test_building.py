@@ -17,7 +17,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.schema.facts import LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.state.background_builder import Beside
+from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.records import Document, Relation, Tier
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.failures import GivenUpError
@@ -150,7 +150,7 @@ def test_a_segment_and_what_changed_since_answer_as_the_tables_do(
                 perform(database, kind, key, facts, document)
             with database.snapshot_read() as connection:
                 assert shelf.usable(connection, database.path) is not None
-                beside = Beside(database)
+                beside = BackgroundBuilder(database)
                 opened = Snapshot.load(database, connection, WordModels(), beside)
                 of_tables = Snapshot.of_tables(database, connection, WordModels(), beside)
                 assert everything(opened) == everything(of_tables)
@@ -193,7 +193,9 @@ def test_many_changes_are_taken_in_from_the_nearest_state_unless_more_came_than_
         found = model.current()
         assert begun == [last if many == MOST_CHANGES + 1 else None]
         with database.snapshot_read() as connection:
-            assert everything(found) == everything(of_tables(database, connection, WordModels(), Beside(database)))
+            assert everything(found) == everything(
+                of_tables(database, connection, WordModels(), BackgroundBuilder(database))
+            )
 
 
 def some(database: Database, document: Make) -> None:

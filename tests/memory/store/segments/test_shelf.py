@@ -138,12 +138,12 @@ def test_one_of_another_version_is_not_opened(store: Database) -> None:
         trusted = trusted_segment.read(connection)
     assert trusted is not None
     with store.write() as txn:
-        assert trusted_segment.vouch(txn, trusted_segment.Vouched(*trusted_values(trusted), version="0"))
+        assert trusted_segment.vouch(txn, trusted_segment.TrustedSegment(*trusted_values(trusted), version="0"))
 
     assert (usable(store), kinds(store)) == (None, ["version"])
 
 
-def trusted_values(trusted: trusted_segment.Vouched) -> tuple[str, str, int, int, int]:
+def trusted_values(trusted: trusted_segment.TrustedSegment) -> tuple[str, str, int, int, int]:
     return trusted.name, trusted.digest, trusted.bytes, trusted.sequence, trusted.token
 
 

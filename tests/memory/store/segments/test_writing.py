@@ -76,7 +76,7 @@ def test_a_writer_that_fails_leaves_the_one_before_and_says_why(store: Database,
     writing.write(store, small_build)
     before = names(store)
 
-    def failing(connection: apsw.Connection, path: Path) -> writing.Built:
+    def failing(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         small_build(connection, path)
         raise error
 
@@ -92,7 +92,7 @@ def test_a_writer_that_fails_leaves_the_one_before_and_says_why(store: Database,
 
 
 def test_what_cannot_be_noted_in_the_store_is_told_by_the_process_that_failed(store: Database) -> None:
-    def failing(connection: apsw.Connection, path: Path) -> writing.Built:
+    def failing(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         raise OSError(errno.EROFS, "Read-only file system")
 
     with Database.open(store.path) as other, other.write(), pytest.raises(SpeckitError, match="E029"):
@@ -165,7 +165,7 @@ def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_
 def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> None:
     seen: list[object] = []
 
-    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         seen.append(writing.write(store, small_build, only_if_due=False))  # another thread of this process
         seen.append(writing.being_written(store))
         seen.append(kinds(store))
@@ -179,7 +179,7 @@ def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> No
 
 
 def test_who_gives_up_leaves_nothing_and_no_complaint(store: Database) -> None:
-    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         raise GivenUpError
 
     with pytest.raises(GivenUpError):
@@ -189,7 +189,7 @@ def test_who_gives_up_leaves_nothing_and_no_complaint(store: Database) -> None:
 
 
 def test_a_store_that_was_set_back_meanwhile_does_not_trust_it(store: Database) -> None:
-    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         built = small_build(connection, path)
         with apsw.Connection(str(store.path)) as other:  # a restored backup that went on to the same number
             other.execute("UPDATE changes SET token = token + 1")
@@ -373,7 +373,7 @@ with Database.open(store) as database:
 def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
-    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
         with Writer(path) as file:
             file.add("many", np.ones(count))
             sequence = last_change(connection)[0]

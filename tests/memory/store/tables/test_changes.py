@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document, Relation
-from speckit_memory.memory.store.segment_files.trusted_segment import Vouched
+from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph.edges import add_edge
 from speckit_memory.memory.store.tables.meta import set_meta
@@ -88,7 +88,7 @@ def test_the_log_reaches_back_ten_thousand_changes(database: Database) -> None:
 
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_the_log_keeps_what_came_since_the_segment(database: Database, spoilt: bool) -> None:
-    segment = Vouched("0" * 16 + ".seg", "", 1, 20, 0)
+    segment = TrustedSegment("0" * 16 + ".seg", "", 1, 20, 0)
     with database.write() as txn:
         changes.record(txn, range(1, 31), "put")
         set_meta(txn, changes.SEGMENT, "{" if spoilt else json.dumps(asdict(segment)))

@@ -17,7 +17,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Chunk, Document, Link, Relation, Tier
 from speckit_memory.memory.store.writing import writer
-from speckit_memory.memory.store.writing.rows import Entry
+from speckit_memory.memory.store.writing.rows import DocumentEntry
 
 Dump = Callable[[Database], dict[str, list[tuple[Any, ...]]]]
 
@@ -26,7 +26,7 @@ passages = st.lists(st.sampled_from(WORDS), max_size=3)
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> DocumentEntry:
     """A document of few keys and folders, with vectors (one of them zero) and tokens, with vectors alone, or without;
     some cannot be written."""
     words = draw(passages)
@@ -47,15 +47,15 @@ def entries(draw: st.DrawFn) -> Entry:
         extra=draw(st.sampled_from([{}, {"k": "é"}])),
     )
     if not draw(st.booleans()):
-        return Entry(document)
+        return DocumentEntry(document)
     rows = np.zeros((len(chunks), 4), np.float32)
     rows[:, draw(st.integers(0, 3))] = 1.0
     rows[:1] *= draw(st.sampled_from([1.0, 1.0, 0.0, 3.0]))  # the last one is no vector of a store
     tokens = [np.array([at, 9], np.uint16) for at in range(len(chunks))]
-    return Entry(document, rows, tokens if draw(st.booleans()) else None)
+    return DocumentEntry(document, rows, tokens if draw(st.booleans()) else None)
 
 
-def singly(database: Database, given_entries: list[Entry]) -> list[Any]:
+def singly(database: Database, given_entries: list[DocumentEntry]) -> list[Any]:
     outcomes: list[Any] = []
     with database.write() as txn:
         for entry in given_entries:
@@ -68,7 +68,7 @@ def singly(database: Database, given_entries: list[Entry]) -> list[Any]:
     return outcomes
 
 
-def together(database: Database, given_entries: list[Entry]) -> list[Any]:
+def together(database: Database, given_entries: list[DocumentEntry]) -> list[Any]:
     with database.write() as txn:
         outcomes = writer.put_documents(txn, given_entries, 5.0, "m")
     return [(type(put), str(put)) if isinstance(put, Exception) else put for put in outcomes]
@@ -92,7 +92,7 @@ def content(database: Database, dump: Dump) -> dict[str, list[tuple[Any, ...]]]:
 @settings(max_examples=examples(0.2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries(), max_size=7))
 def test_documents_written_together_leave_what_they_leave_one_by_one(
-    tmp_path_factory: pytest.TempPathFactory, dump: Dump, given_entries: list[Entry]
+    tmp_path_factory: pytest.TempPathFactory, dump: Dump, given_entries: list[DocumentEntry]
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("stores")
     with Database.open(folder / "one.db") as one, Database.open(folder / "many.db") as many:
@@ -103,7 +103,12 @@ def test_documents_written_together_leave_what_they_leave_one_by_one(
 def test_of_a_failed_document_the_error_stands_in_its_place(database: Database) -> None:
     broken = Document("b", "t", "x", "h", title_tokens=("two words",))
     outcomes = together(
-        database, [Entry(Document("a", "t", "x", "h")), Entry(broken), Entry(Document("c", "t", "x", "h"))]
+        database,
+        [
+            DocumentEntry(Document("a", "t", "x", "h")),
+            DocumentEntry(broken),
+            DocumentEntry(Document("c", "t", "x", "h")),
+        ],
     )
 
     assert [outcome[0] for outcome in outcomes] == [1, ValueError, 2]
@@ -111,8 +116,8 @@ def test_of_a_failed_document_the_error_stands_in_its_place(database: Database) 
 
 def test_vectors_of_another_shape_fail_their_document_alone(database: Database) -> None:
     document = Document("a", "t", "x", "h", chunks=(Chunk("x", "", "", 1, 1, ("x",)),))
-    flat = Entry(document, np.ones(4, np.float32))
-    outcomes = together(database, [flat, Entry(replace(document, key="b"), np.eye(1, 4, dtype=np.float32))])
+    flat = DocumentEntry(document, np.ones(4, np.float32))
+    outcomes = together(database, [flat, DocumentEntry(replace(document, key="b"), np.eye(1, 4, dtype=np.float32))])
 
     assert issubclass(outcomes[0][0], SpeckitError)
     assert outcomes[1] == (1, "created")
