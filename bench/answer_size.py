@@ -17,9 +17,9 @@ from mcp import Client
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.models.embedders import StaticEmbedder
-from speckit_memory.memory.models.token_estimate import estimated_tokens
+from speckit_memory.memory.models.embedders.counting import estimated_tokens
+from speckit_memory.server.commands.demo import QUESTIONS, corpus
 from speckit_memory.server.console.output import table
-from speckit_memory.server.demo.demo_corpus import QUESTIONS, corpus
 from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.app import build
 from speckit_memory.server.replies.worker_calls import ThreadLimits

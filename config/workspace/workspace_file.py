@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.options.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.options.checkpoint_values import checkpoints_of
-from speckit_memory.config.options.entity_linking import EntityLinking
-from speckit_memory.config.options.entity_linking_value import entity_linking_of
+from speckit_memory.config.options.entity_linking import ENTITY_LINKING, EntityLinking
 from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.recording_values import recording_of
-from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
-from speckit_memory.config.options.saving_values import saving_of
-from speckit_memory.config.options.tool_profile import ToolProfile
-from speckit_memory.config.options.tool_profile_value import tool_profile_of
+from speckit_memory.config.options.saving import (
+    PASSAGES,
+    PREDICTION_ERROR,
+    QUALITY,
+    SECRETS,
+    SHIPPED_RULES,
+    SavingRules,
+)
+from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
 from speckit_memory.config.options.vector_indexing import ACCEPTED, VectorIndexing, understood
 from speckit_memory.config.options.workspace_values import ACTIONS, empty, form, report_unknown
 from speckit_memory.config.workspace.absence import ABSENT_DAYS, ACCEPTED_DAYS, MOST_DAYS
@@ -27,8 +32,56 @@ from speckit_memory.config.workspace.extension_modes import ACCEPTED_MEMORY, MOD
 from speckit_memory.config.workspace.formats import FORMATS
 from speckit_memory.config.workspace.settings import CONFIG_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
-from speckit_memory.config.yaml.reader import Scalar, Sequence, YamlMapping, read
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, Sequence, YamlMapping, read
 from speckit_memory.errors import Problem, SpeckitError, Where
+
+_ACCEPTED = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICTION_ERROR, "passages": PASSAGES}
+
+
+def saving_of(entry: MappingEntry | None, problems: list[Problem]) -> SavingRules:
+    """The value of `saving`. Invalid values are added to `problems` and count as absent."""
+    if entry is None or empty(entry.value):
+        return SHIPPED_RULES
+    if not isinstance(entry.value, YamlMapping):
+        problems.append(form(entry.value, "'saving'", f"a mapping with {', '.join(_ACCEPTED)}"))
+        return SHIPPED_RULES
+    report_unknown(entry.value, tuple(_ACCEPTED), "'saving'", problems)
+    chosen: dict[str, Any] = {}
+    for each in entry.value.entries:
+        accepted = _ACCEPTED.get(each.key)
+        if accepted is None or empty(each.value):
+            continue
+        written = each.value.value if isinstance(each.value, Scalar) else None
+        if written in accepted:
+            chosen[each.key] = written
+        else:
+            problems.append(form(each.value, f"'{each.key}'", f"one of {', '.join(accepted)}"))
+    return SavingRules(**chosen)
+
+
+def tool_profile_of(entry: MappingEntry | None, problems: list[Problem]) -> ToolProfile:
+    """The value of `profile`. Invalid values are added to `problems` and count as absent."""
+    if entry is None or empty(entry.value):
+        return "full"
+    written = entry.value.value if isinstance(entry.value, Scalar) else None
+    for accepted in TOOL_PROFILES:
+        if written == accepted:
+            return accepted
+    problems.append(form(entry.value, "'profile'", " or ".join(f'"{each}"' for each in TOOL_PROFILES)))
+    return "full"
+
+
+def entity_linking_of(entry: MappingEntry | None, problems: list[Problem]) -> EntityLinking:
+    """The value of `entities`. Invalid values are added to `problems` and count as absent."""
+    if entry is None or empty(entry.value):
+        return "off"
+    written = entry.value.value if isinstance(entry.value, Scalar) else None
+    for accepted in ENTITY_LINKING:
+        if written == accepted:
+            return accepted
+    problems.append(form(entry.value, "'entities'", " or ".join(f'"{each}"' for each in ENTITY_LINKING)))
+    return "off"
+
 
 _KEYS = (
     "sources",

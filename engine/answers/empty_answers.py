@@ -8,12 +8,26 @@ from dataclasses import replace
 import numpy as np
 
 from speckit_memory.errors.echo import abridged, listed
+from speckit_memory.memory.parsing.keys import with_folders
 from speckit_memory.memory.parsing.markdown.anchors import find
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Filter, Passage, Store
 from speckit_memory.pipeline.running.demands import demanded
 from speckit_memory.pipeline.running.runner import Outcome
+
+
+def near_folder(typed: str, known: Iterable[str]) -> str:
+    """The one folder that ends with the typed name (`docs/adr` for `adr`), or that the typed absolute path ends with.
+
+    "" if there is none or several. `known` are folders with memories.
+    """
+    folders = {place for name in known for place in with_folders(name)}
+    longer = {name for name in folders if name.endswith(f"/{typed}")}
+    # several folders may end an absolute path: take the longest, which is the innermost
+    shorter = max((name for name in folders if name and typed.endswith(f"/{name}")), key=len, default="")
+    return longer.pop() if len(longer) == 1 else "" if longer else shorter
+
 
 EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
 MAX_SECTIONS = 12
@@ -22,7 +36,6 @@ MAX_SECTIONS = 12
 
 def no_memory_in(folder: str, known: Iterable[str]) -> str:
     """The message for a folder without memories, the same in every interface; `known` are the folders with memories."""
-    from speckit_memory.engine.answers.folder_suggestions import near_folder  # most searches do not need it
 
     meant = near_folder(folder, known)
     perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"

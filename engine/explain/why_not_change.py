@@ -6,7 +6,11 @@ import math
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.engine import components
 from speckit_memory.engine.answers.absence import absence, sightings
 from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
 from speckit_memory.engine.answers.results import SearchResult
@@ -16,13 +20,45 @@ from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.change_candidates import candidates
 from speckit_memory.engine.explain.changes import QueryEdit
 from speckit_memory.engine.explain.smallest_change import SmallestChange, smallest_change
-from speckit_memory.engine.explain.step_removal import with_file
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examine
 from speckit_memory.pipeline.configuration.effective import Effective
+from speckit_memory.pipeline.configuration.loading import name_of
+from speckit_memory.pipeline.configuration.variants import without
 from speckit_memory.pipeline.ports import Store
+
+CANDIDATES = ("understand", "channels", "recover")
+"""The slots of stage 1, which are nested under its name."""
+
+
+def with_file(change: QueryEdit, checked: CheckedPipeline, config: Settings) -> QueryEdit:
+    """Adds to the removal of a step a pipeline file with the same effect, if there is one.
+
+    `checked` is the unchanged pipeline; a file cannot extend one that was given as a value.
+    """
+    if change.kind != "step":
+        return change
+    source = name_of(checked.effective)
+    slot = next(entry.step.slot for entry in checked.bound if entry.id == change.name)
+    removal: dict[str, object] = {slot: {"remove": [change.name]}}
+    if source not in presets():
+        source = str(Path(source).absolute())
+        if not Path(source).is_file():
+            return change
+    said = {"extends": source, **({"candidates": removal} if slot in CANDIDATES else removal)}
+    plain = replace(checked.effective, changes=())
+    registry = components.registry(config.environ, config.root)
+    by_file, by_call = (
+        examine(one, registry, config.environ_of_root) for one in (said, without(plain, change.name, forgotten=True))
+    )
+    if by_file.hash != by_call.hash:
+        return change
+    inner = f"{slot}: {{remove: [{change.name}]}}"
+    body = f"candidates:\n  {inner}" if slot in CANDIDATES else inner
+    return replace(change, file=f"extends: {source}\n{body}\n")
 
 
 def why_not_change(

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
-from speckit_memory.engine.background.heartbeat import heartbeat
+from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, Job, PreparedBatch
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.jobs import JobRun
+
+
+@contextmanager
+def heartbeat(beat: Callable[[], bool], seconds: float, most: int) -> Iterator[None]:
+    """Calls `beat` every `seconds` from a separate thread while the block runs.
+
+    Stops after `most` calls, as the block may hang, and when `beat` returns False or raises; exceptions are logged. No
+    call is in progress after the block.
+    """
+    over = threading.Event()
+
+    def go_on() -> None:
+        with harmless("work goes on without a sign of life"):
+            for _ in range(most):
+                if over.wait(seconds) or not beat():
+                    return
+
+    thread = threading.Thread(target=go_on, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
 
 MOST_BATCHES = 20
 """Maximum number of batches per run of a job; the next run continues."""

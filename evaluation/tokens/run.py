@@ -7,15 +7,57 @@ from collections.abc import Callable, Mapping, Sequence
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.run import loaded, sample
 from speckit_memory.evaluation.statistics.comparison import Values, compare
-from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, at, columns, figures_of
-from speckit_memory.evaluation.tokens.token_peers import PEERS, peer
+from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, SentAnswer, at, columns, figures_of
 from speckit_memory.evaluation.tokens.token_report import TokenReport
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.pipeline.configuration.loading import PipelineSource
+
+# Simpler memories for comparison: they send the top passages of one search in order until the budget is full.
+#
+# They send no headings, reasons or notes, only the key of each memory, so that the budget goes to text.
+
+PEERS = {"fts5": "passages by FTS5", "vector": "passages by vectors"}
+"""The presets that the peers search with, and their names in reports."""
+ASKED = 50
+"""Number of memories requested; no measured budget has room for all."""
+WHOLE = 100_000
+"""More characters than any passage has."""
+
+
+def peer(name: str, memory: Memory) -> Answerer:
+    """The answerer of a peer, over a memory that searches with the peer's preset."""
+
+    def answer(query: DatasetQuery, budget: int) -> SentAnswer:
+        result = memory.search(query.text, limit=ASKED, folder=query.folder, deadline_ms=None, snippet=WHOLE)
+        sent: list[tuple[str, str]] = []
+        total = 0
+        for row in result.results:
+            text, tokens = _cut(memory, row.key, row.snippet, budget - total)
+            if not text:
+                break
+            sent.append((row.key, text))
+            total += tokens
+            if text != row.snippet:
+                break
+        return SentAnswer(tuple(sent), total)
+
+    return Answerer(PEERS[name], answer, peer=True)
+
+
+def _cut(memory: Memory, key: str, text: str, room: int) -> tuple[str, int]:
+    """As much of a passage, below its key, as fits into `room` tokens, and the tokens of both."""
+    while text:
+        tokens = memory.count_tokens([f"{key}\n{text}\n\n"])[0]
+        if tokens <= room:
+            return text, tokens
+        text = text[: min(len(text) - 1, len(text) * max(room, 0) // tokens)]
+    return "", 0
+
 
 Answering = Callable[[Memory], Sequence[Answerer]]
 """Makes the ways of answering through one pipeline; their names are unique over all pipelines."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,19 +17,58 @@ from speckit_memory.config.files.paths import working_folder
 from speckit_memory.config.files.written_file import check_target
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation import bundled
 from speckit_memory.server.commands.search import show_row
 from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
 from speckit_memory.server.console.invocation import called
 from speckit_memory.server.console.output import print_json, wrapped
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.demo.demo_corpus import QUESTIONS, corpus
 from speckit_memory.server.demo.demo_shadow import VARIANT, LiveShadow, live_shadow
 from speckit_memory.server.views.recombination import recombined
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.answers.results import SearchResult
+    from speckit_memory.memory.intake.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class DemoQuestion:
+    """A question and the key of the document that answers it."""
+
+    text: str
+    expected: str
+
+
+QUESTIONS: tuple[DemoQuestion, ...] = (
+    DemoQuestion("why is memory mapping switched off?", "docs/decisions/0003-no-mmap.md"),
+    DemoQuestion("why is the pipeline not a general graph of steps?", "docs/decisions/0001-four-fixed-stages.md"),
+    DemoQuestion("are scores fused, or ranks?", "docs/decisions/0004-fuse-by-score.md"),
+    DemoQuestion("what happens to blocks in causalLinks", "docs/decisions/0006-link-vocabulary.md"),
+    DemoQuestion("do chunks have ids of their own?", "docs/decisions/0002-one-id-sequence.md"),
+    DemoQuestion("which frozen columns flow between the stages?", "docs/datamodel.md"),
+)
+
+
+def corpus() -> list[Source]:
+    """The documents. Raises E010 if the installation lacks them."""
+    from speckit_memory.evaluation.datasets.documents import MARKDOWN, documents
+    from speckit_memory.evaluation.datasets.lines import Problems
+    from speckit_memory.evaluation.measuring.temporary_store import source_of
+
+    problems = Problems()
+    found = [
+        source_of(document)
+        for _, document in documents(bundled.FOLDER, problems)
+        if document.key.startswith(f"{MARKDOWN}/")
+    ]
+    problems.raise_any()
+    if found:
+        return found
+    missing = f"the documents of the demo are missing: '{bundled.FOLDER / 'docs'}'"
+    raise SpeckitError("E010", missing, actions=("install again",))
+
 
 SHOWN = 2
 

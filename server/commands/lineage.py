@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,11 +11,18 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared
 from speckit_memory.server.console.output import counted, print_json, wrapped
-from speckit_memory.server.views.links.lineage_text import link_text
 from speckit_memory.server.views.links.relations import DIRECTIONS, RELATIONS, Direction
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage
+
+
+def link_text(link: Mapping[str, Any]) -> str:
+    """One link of a lineage (a dict from `engine.graph.lineage.link_json`) as a line."""
+    hops = f"{link['hop']} hop" + ("s" if link["hop"] > 1 else "")
+    facts = f"strength {link['strength']:g}, {hops}, link {link['edge']} by {link['created_by']}"
+    said = f": {link['evidence']}" if link["evidence"] else ""
+    return f"{link['source']} {link['relation'].replace('_', ' ')} {link['target']} ({facts}){said}"
 
 
 @click.command("lineage")

@@ -8,17 +8,53 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 import click
 
+from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.workspace.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError, closest
+from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.synonyms import accepted_synonym
 from speckit_memory.server.console import standard_streams, terminal
 from speckit_memory.server.console.fitting_actions import for_console
-from speckit_memory.server.console.output import print_json, printable, wrapped
+from speckit_memory.server.console.output import MAX_WIDTH, print_json, printable, wrapped
+from speckit_memory.server.console.wrapping import cells
+
+LEAST_ROOM = 60
+"""Minimum width of the terminal in columns; a shorter part of the line would not help."""
+GAP = " | "
+
+
+def pointed_line(problem: Problem, room: int | None) -> list[str]:
+    """Returns the line and the mark, cut to `room` columns; [] unless the problem has a place in a readable settings
+    file.
+
+    Lines of documents are never shown, since the problem may be a secret in them.
+    """
+    where = problem.where
+    narrow = room is not None and room < LEAST_ROOM
+    if narrow or where is None or where.path is not None or CODES[problem.code].category != "configuration":
+        return []
+    try:
+        line = read_text(Path(where.file)).split("\n")[where.line - 1].expandtabs(1)
+    except (OSError, ValueError, IndexError):
+        return []
+    if not line.strip():
+        return []
+    number = f"{where.line:>5}"
+    size = min(room or MAX_WIDTH, MAX_WIDTH) - len(number) - len(GAP) - 2
+    column = min(where.column - 1, len(line))
+    # a window of `size` characters around the column, within the line
+    start = max(min(column - size // 2, len(line) - size), 0)
+    ahead, shown = printable(line[start:column]), printable(line[start : start + size])
+    cut = "…" if start else "", "…" if start + size < len(line) else ""
+    mark = " " * (cells(ahead) + len(cut[0])) + "^"
+    return [number + GAP + cut[0] + shown + cut[1], " " * len(number) + GAP + mark]
+
 
 DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
@@ -71,7 +107,6 @@ def lines(
         hinted: Whether to include the hint.
         advised: Whether to include the next steps. They are never wrapped, so that they can be copied.
     """
-    from speckit_memory.server.console.pointed_line import pointed_line  # only needed for failures
 
     stream = stream or sys.stderr
     code = click.style(problem.code, fg="red", bold=True)

@@ -2,25 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from speckit_memory.errors.names import sendable
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
-from speckit_memory.evaluation.experiments.sequential_estimates import course
+from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, SequentialEstimate, course
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.tables import in_line
+from speckit_memory.server.console.output import printable
 from speckit_memory.server.console.wording import counted, figure, in_common, milliseconds, moment, percent, period
-from speckit_memory.server.page.plots.over_time import over_time
 from speckit_memory.server.page.plots.overhead import overhead_distribution
 from speckit_memory.server.page.plots.plot import Plot
-from speckit_memory.server.page.template import rendered
+from speckit_memory.server.page.svg import INK, MUTED, VARIANT, drawn
 from speckit_memory.server.shadows.headline import known_queries
 from speckit_memory.server.shadows.report import SHOWN_ROWS, MemoryLabel, ShadowComparison, ShadowReport, question
 from speckit_memory.server.shadows.text import ORDER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Renders page templates. All values are escaped, except for plots drawn by the product.
+#
+# Control characters and bidirectional controls are escaped first, as on a terminal.
+
+
+def rendered(name: str, **texts: object) -> str:
+    """Renders a template of this folder with its style included; an undefined name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("speckit_memory.server.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_readable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # the only unescaped values are our own SVG drawings
+    environment.filters["drawing"] = Markup
+    style = files("speckit_memory.server.page").joinpath("page.css").read_text(encoding="utf-8")
+    return environment.get_template(name).render(style=Markup(style), **texts)
+
+
+def _readable(value: object) -> object:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_ROWS = 12
+_MARGIN = 0.06
+
+
+def over_time(name: str, looks: Sequence[SequentialEstimate], control: str, variant: str) -> Plot:
+    """The plot of the mean difference with its always-valid 95 % interval, over the number of queries.
+
+    Args:
+        name: Id prefix of the drawing, unique on the page.
+        looks: The estimates in order of time; at least one.
+        control: Name of the served pipeline.
+        variant: Name of the shadow pipeline.
+    """
+    queries = [look.queries for look in looks]
+    low, high = ([look.ci95[end] for look in looks] for end in (0, 1))
+
+    def draw(axes: Axes) -> None:
+        axes.fill_between(queries, low, high, color=VARIANT, alpha=0.18, linewidth=0)
+        for edge in (low, high):
+            axes.plot(queries, edge, color=VARIANT, linewidth=1, alpha=0.7)
+        axes.plot(queries, [look.delta for look in looks], color=VARIANT, linewidth=2.4)
+        axes.axhline(0, color=INK, linewidth=1.4)
+        # symmetric around 0, so that "better" and "worse" have equal space
+        reach = max(abs(end) for end in (*low, *high, 0.01)) * (1 + _MARGIN)
+        axes.set(ylim=(-reach, reach), xlabel="queries", ylabel=f"difference in {METRIC}")
+        for at, words, align in ((0.97, "variant better", "top"), (0.03, "variant worse", "bottom")):
+            axes.text(0.99, at, words, transform=axes.transAxes, ha="right", va=align, color=MUTED)
+
+    rows = [["queries", "differing and judged", f"{METRIC} difference", "95 % interval"]]
+    for look in _thinned(looks):
+        interval = f"{look.ci95[0]:+.3f} to {look.ci95[1]:+.3f}"
+        rows.append([f"{look.queries:,}", f"{look.judged:,}", f"{look.delta:+.3f}", interval])
+    last = looks[-1]
+    outside = last.ci95[0] > 0 or last.ci95[1] < 0
+    caption = (
+        f"{METRIC} of {variant} minus that of {control}, over {last.judged:,} differing queries with judgements of "
+        f"{last.queries:,}. The band is valid at all times at once: you may look as often as you like. It "
+        + ("excludes 0: the difference is real." if outside else "still includes 0: nothing is decided.")
+    )
+    return Plot("What is known, query by query", drawn(name, draw, height=260), caption, rows)
+
+
+def _thinned(looks: Sequence[SequentialEstimate]) -> list[SequentialEstimate]:
+    """About `_ROWS` looks for the table, always with the last one."""
+    # ceiling division
+    every = max(1, -(-len(looks) // _ROWS))
+    return [*looks[:-1:every], looks[-1]]
+
 
 MARK = "speckit-memory shadow report"
 """Identifies a page of ours, which may be overwritten."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,57 @@ from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flags import flags_for
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import components
+from speckit_memory.engine.pipelines.pipeline_text import as_lines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiment_sentence import names
-from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judged
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judged
 from speckit_memory.evaluation.experiments.flag_evidence import missing
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import PlacementChange, RecordedPair
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examined
+from speckit_memory.pipeline.configuration.loading import load
+from speckit_memory.pipeline.configuration.variants import variants_of
 from speckit_memory.server.shadows.headline import headline
 from speckit_memory.server.shadows.next_steps import NextStep, next_steps
-from speckit_memory.server.shadows.running_shadows import CurrentPipelines, current_pipelines
 from speckit_memory.server.shadows.time_spec import iso
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentPipelines:
+    """The served pipeline and its shadows, by hash; empty if they cannot be read."""
+
+    names: Mapping[str, PipelineLabel]
+    pipelines: Mapping[str, CheckedPipeline]
+
+    def difference(self, control: str, variant: str) -> list[str] | None:
+        """The lines of a diff between two pipelines; None if one of them is no longer in force."""
+        if not {control, variant} <= set(self.pipelines):
+            return None
+        before, after = (as_lines(self.pipelines[one]) for one in (control, variant))
+        lines = list(unified_diff(before, after, lineterm="", n=0))[2:]
+        return [line for line in lines if not line.startswith("@@")]
+
+
+def current_pipelines(store: Path) -> CurrentPipelines:
+    """The pipelines in force at a store."""
+    config = settings(store)
+    environ = config.environ_of_root
+    try:
+        registry = components.registry(environ, config.root)
+        control = load(config.pipeline, environ, offered=registry.flag_files)
+        variants = variants_of(control, environ, registry.flag_files)
+        checked = [examined(one, registry) for one in (control, *(one.effective for one in variants))]
+    except SpeckitError:
+        return CurrentPipelines({}, {})
+    names = [PipelineLabel(control.name), *(PipelineLabel(one.name, one.flag) for one in variants)]
+    # reversed, so that on equal hashes the first pipeline (the control) wins
+    found = {one.hash: (name, one) for name, one in reversed(list(zip(names, checked, strict=True)))}
+    return CurrentPipelines(
+        {key: name for key, (name, _) in found.items()}, {key: one for key, (_, one) in found.items()}
+    )
+
 
 _WORST_FIRST = ("worse", "undecided", "same", "better")
 SHOWN_ROWS = 10

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from speckit_memory.engine.background.heartbeat import heartbeat
+from speckit_memory.engine.upkeep.maintenance import heartbeat
 
 PATIENCE = 60.0
 OFTEN = 0.001

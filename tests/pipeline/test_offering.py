@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.pipeline.roles.entry_points import may_be_offered
+from speckit_memory.pipeline.roles.registry import may_be_offered
 
 GROUP = "some.group"
 OFFER = "[console_scripts]\nx = y:z\n\n[some.group]\nmine = my_module:register\n"

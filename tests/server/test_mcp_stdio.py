@@ -17,7 +17,7 @@ from mcp import Client
 from raw_server import INITIALIZE, PATIENCE, RawServer, call_of, raw_server
 
 from speckit_memory.memory.models.embedders import StaticEmbedder
-from speckit_memory.memory.models.token_estimate import estimated_tokens
+from speckit_memory.memory.models.embedders.counting import estimated_tokens
 from speckit_memory.server.logging import logs
 from tests.server.doors import DOCUMENTS, with_client
 

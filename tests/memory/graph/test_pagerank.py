@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.memory.graph.pagerank import DAMPING, pagerank
+from speckit_memory.memory.graph.ranking import DAMPING, pagerank
 from speckit_memory.pipeline.ports import Column
 
 

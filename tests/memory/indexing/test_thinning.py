@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.memory.parsing.thinning import density, score, thinned
+from speckit_memory.memory.indexing.documents import density, score, thinned
 from speckit_memory.memory.store.records import Chunk
 from tests.server.doors import call
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders import StaticEmbedder, counted_tokens
-from speckit_memory.memory.models.token_estimate import estimated_tokens
+from speckit_memory.memory.models.embedders.counting import estimated_tokens
 
 PROJECT = Path(__file__).parents[3]
 MODEL = StaticEmbedder()

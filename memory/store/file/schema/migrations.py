@@ -17,11 +17,7 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.guarding.queries import table_exists
-from speckit_memory.memory.store.file.schema.absence_schema import ABSENCES
-from speckit_memory.memory.store.file.schema.checkpoint_schema import STORE_IDENTITY
-from speckit_memory.memory.store.file.schema.graph_schema import EDGE_HISTORY
 from speckit_memory.memory.store.file.schema.learning_schema import JUDGEMENTS, LEARNING, PROMOTED_READ
-from speckit_memory.memory.store.file.schema.models_schema import EMBEDDING_MODELS
 from speckit_memory.memory.store.file.schema.schema import (
     CHANGE_TOKENS,
     CHUNK_TOKENS,
@@ -36,9 +32,175 @@ from speckit_memory.memory.store.file.schema.schema import (
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
-from speckit_memory.memory.store.file.schema.structure_schema import STRUCTURE
-from speckit_memory.memory.store.file.schema.summary_schema import SUMMARIES
-from speckit_memory.memory.store.file.schema.surface_schema import SURFACE
+
+COLUMNS_AND_TOKENISER = (
+    """title, body, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'"""
+)
+
+SURFACE = f"""
+CREATE VIRTUAL TABLE surface_fts USING fts5 ({COLUMNS_AND_TOKENISER});
+INSERT INTO surface_fts (rowid, title, body)
+SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id;
+"""
+"""The rows of stored memories are made from their texts: see `surface`."""
+
+
+SUMMARIES = """
+CREATE TABLE summaries (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    content_hash TEXT NOT NULL,
+    summary TEXT NOT NULL
+) STRICT;
+"""
+"""A few sentences that sum up a text ("" where none do), and the hash of the content that they are valid for."""
+
+
+STRUCTURE = """
+CREATE TABLE graph_state (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    version INTEGER NOT NULL,
+    ranked INTEGER NOT NULL,
+    greatest REAL NOT NULL CHECK (greatest >= 0)
+) STRICT;
+INSERT INTO graph_state VALUES (1, 1, 0, 0.0);
+CREATE TRIGGER edge_came AFTER INSERT ON causal_edges BEGIN UPDATE graph_state SET version = version + 1; END;
+CREATE TRIGGER edge_changed AFTER UPDATE ON causal_edges BEGIN UPDATE graph_state SET version = version + 1; END;
+CREATE TRIGGER edge_went AFTER DELETE ON causal_edges BEGIN UPDATE graph_state SET version = version + 1; END;
+
+CREATE TABLE graph_ranks (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    rank REAL NOT NULL CHECK (rank > 0),
+    community INTEGER NOT NULL
+) STRICT;
+CREATE INDEX graph_ranks_by_community ON graph_ranks (community, rank DESC, memory_id);
+
+CREATE TABLE entity_scans (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    content_hash TEXT NOT NULL
+) STRICT;
+CREATE TABLE memory_entities (
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    entity TEXT NOT NULL CHECK (entity <> ''),
+    kind TEXT NOT NULL,
+    PRIMARY KEY (memory_id, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_entities_by_entity ON memory_entities (entity);
+"""
+"""Centrality and communities of memories, and the entities they mention. Triggers count every change of an edge as a
+new version of the graph: see `ranks` and `entities`."""
+
+
+EMBEDDING_MODELS = """
+CREATE TABLE embedding_models (
+    model_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    pooling TEXT NOT NULL,
+    dimensions INTEGER NOT NULL CHECK (dimensions > 0),
+    noted_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE embedding_build (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    model_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    done INTEGER NOT NULL CHECK (done >= 0),
+    total INTEGER NOT NULL CHECK (total >= 0),
+    holder TEXT NOT NULL,
+    until REAL NOT NULL
+) STRICT;
+"""
+"""Embedding models by id, and the progress of a build of new vectors next to those in use: see `embedding_models`."""
+
+
+EDGE_HISTORY = """
+ALTER TABLE causal_edges ADD COLUMN said REAL CHECK (said BETWEEN 0 AND 1);
+
+CREATE TABLE edge_history (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    target_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    relation TEXT NOT NULL,
+    changed_at REAL NOT NULL,
+    changed_by TEXT NOT NULL CHECK (changed_by <> ''),
+    why TEXT NOT NULL,
+    before TEXT CHECK (before IS NULL OR json_valid(before)),
+    after TEXT CHECK (after IS NULL OR json_valid(after)),
+    undoes INTEGER,
+    undone_by INTEGER
+) STRICT;
+CREATE INDEX edge_history_by_edge ON edge_history (source_id, target_id, relation);
+CREATE INDEX edge_history_by_target ON edge_history (target_id);
+
+CREATE TABLE session_uses (
+    session TEXT NOT NULL CHECK (session <> ''),
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    used_at REAL NOT NULL,
+    PRIMARY KEY (session, memory_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_uses_by_memory ON session_uses (memory_id);
+CREATE TABLE edge_uses (
+    edge_id INTEGER PRIMARY KEY REFERENCES causal_edges (id) ON DELETE CASCADE,
+    times INTEGER NOT NULL CHECK (times >= 0),
+    last_used REAL NOT NULL
+) STRICT;
+
+CREATE TABLE scanned_memories (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    content_hash TEXT NOT NULL,
+    scanned_at REAL NOT NULL
+) STRICT;
+CREATE TABLE suspected_contradictions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    newer_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    newer_hash TEXT NOT NULL,
+    older_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    older_hash TEXT NOT NULL,
+    similarity REAL NOT NULL,
+    pattern TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    sentence TEXT NOT NULL,
+    found_at REAL NOT NULL,
+    dismissed_at REAL,
+    UNIQUE (newer_id, older_id)
+) STRICT;
+CREATE INDEX suspected_contradictions_by_older ON suspected_contradictions (older_id);
+"""
+"""Changes of edges and of their strength (`said` is the strength given by the creator, where it differs), uses of
+edges, and suspected contradictions: see `edge_history`, `edge_uses` and `suspicions`."""
+
+
+STORE_IDENTITY = """
+CREATE TABLE store_identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    store_id TEXT NOT NULL CHECK (length(store_id) = 32)
+) STRICT;
+INSERT INTO store_identity VALUES (1, lower(hex(randomblob(16))));
+"""
+"""The identity of this store, which tells its own checkpoints from those of other stores: see `checkpoints`."""
+
+
+ABSENCES = """
+CREATE TABLE absences (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    absent_since REAL NOT NULL,
+    expires_at REAL
+) STRICT;
+CREATE INDEX absences_by_time ON absences (absent_since);
+
+CREATE TABLE restorations (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    file_hash TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE removed_files (
+    key TEXT PRIMARY KEY,
+    file_hash TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE memories ADD COLUMN ctime_ns INTEGER;
+"""
+"""Memories whose files are missing, memories restored from a checkpoint that differ from their files, files whose
+memories a restore removed, and each file's ctime, which also changes when its mtime is set back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from types import MappingProxyType
@@ -16,13 +16,40 @@ from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.words import stored_tokens
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
-from speckit_memory.memory.store.read_model.words.vocabulary import Vocabulary
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.pipeline.arithmetic.bags import BagParameters, Part, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
 from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
+
+
+class Vocabulary(Set[str]):
+    """The terms of some indexes, perhaps with some that only removed entries contained."""
+
+    __slots__ = ("__weakref__", "_indexes", "_words")
+
+    def __init__(self, indexes: Sequence[PostingsIndex]) -> None:
+        self._indexes = indexes
+        self._words: frozenset[str] | None = None
+
+    def __contains__(self, term: object) -> bool:
+        """Whether an index has the term; for a few terms this is cheaper than building the set."""
+        return isinstance(term, str) and any(index.knows(term) for index in self._indexes)
+
+    def __iter__(self) -> Iterator[str]:
+        """Each distinct term once."""
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        """Number of distinct terms."""
+        return len(self._all())
+
+    def _all(self) -> frozenset[str]:
+        if self._words is None:
+            self._words = frozenset[str]().union(*(index.terms() for index in self._indexes))
+        return self._words
+
 
 Analyse = Callable[[str], tuple[str, ...]]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
-from speckit_memory.memory.store.file.schema.surface_schema import COLUMNS_AND_TOKENISER
+from speckit_memory.memory.store.file.schema.migrations import COLUMNS_AND_TOKENISER
 from speckit_memory.pipeline.ports import Ids
 
 _STORED = "(rowid, title, body) SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id"

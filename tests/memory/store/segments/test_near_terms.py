@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.read_model.words.vocabulary import Vocabulary
+from speckit_memory.memory.store.read_model.words.lexicon import Vocabulary
 from speckit_memory.memory.store.segment_files import near_terms
 from speckit_memory.memory.store.segment_files.near_terms import LONGEST, NearTerms
 
