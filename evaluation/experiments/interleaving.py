@@ -2,8 +2,8 @@
 
 In team-draft interleaving both pipelines take turns to add their best memory that is not in the answer yet (Radlinski,
 Kurup and Joachims, CIKM 2008). Each query is a duel: the team with more used memories wins, where openings that led to
-nothing do not count (`implicit_feedback`). A common prefix of both rankings belongs to neither. Uses of an answer of one
-pipeline can only support that pipeline; duels can also show a variant to be worse.
+nothing do not count (`implicit_feedback`). A common prefix of both rankings belongs to neither. Uses of an answer of
+one pipeline can only support that pipeline; duels can also show a variant to be worse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads and analyses documents in helper processes while this process writes (feature I8).
 
-Helpers receive lists of files or texts and send back the results of `SourceProcessor`. They have no access to the store. If one
-ends or hangs, this process does its work, so nothing is lost. Results are taken in input order, so the store is the
-same as without helpers.
+Helpers receive lists of files or texts and send back the results of `SourceProcessor`. They have no access to the
+store. If one ends or hangs, this process does its work, so nothing is lost. Results are taken in input order, so the
+store is the same as without helpers.
 """
 
 from __future__ import annotations

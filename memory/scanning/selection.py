@@ -174,7 +174,7 @@ def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str
 
 
 def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:
-    """Return why an agent may not name a path below the root, "" if it may: as `FileSelection`, without ignore files."""
+    """Return why an agent may not name a path below the root, "" if it may (ignore files apart)."""
     folders = parts if is_folder else parts[:-1]
     if skipped := next((part for part in folders if part in SKIPPED_FOLDERS or part in TOOL_FOLDERS), ""):
         return f"in '{skipped}'"

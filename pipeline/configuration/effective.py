@@ -1,8 +1,9 @@
 """Pass 3: fill. Merges a document with the documents it extends, and records the origin of every value.
 
 package default < user file < environment < call. A slot that a document does not mention is inherited from the pipeline
-it extends, and so are the settings that a listed step leaves out (`config.pipelines.layering`); the environment decides flags;
-the call changes single values and disables steps. `pipeline.configuration.variants` derives one effective pipeline from another.
+it extends, and so are the settings that a listed step leaves out (`config.pipelines.layering`); the environment decides
+flags; the call changes single values and disables steps. `pipeline.configuration.variants` derives one effective
+pipeline from another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of component results, before the runner uses them. No result of a component is trusted.
 
-Each check takes any object and returns a plain copy of the expected type (`pipeline.model.copying`) that is shared with no
-other code; otherwise it raises a ContractError (for an annotator: StageInvariantError) with the violation and the
+Each check takes any object and returns a plain copy of the expected type (`pipeline.model.copying`) that is shared with
+no other code; otherwise it raises a ContractError (for an annotator: StageInvariantError) with the violation and the
 accepted values. Plans and notes, which hold more than columns, are checked in separate modules.
 """
 
@@ -150,7 +150,8 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
         if type(answer) is Unavailable:
             return absence(answer)
         few = type(answer) is np.ndarray and answer.ndim == 1 and len(answer) <= scope.size
-        memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
+        shape = answer.shape if few else (scope.size,)  # type: ignore[attr-defined]
+        memories = array(answer, np.int64, shape, "memories")
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]

@@ -2,8 +2,8 @@
 
 A value that a component still references, or whose class it wrote, could pass a check and then change. So only plain
 values pass this module: numbers, texts, tuples, dicts and arrays of exactly these types. Subclasses of int, float, str
-and dict are read as their base type, other classes are rejected. A value that cannot be copied raises `InvalidComponentOutput`, which
-names the value and the accepted ones.
+and dict are read as their base type, other classes are rejected. A value that cannot be copied raises
+`InvalidComponentOutput`, which names the value and the accepted ones.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def whole(found: object, what: str, low: int, high: int) -> int:
         found = int.__int__(found)  # type: ignore[arg-type]  # its class has just been checked
     if not low <= found <= high:  # type: ignore[operator]  # an int by now
         raise InvalidComponentOutput(
-            f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}"
-        )  # type: ignore[arg-type]
+            f"returned {_digits(found)} as {what}; accepted: a whole number from {low} to {high}"  # type: ignore[arg-type]
+        )
     return found  # type: ignore[return-value]
 
 
@@ -182,7 +182,7 @@ def texts(found: object, what: str, most: int) -> tuple[str, ...]:
 def pairs(found: object, what: str, most: int) -> list[tuple[object, object]]:
     """The entries of a mapping, read once; for a subclass of dict the entries that it really holds."""
     if issubclass(type(found), dict):
-        view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # its class has been checked
+        view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # checked above
     elif isinstance(found, Mapping):
         view = found.items()
     else:

@@ -26,8 +26,8 @@ from speckit_memory.pipeline.running.memoised_store import SearchAttributes, Sea
 class StoreView:
     """A view of a store for the components of one search, discarded with it. Implements `Store`.
 
-    Repeated requests of several components are answered from a cache (see `pipeline.running.memoised_store`), so that no component
-    needs to keep anything between two queries, and nothing is kept for longer than the search.
+    Repeated requests of several components are answered from a cache (see `pipeline.running.memoised_store`), so that
+    no component needs to keep anything between two queries, and nothing is kept for longer than the search.
 
     One state of the store serves many concurrent searches, and changes that a component makes to its objects must not
     affect the others. No attribute here can be assigned, and results of the ports are private to the caller or

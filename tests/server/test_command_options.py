@@ -33,14 +33,15 @@ from tests.server.doors import at, note_as_read
 
 WORK = (
     "evaluation.tuning.tuning.tune", "evaluation.tuning.calibration.calibrate", "evaluation.running.run.run",
-    "evaluation.tokens.run.measure_tokens", "evaluation.tuning.ablation.ablate", "evaluation.comparing.compare.compare_pipelines",
-    "evaluation.comparing.compare.compare_runs", "evaluation.comparing.gate.gate", "evaluation.comparing.replay.replay",
+    "evaluation.tokens.run.measure_tokens", "evaluation.tuning.ablation.ablate",
+    "evaluation.comparing.compare.compare_pipelines", "evaluation.comparing.compare.compare_runs",
+    "evaluation.comparing.gate.gate", "evaluation.comparing.replay.replay",
     "evaluation.comparing.good_enough.good_enough", "evaluation.comparing.baseline.baseline",
     "evaluation.comparing.sensitivity.sensitivity", "evaluation.judging.cases.of_source",
     "evaluation.judging.cases.of_experiment", "evaluation.made_queries.run.make_queries",
     "memory.models.embedders.pulled.fetching.fetch", "server.commands.flags_audit.audit",
-    "server.commands.flags_promote.promote", "server.commands.flags_demote.demote", "server.transport.stdio.serve_stdio",
-    "server.transport.http.serve_http", "server.commands.demo._open",
+    "server.commands.flags_promote.promote", "server.commands.flags_demote.demote",
+    "server.transport.stdio.serve_stdio", "server.transport.http.serve_http", "server.commands.demo._open",
 )  # fmt: skip
 """What long commands set going: its arguments are kept by its last name, and nothing is done."""
 NOTED = ("save_file", "update", "unlearn", "folders", "match_triggers", "was_read")

@@ -193,10 +193,8 @@ def test_passages_are_listed_below_their_memory_and_no_page_loses_any(workspace:
     shown, of = len(rows) - 1 - last, rows[last]["chunks"]
     assert hint.startswith(f"{shown} of {of} passages of {told[-1]} are shown, {rest}; ")
     listed = call(workspace, ["list", "--chunks", "--folder", "docs/storage"]).out
-    assert re.search(
-        r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", memory_list
-    )
-    assert "2 of 2 memories" in memory_list
+    assert re.search(r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", listed)
+    assert "2 of 2 memories" in listed
 
 
 @pytest.mark.requirement("T5")

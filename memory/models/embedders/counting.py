@@ -12,10 +12,10 @@ from speckit_memory.memory.models.embedders.protocol import Embedder, TokenCount
 
 # Estimates the number of language-model tokens of a text by its scripts, without a tokeniser.
 #
-# "Four characters per token" only holds for English prose: code has three, minified JSON two, timestamps one and a half,
-# and a Chinese or Japanese character takes more than one token. So the pieces that a tokeniser would see are counted by
-# kind. The cost of each kind was fitted to the bundled tokeniser and rounded up: over whole texts of any kind the
-# estimate is at most 5 % too low and 20 % too high (docs/decisions/0019-answers-in-markdown.md).
+# "Four characters per token" only holds for English prose: code has three, minified JSON two, timestamps one and a
+# half, and a Chinese or Japanese character takes more than one token. So the pieces that a tokeniser would see are
+# counted by kind. The cost of each kind was fitted to the bundled tokeniser and rounded up: over whole texts of any
+# kind the estimate is at most 5 % too low and 20 % too high (docs/decisions/0019-answers-in-markdown.md).
 
 
 class _Kind(NamedTuple):
