@@ -18,7 +18,7 @@ import numpy as np
 from speckit_memory.evaluation.experiments.implicit_feedback import NO_FEEDBACK, ImplicitFeedback, implicit_feedback
 from speckit_memory.evaluation.experiments.interleaving import Duels, Team, judge_duels
 from speckit_memory.memory.store.evaluation.records import QueryRecord, UseRecord
-from speckit_memory.pipeline.comparing.interleaving import drafted
+from speckit_memory.pipeline.comparing.interleaving import draft_ranking
 
 SHOWN, POOL, RELEVANT = 10, 30, 3
 QUERIES = 400
@@ -85,7 +85,7 @@ def simulated_log(rng: np.random.Generator, reader: Reader, control: float, vari
         relevant = np.zeros(POOL)
         relevant[rng.choice(POOL, RELEVANT, replace=False)] = 1.0
         name, at, session = f"{rng.integers(2**62):016x}", number * GAP_SECONDS, f"s{number // 10}"
-        draft = drafted(ranked(rng, relevant, control), ranked(rng, relevant, variant), name)
+        draft = draft_ranking(ranked(rng, relevant, control), ranked(rng, relevant, variant), name)
         shown = draft.ids[:SHOWN]
         teams[name] = dict(zip(shown, draft.teams, strict=False))
         rephrased = ""

@@ -24,7 +24,7 @@ def differences(memory: Memory, draw: random.Random) -> tuple[str, list[str]]:
     opened = memory._open
     models, beside = opened.read_model._models, BackgroundBuilder(opened.database)
     with committed_read(opened.database) as connection:
-        held = shelf.held(connection, opened.database.path, patient=True)
+        held = shelf.segment_status(connection, opened.database.path, patient=True)
         now = Snapshot.load(opened.database, connection, models, beside)
         tables = Snapshot.of_tables(opened.database, connection, models, beside)
         words = draw.sample(sorted(tables.lexicon.words()), WORDS)

@@ -12,7 +12,7 @@ IMPORTANCE_SHARE = 0.1
 """The share of a memory's importance that is added to its matching phrases: enough to order equal matches."""
 
 
-def triggered(matched: Ids, weights: Column, query: Query, limit: int, store: Store) -> Hits:
+def triggered_memories(matched: Ids, weights: Column, query: Query, limit: int, store: Store) -> Hits:
     """The best admitted memories by the trigger phrases that occur in the query.
 
     The strength s of a memory is the sum of its weights plus 0.1 · importance [0, 1]; its score is s / (1 + s), (0, 1).

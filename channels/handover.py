@@ -104,14 +104,14 @@ def _headed(
     """The same for sections recognised by their headings, without tags (feature I11)."""
     from speckit_memory.memory.parsing.markdown import known_sections  # imported late: only this channel needs it
 
-    called = handovers.called(store)
+    called = handovers.handover_memories(store)
     slugs = {name: known_sections.spellings(name) for name in wanted}
     # Only documents called hand-overs, and those with enough heading words, need to be read.
     candidates = np.union1d(called, _holding_some({name: slugs[name] for name in telling}, enough, store))
     found: dict[int, tuple[int, set[str]]] = {}
     unmistakable: dict[int, set[str]] = {}
     for passage in store.passages.headed([slug for each in slugs.values() for slug in each], candidates):
-        for section in known_sections.named(passage.text, wanted):
+        for section in known_sections.named_sections(passage.text, wanted):
             found.setdefault(passage.memory, (passage.id, set()))[1].add(section.name)
             if section.name in telling and not handovers.is_common(known_sections.beginning(section.heading)):
                 unmistakable.setdefault(passage.memory, set()).add(section.name)

@@ -91,7 +91,7 @@ class Identifier:
             holders = memories_with(term, store.lexicon)
             if 0 < len(holders) <= (params.max_reference_memories if reference else params.max_memories):
                 found.append(holders)
-        others = (*numbered(query, store), *at_paths(query.text, store))
+        others = (*numbered_paths(query, store), *at_paths(query.text, store))
         found += [ids for ids in others if 0 < len(ids) <= params.max_reference_memories]
         if not found:
             return _NOTHING
@@ -122,7 +122,7 @@ def identifiers(text: str, store: Store) -> dict[str, bool]:
     return {tokens[0]: reference for tokens, reference in cut if tokens}
 
 
-def numbered(query: Query, store: Store) -> list[Ids]:
+def numbered_paths(query: Query, store: Store) -> list[Ids]:
     """For each word of a query followed by a number, the memories whose paths hold both, ascending."""
     paths = store.lexicon.index("path")
 

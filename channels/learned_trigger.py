@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.channels._triggering import triggered
+from speckit_memory.channels._triggering import triggered_memories
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
@@ -24,4 +24,4 @@ class LearnedTrigger:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories whose phrases match best."""
-        return triggered(*store.triggers.matches(query.reading, query.now), query, limit, store)
+        return triggered_memories(*store.triggers.matches(query.reading, query.now), query, limit, store)

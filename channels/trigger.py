@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.channels._triggering import triggered
+from speckit_memory.channels._triggering import triggered_memories
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import AUTHORED, Store
@@ -27,4 +27,4 @@ class Trigger:
         """The `limit` admitted memories whose phrases match best."""
         matched, weights = store.triggers.matches(query.reading, query.now)
         declared = weights >= AUTHORED
-        return triggered(matched[declared], weights[declared], query, limit, store)
+        return triggered_memories(matched[declared], weights[declared], query, limit, store)

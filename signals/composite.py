@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since, days_unused, recalled, stability_multipliers
+from speckit_memory.memory.lifecycle.fsrs import days_since, days_unused, stability_multipliers, tier_retrievability
 from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Pool, Query
@@ -152,7 +152,7 @@ class Composite:
         stability, tiers = facts.number("stability", ids), facts.label("tier", ids)
         if self._params.classification_decay:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
-        return np.nan_to_num(recalled(days_unused(facts, ids, now), stability, tiers))
+        return np.nan_to_num(tier_retrievability(days_unused(facts, ids, now), stability, tiers))
 
 
 def _boost(query: Query, pool: Pool, store: Store) -> Column | float:

@@ -7,7 +7,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_unused, elapsed_multipliers, recalled, stability_multipliers
+from speckit_memory.memory.lifecycle.fsrs import (
+    days_unused,
+    elapsed_multipliers,
+    stability_multipliers,
+    tier_retrievability,
+)
 from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
 from speckit_memory.pipeline.roles.contracts import About, SignalParams
@@ -52,4 +57,4 @@ class Temporal:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
         elif self._classification == "elapsed":
             days = days * elapsed_multipliers(tiers)
-        return self._weight * np.nan_to_num(recalled(days, stability, tiers))
+        return self._weight * np.nan_to_num(tier_retrievability(days, stability, tiers))

@@ -56,7 +56,7 @@ def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path"
     problems: list[Problem] = []
     for each in [named] if isinstance(named, str | Path) else named:
         try:
-            paths.append(resolved(named_path(each, what)))
+            paths.append(resolve_path(named_path(each, what)))
         except SpeckitError as error:
             problems += error.problems
     if problems:
@@ -64,7 +64,7 @@ def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path"
     return paths
 
 
-def resolved(path: Path) -> Path:
+def resolve_path(path: Path) -> Path:
     """The absolute path without links, as far as it exists. Raises E014 if the working folder was deleted."""
     return Path(os.path.realpath(path if path.is_absolute() else working_folder() / path))
 

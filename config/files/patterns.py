@@ -19,7 +19,7 @@ _SLASH = "ps_d"
 """The name of the group for the slash after a folder in the library's expressions."""
 
 
-def compiled(patterns: Sequence[str]) -> GitIgnoreSpec:
+def compile_patterns(patterns: Sequence[str]) -> GitIgnoreSpec:
     """The patterns as one specification. Raises ValueError for an invalid pattern."""
     return _compiled(tuple(patterns))
 

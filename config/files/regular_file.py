@@ -46,7 +46,7 @@ def read_text(path: Path, largest: int = LARGEST_CONFIGURATION, errors: str = "s
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def as_written(path: Path) -> str:
+def read_as_written(path: Path) -> str:
     """The UTF-8 text of a configuration file with its byte order mark and line endings. Raises as `read_text`."""
     return read_bytes(path, LARGEST_CONFIGURATION).decode()
 

@@ -10,8 +10,7 @@ from speckit_memory.config.flags.criterion import criterion_of
 from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
 from speckit_memory.config.flags.flag_states import ON, STATES
 from speckit_memory.config.workspace.settings import VARIABLES
-from speckit_memory.config.yaml.reader import MappingEntry, locate, plain
-from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping, locate, plain
 from speckit_memory.errors import Problem, nearest
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ UNDECLARED = "E120"
 """The code of a name that no flag has."""
 
 
-def said(item: MappingEntry) -> Mapping[str, object]:
+def entry_contents(item: MappingEntry) -> Mapping[str, object]:
     """The contents of an entry; empty if it is not a mapping."""
     value = plain(item.value)
     return value if isinstance(value, dict) else {}
@@ -42,7 +41,7 @@ def well_named(item: MappingEntry) -> bool:
     return item.key.startswith(PREFIX) and item.key not in VARIABLES
 
 
-def misnamed(item: MappingEntry) -> Iterator[Problem]:
+def check_name(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the name of an entry."""
     if not item.key.startswith(PREFIX):
         yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
@@ -50,7 +49,7 @@ def misnamed(item: MappingEntry) -> Iterator[Problem]:
         yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
 
 
-def misstated(item: MappingEntry) -> Iterator[Problem]:
+def check_state(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the state of an entry."""
     if not isinstance(item.value, YamlMapping):
         message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
@@ -61,13 +60,13 @@ def misstated(item: MappingEntry) -> Iterator[Problem]:
         if not unknown:
             message = f"'{item.key}' has no state; accepted: {', '.join(STATES)}"
             yield Problem("E114", message, actions=SEE, where=item.value.where)
-    elif (state := said(item)[STATE]) not in STATES:
+    elif (state := entry_contents(item)[STATE]) not in STATES:
         close = nearest(state, STATES) if isinstance(state, str) else f"accepted: {', '.join(STATES)}"
         message = f"the state of '{item.key}' is {state!r}; {close}"
         yield Problem("E114", message, actions=SEE, where=locate(item.value, (STATE,)))
 
 
-def misvalued(item: MappingEntry) -> Iterator[Problem]:
+def check_values(item: MappingEntry) -> Iterator[Problem]:
     """Problems with the other values of an entry."""
     if not isinstance(item.value, YamlMapping):
         return
@@ -93,7 +92,7 @@ def _unknown(item: MappingEntry, accepted: Collection[str] = KEYS) -> Iterator[P
             yield Problem("E115", message, where=entry.where)
 
 
-def taken(item: MappingEntry, below: Flag) -> Problem:
+def check_duplicate(item: MappingEntry, below: Flag) -> Problem:
     """The problem of an extension that declares a flag already declared elsewhere."""
     message = f"two flags are called '{item.key}': {below.where} declares one, and {item.where} another"
     hint = "Extensions put their own name into their flags: SPECKIT_, the extension's name, the feature."
@@ -106,17 +105,17 @@ def beyond(item: MappingEntry, below: Flag) -> Iterator[Problem]:
         if entry.key not in (STATE, *OF_STATE):
             message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
             yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
-    if below.state == "permanent" and said(item)[STATE] != "permanent":
+    if below.state == "permanent" and entry_contents(item)[STATE] != "permanent":
         message = f"{item.key} is permanent and cannot be switched off"
         hint = f"Only the declaration of a permanent flag can change it: {below.where}."
         yield Problem("E124", message, hint, ("remove the entry",), locate(item.value, (STATE,)))
 
 
-def undeclared(item: MappingEntry, flags: Collection[str]) -> Iterator[Problem]:
+def check_undeclared(item: MappingEntry, flags: Collection[str]) -> Iterator[Problem]:
     """Problems with a flag that a workspace adds. Without any facts it is taken for a misspelt one."""
-    if not said(item).keys() & (set(FACTS) - set(OF_STATE)):
+    if not entry_contents(item).keys() & (set(FACTS) - set(OF_STATE)):
         message = f"no flag is called '{item.key}'; {nearest_flag(item.key, flags)}"
-        facts = [fact for fact in FACTS if fact != "evidence" or said(item)[STATE] in ON]
+        facts = [fact for fact in FACTS if fact != "evidence" or entry_contents(item)[STATE] in ON]
         hint = f"To declare a flag of your own, give it {', '.join(facts)}."
         yield Problem(UNDECLARED, message, hint=hint, where=item.where)
         return

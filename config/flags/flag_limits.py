@@ -24,7 +24,7 @@ def surplus(flags: Sequence[Flag], most: int) -> list[Flag]:
     return sorted(flags, key=_seniority)[most:]
 
 
-def told(flags: Iterable[Flag]) -> str:
+def describe_flags(flags: Iterable[Flag]) -> str:
     """Flags in order of their places: "SPECKIT_MMR shadow (.speckit/flags.yaml:3), SPECKIT_TRM dark_run (…)"."""
     return ", ".join(f"{flag.name} {flag.state} ({flag.origin})" for flag in sorted(flags, key=_place))
 

@@ -9,7 +9,7 @@ from speckit_memory.errors import closest
 PREFIX = "SPECKIT_"
 
 
-def meant(name: str, known: Collection[str]) -> str:
+def nearest_flag_name(name: str, known: Collection[str]) -> str:
     """The known name that was most likely intended, "" if none is close.
 
     Names of variants and typed names have no prefix and are in lower case: "rsf_fusion", "rsf-fusion". The common
@@ -22,5 +22,5 @@ def meant(name: str, known: Collection[str]) -> str:
 
 def nearest_flag(name: str, known: Collection[str]) -> str:
     """A phrase with the intended name, or with the command that lists all names."""
-    close = meant(name, known)
+    close = nearest_flag_name(name, known)
     return f"did you mean '{close}'?" if close else "see `speckit-memory flags list`"

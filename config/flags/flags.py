@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.config.flags.criterion import criterion_of
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_checks import (
@@ -19,20 +19,19 @@ from speckit_memory.config.flags.flag_checks import (
     STATE,
     UNDECLARED,
     beyond,
-    misnamed,
-    misstated,
-    misvalued,
-    said,
-    taken,
-    undeclared,
+    check_duplicate,
+    check_name,
+    check_state,
+    check_undeclared,
+    check_values,
+    entry_contents,
     well_named,
 )
 from speckit_memory.config.flags.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
-from speckit_memory.config.flags.flag_names import PREFIX, meant
+from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag_name
 from speckit_memory.config.flags.flag_states import ON, STATES, WORDS
 from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
-from speckit_memory.config.yaml.reader import MappingEntry
-from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest
 
 Offered = Callable[[], Sequence[FlagFile]]
@@ -103,10 +102,10 @@ def flags_for(
     return read_flags(environ, extensions=extensions) if extensions else (flags, problems)
 
 
-def refused(others: Sequence[FlagFile], new: FlagFile) -> list[Problem]:
+def extension_flag_problems(others: Sequence[FlagFile], new: FlagFile) -> list[Problem]:
     """Problems of an extension's flags in relation to those of the package and of other extensions."""
     problems: list[Problem] = []
-    layered([shipped_flags()[0], *others, new], problems)
+    layer_flags([shipped_flags()[0], *others, new], problems)
     return problems
 
 
@@ -127,16 +126,16 @@ def declared_flags(
     shipped, problems = _shipped() if text is None else _lowest(text, file)
     files = list(extensions)
     if text is None:
-        workspace, unusable = workspace_flags(resolved(root_named_in(environ)))
+        workspace, unusable = workspace_flags(resolve_path(root_named_in(environ)))
         files.append(workspace)
         problems = [*problems, *unusable]
-    return layered(files, problems, upon=shipped), problems
+    return layer_flags(files, problems, upon=shipped), problems
 
 
 def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags of the package, or of a text in their place, and the problems with them."""
     read, problems = shipped_flags(text, file)
-    return layered([read], problems), problems
+    return layer_flags([read], problems), problems
 
 
 @cache
@@ -144,7 +143,7 @@ def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
     return _lowest(None, SHIPPED_FILE)
 
 
-def layered(
+def layer_flags(
     files: Sequence[FlagFile], problems: list[Problem], upon: Mapping[str, Flag] | None = None
 ) -> dict[str, Flag]:
     """The flags of files combined, lowest layer first, on top of the flags `upon`. Invalid entries are left out and
@@ -153,13 +152,13 @@ def layered(
     for file in files:
         for item in file.entries:
             below = flags.get(item.key)
-            named = list(misnamed(item))
-            found = named or [*misstated(item), *misvalued(item)]
-            if file.of_workspace and not named and STATE in said(item):
+            named = list(check_name(item))
+            found = named or [*check_state(item), *check_values(item)]
+            if file.of_workspace and not named and STATE in entry_contents(item):
                 # A workspace switches declared flags, and declares its own with all facts.
-                found += beyond(item, below) if below else undeclared(item, flags)
+                found += beyond(item, below) if below else check_undeclared(item, flags)
             if not found and file.extension and below:
-                found = [taken(item, below)]
+                found = [check_duplicate(item, below)]
             problems += found
             if not found:
                 flags[item.key] = _flag(item, file, below)
@@ -168,7 +167,7 @@ def layered(
 
 def _flag(item: MappingEntry, file: FlagFile, below: Flag | None) -> Flag:
     """The flag from a valid entry."""
-    says = said(item)
+    says = entry_contents(item)
     state, decision = str(says[STATE]), {key: says[key] for key in OF_STATE if key in says}
     if below:
         return replace(below, state=state, decided=item.where, decision=decision, before=below.state)
@@ -188,7 +187,7 @@ def _flag(item: MappingEntry, file: FlagFile, below: Flag | None) -> Flag:
 
 def _switched(environ: Mapping[str, str]) -> set[str]:
     """The valid flag names that the workspace's file mentions."""
-    entries = workspace_flags(resolved(root_named_in(environ)))[0].entries
+    entries = workspace_flags(resolve_path(root_named_in(environ)))[0].entries
     return {item.key for item in entries if well_named(item)}
 
 
@@ -222,7 +221,7 @@ def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offere
         known |= {entry.key for file in offered() for entry in file.entries}
     found = []
     for name in (name for name in strange if name not in known):
-        close = meant(name, known)
+        close = nearest_flag_name(name, known)
         perhaps = f"; did you mean '{close}'?" if close else ": no flag or setting is called so"
         found.append((close, f"the environment variable {name} has no effect{perhaps}"))
     return found

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import abc
 from dataclasses import replace
 
-from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, StepEntry
-from speckit_memory.config.pipelines.slot_edits import edited
+from speckit_memory.config.pipelines.slot_edits import edit_slot
 from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping
 from speckit_memory.errors import Problem, Where
 
@@ -29,7 +29,7 @@ def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict
             if steps is not None:
                 slots[slot] = tuple(_heir(step, slots[slot]) for step in steps)
         for slot, edits in file.edits.items():
-            slots[slot] = edited(slots[slot], edits, slot, problems)
+            slots[slot] = edit_slot(slots[slot], edits, slot, problems)
     return slots
 
 
@@ -41,7 +41,7 @@ def _heir(step: StepEntry, inherited: abc.Sequence[StepEntry]) -> StepEntry:
     return replace(
         step,
         # A restated step of the same component inherits parameters that it does not name.
-        params=merged(below.params, step.params),
+        params=merge_mappings(below.params, step.params),
         optional=step.optional if "optional" in step.places else below.optional,
         places={key: at for key, at in below.places.items() if key not in NEVER_INHERITED} | step.places,
     )

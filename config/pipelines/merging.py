@@ -7,7 +7,7 @@ from dataclasses import replace
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 
 
-def merged(below: YamlMapping, above: YamlMapping) -> YamlMapping:
+def merge_mappings(below: YamlMapping, above: YamlMapping) -> YamlMapping:
     """Both mappings merged, at the place of `above`; `above` wins for keys in both.
 
     Keys keep the order of `below`, new ones follow. Every value keeps the place where it was written.
@@ -20,5 +20,5 @@ def merged(below: YamlMapping, above: YamlMapping) -> YamlMapping:
 
 def _upon(below: MappingEntry, above: MappingEntry) -> MappingEntry:
     if isinstance(below.value, YamlMapping) and isinstance(above.value, YamlMapping) and below is not above:
-        return replace(above, value=merged(below.value, above.value))
+        return replace(above, value=merge_mappings(below.value, above.value))
     return above

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.pipelines.shadow_entries import MODES, ShadowEntry, beside
+from speckit_memory.config.pipelines.shadow_entries import MODES, ShadowEntry, shadow_entries
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, Where, nearest
-from speckit_memory.errors.echo import LISTED, abridged, listed
+from speckit_memory.errors.echo import LISTED, abridge, list_names
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
 """The parts that contain steps, in order of execution. The first three make up the stage `candidates`."""
@@ -162,7 +162,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
             places={slot: entry.where if entry else node.where for slot, entry in sources.items()}
             | {name: where for name, (_, where) in budgets.items()},
             edits=edits,
-            beside={key: beside(node.get(key), problems) for key in MODES},
+            beside={key: shadow_entries(node.get(key), problems) for key in MODES},
         ),
         problems,
     )
@@ -174,7 +174,7 @@ def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
 
 def _found(node: Node) -> str:
     if isinstance(node, Scalar):
-        return "nothing" if node.value is None else abridged(repr(node.value))
+        return "nothing" if node.value is None else abridge(repr(node.value))
     return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
@@ -201,7 +201,7 @@ def _report_unknown(
     names = tuple(accepted)
     unknown = [entry for entry in entries if entry.key not in names]
     for entry in unknown[:LISTED]:
-        message = f"{owner} has no key '{abridged(entry.key)}'; {how(entry.key) or nearest(entry.key, names)}"
+        message = f"{owner} has no key '{abridge(entry.key)}'; {how(entry.key) or nearest(entry.key, names)}"
         problems.append(Problem("E115", message, where=entry.where))
     if further := unknown[LISTED:]:
         message = f"{owner} does not have {len(further):,} of the following keys either"
@@ -231,7 +231,7 @@ def _budgets(entry: MappingEntry | None, problems: list[Problem]) -> dict[str, t
         value = plain(item.value)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_BUDGET:
             accepted = f"a number of milliseconds above 0, up to {LONGEST_BUDGET:,}"
-            message = f"the budget '{item.key}' must be {accepted}; found {abridged(repr(value))}"
+            message = f"the budget '{item.key}' must be {accepted}; found {abridge(repr(value))}"
             problems.append(Problem("E114", message, where=item.value.where))
         elif item.key in BUDGETS_MS:
             budgets[item.key] = float(value), item.value.where
@@ -253,7 +253,7 @@ def _steps(slot: str, entry: MappingEntry | None, problems: list[Problem]) -> tu
     if entry is None:
         return None
     if not isinstance(entry.value, Sequence):
-        expected = f"a list of steps, or a mapping with {listed(INSTRUCTIONS)}"
+        expected = f"a list of steps, or a mapping with {list_names(INSTRUCTIONS)}"
         wrong = _form(entry.value.where, f"'{slot}'", expected, entry.value)
         nothing = isinstance(entry.value, Scalar) and entry.value.value is None
         problems.append(replace(wrong, actions=(f"write {slot}: [] for no steps", LEAVE_OUT)) if nothing else wrong)
@@ -302,7 +302,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
             problems.append(_form(item.where, f"a step of '{slot}'", f"a mapping with the key '{naming[0]}'", item))
             continue
         if not any(item.get(key) for key in naming):
-            found = listed([entry.key for entry in item.entries]) or "nothing"
+            found = list_names([entry.key for entry in item.entries]) or "nothing"
             message = f"a step of '{slot}' needs the key '{naming[0]}'; found {found}"
             problems.append(Problem("E114", message, where=item.where))
             continue

@@ -43,6 +43,6 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 """By component: old name → new name; keys of nested mappings are joined by dots."""
 
 
-def renamed(component: str, path: Sequence[str | int]) -> str:
+def present_name(component: str, path: Sequence[str | int]) -> str:
     """The present name of the parameter at this path of a component; "" if it was not renamed."""
     return RENAMED.get(component, {}).get(".".join(map(str, path)), "")

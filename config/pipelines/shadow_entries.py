@@ -8,7 +8,7 @@ from typing import Literal
 
 from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, Where, nearest
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 BesideMode = Literal["dark_run", "shadow"]
 
@@ -44,7 +44,7 @@ class ShadowEntry:
     interleave: bool = False
 
 
-def beside(entry: MappingEntry | None, problems: list[Problem]) -> tuple[ShadowEntry, ...] | None:
+def shadow_entries(entry: MappingEntry | None, problems: list[Problem]) -> tuple[ShadowEntry, ...] | None:
     """The entries of a key, None if the key is absent. Invalid entries are left out and added to `problems`."""
     if entry is None:
         return None
@@ -79,7 +79,7 @@ def _entry(node: YamlMapping, mode: BesideMode, key: str, problems: list[Problem
     before = len(problems)
     for entry in node.entries:
         if entry.key not in KEYS[mode]:
-            message = f"an entry of '{key}' has no key '{abridged(entry.key)}'; {nearest(entry.key, KEYS[mode])}"
+            message = f"an entry of '{key}' has no key '{abridge(entry.key)}'; {nearest(entry.key, KEYS[mode])}"
             problems.append(Problem("E115", message, where=entry.where))
     value = {entry.key: plain(entry.value) for entry in node.entries}
     use, name, sample = value.get("use"), value.get("name", ""), value.get("sample", SHARES[mode])

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import Edits, StepEntry
 from speckit_memory.errors import Problem, nearest
 
 
-def edited(below: Sequence[StepEntry], edits: Edits, slot: str, problems: list[Problem]) -> tuple[StepEntry, ...]:
+def edit_slot(below: Sequence[StepEntry], edits: Edits, slot: str, problems: list[Problem]) -> tuple[StepEntry, ...]:
     """The steps of a slot after the edits.
 
     Args:
@@ -86,7 +86,7 @@ def _changed(below: StepEntry, step: StepEntry) -> StepEntry:
     return replace(
         below,
         where=step.where,
-        params=merged(below.params, step.params),
+        params=merge_mappings(below.params, step.params),
         flags=step.flags or below.flags,
         optional=step.optional if "optional" in step.places else below.optional,
         replaces=step.replaces or below.replaces,

@@ -9,7 +9,7 @@ from pathlib import Path
 from speckit_memory.config.files.paths import named_path
 from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 DEFAULT = "default"
 NOTHING = "none"
@@ -45,7 +45,7 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
     if not lexists(path):
         hint = f"Paths in a file are relative to it: there is no {path}." if named_in else ""
         raise SpeckitError(
-            "E121", f"'{abridged(source)}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
+            "E121", f"'{abridge(source)}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
         )
     try:
         return read_text(path), str(path)

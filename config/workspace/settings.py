@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
-from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
+from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
 from speckit_memory.config.options.entity_linking import EntityLinking
 from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.vector_indexing import VectorIndexing
@@ -155,7 +155,7 @@ def settings(
         SpeckitError: E014 for the home folder of an unknown user.
     """
     environ = os.environ if environ is None else environ
-    base = resolved(named_path(root, "the workspace") if root else root_named_in(environ))
+    base = resolve_path(named_path(root, "the workspace") if root else root_named_in(environ))
     file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB)
     try:
         file = file.expanduser()

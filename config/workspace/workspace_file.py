@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.files.patterns import compile_patterns
 from speckit_memory.config.options.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.options.checkpoint_values import checkpoints_of
 from speckit_memory.config.options.entity_linking import ENTITY_LINKING, EntityLinking
@@ -234,7 +234,7 @@ def _useless(pattern: str, key: str) -> str:
     if key == "include" and pattern.startswith("!"):
         return "unwanted files belong under 'exclude'"
     try:
-        meant = any(made.include is not None for made in compiled([pattern]).patterns)
+        meant = any(made.include is not None for made in compile_patterns([pattern]).patterns)
     except ValueError:
         meant = False
     return "" if meant else "it matches nothing"

@@ -16,7 +16,7 @@ from speckit_memory.config.yaml.reader import (
     YamlMapping,
 )
 from speckit_memory.errors import Problem, Where
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 
 def from_plain(value: object, file: str) -> tuple[Node, list[Problem]]:
@@ -85,4 +85,4 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
-    return f"{abridged(repr(value))}, of the type {type(value).__name__}"
+    return f"{abridge(repr(value))}, of the type {type(value).__name__}"

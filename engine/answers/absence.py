@@ -13,8 +13,8 @@ import numpy as np
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import Pipeline
+from speckit_memory.pipeline.running.gathering import channel_hits as found_by
 from speckit_memory.pipeline.running.gathering import channel_limit
-from speckit_memory.pipeline.running.gathering import found as found_by
 from speckit_memory.pipeline.running.journal import StepRunner
 
 DEEP_LIMIT = 1000

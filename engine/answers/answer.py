@@ -27,7 +27,7 @@ from speckit_memory.memory.parsing.markdown.title import LONGEST_TITLE
 from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Plan, Pool, Respelling
 from speckit_memory.pipeline.model.trace import STAGES
 from speckit_memory.pipeline.ports import Ids, Passage, Store
-from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.composition import BoundStep
 from speckit_memory.pipeline.roles.contracts import Annotator
 from speckit_memory.pipeline.roles.hooks import STATES
@@ -78,7 +78,7 @@ def answer(
     policy = facts.get("deduplicated", {})
     rows = tuple(_rows(outcome, store, snippet_characters, content, annotate, policy.get("action", "")))
     if policy:
-        facts["deduplicated"] = repeated_rows.counted(rows, policy)
+        facts["deduplicated"] = repeated_rows.count_repeated(rows, policy)
     return SearchResult(
         query=query.text,
         plan=_plan(outcome, declared),
@@ -185,7 +185,7 @@ def _rows(
         notes: dict[str, Any] = {}
         for of_row in remarks:
             notes |= of_row[row]
-        notes |= {name: named(notes[name], store) for name in OTHERS if notes.get(name)}
+        notes |= {name: name_memories(notes[name], store) for name in OTHERS if notes.get(name)}
         for other in notes.get("superseded_by", ()) if snippet_characters else ():
             if other["id"] not in numbers[:row]:
                 other["words"] = _words(other["id"], store)
@@ -213,11 +213,11 @@ def _rows(
                 last_line=passage.last_line,
                 chunk_hits=chunk_hits[row],
                 notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
-                content=repeated_rows.whole(numbers[row], store) if content else "",
+                content=repeated_rows.whole_text(numbers[row], store) if content else "",
             )
         )
         if sent:
-            rows[-1] = repeated_rows.in_line(rows[-1], sent, store, of_repeats)
+            rows[-1] = repeated_rows.shorten_repeated_row(rows[-1], sent, store, of_repeats)
     return rows
 
 
@@ -235,7 +235,7 @@ def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
     return {row: known[memory] for row, memory in memories.items() if memory in known}
 
 
-def named(memories: list[int], store: Store) -> list[NamedMemory]:
+def name_memories(memories: list[int], store: Store) -> list[NamedMemory]:
     """Memories with key and title, for readers."""
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
@@ -259,7 +259,7 @@ def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundSte
     """
     told = next((telling for step in annotate if (telling := STATES.of(step.component))), None)
     if told is not None:
-        names, _ = guarded(lambda: list(map(str, told.states(memories, now, store))))
+        names, _ = call_guarded(lambda: list(map(str, told.states(memories, now, store))))
         return names if names and len(names) == len(memories) else [UNKNOWN_STATE] * len(memories)
     return [name_of(place) for place in states_of(store.attributes, memories, now, Thresholds()).tolist()]
 

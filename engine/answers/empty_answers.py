@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.errors.echo import abridged, listed
+from speckit_memory.errors.echo import abridge, list_names
 from speckit_memory.memory.parsing.keys import with_folders
 from speckit_memory.memory.parsing.markdown.anchors import find
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Filter, Passage, Store
-from speckit_memory.pipeline.running.demands import demanded
+from speckit_memory.pipeline.running.demands import describe_demands
 from speckit_memory.pipeline.running.runner import Outcome
 
 
@@ -38,8 +38,8 @@ def no_memory_in(folder: str, known: Iterable[str]) -> str:
     """The message for a folder without memories, the same in every interface; `known` are the folders with memories."""
 
     meant = near_folder(folder, known)
-    perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"
-    return f"no memory is in a folder '{abridged(folder)}'; {perhaps} are named from the workspace root, as in the keys"
+    perhaps = f"did you mean '{abridge(meant)}'? Folders" if meant else "folders"
+    return f"no memory is in a folder '{abridge(folder)}'; {perhaps} are named from the workspace root, as in the keys"
 
 
 def nothing_to_find(query: Query, store: Store) -> str:
@@ -54,7 +54,7 @@ def nothing_to_find(query: Query, store: Store) -> str:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)
     if query.plan.memories == ():
-        if demands := demanded(query.required, query.excluded):
+        if demands := describe_demands(query.required, query.excluded):
             others = query.concepts or query.wanted.folder or query.wanted.tier or query.wanted.context_type
             return f"there is no memory {demands}" + (" that the other conditions admit" if others else "")
         return "no memory is about all of " + ", ".join(f"'{concept}'" for concept in query.concepts)
@@ -77,7 +77,7 @@ def missing_sections(outcome: Outcome, store: Store) -> str:
     there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))
     there = there or list(dict.fromkeys(name for memory in memories for name in _headings(memory, store)))
     asked = " or ".join(f"'{anchor}'" for anchor in outcome.query.anchors)
-    which = f"they have {listed(there, MAX_SECTIONS)}" if there else "they have no named sections at all"
+    which = f"they have {list_names(there, MAX_SECTIONS)}" if there else "they have no named sections at all"
     return f"no memory found ({len(memories)} in all) has a section {asked}; {which}"
 
 
@@ -94,4 +94,4 @@ def _headings(memory: int, store: Store) -> list[str]:
     """The headings below the first level, which name sections in memories without anchors."""
     from speckit_memory.memory.parsing.markdown import known_sections  # most searches name no sections
 
-    return [one.heading for one in known_sections.headed(store.passages.body(memory)) if one.level > 1]
+    return [one.heading for one in known_sections.headed_sections(store.passages.body(memory)) if one.level > 1]

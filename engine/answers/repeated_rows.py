@@ -14,7 +14,7 @@ SENT_BEFORE = "sent_before"
 """The note of a step about a row: digests of the texts of its memory that were sent."""
 
 
-def in_line(row: ResultRow, sent: Collection[str], store: Store, action: str) -> ResultRow:
+def shorten_repeated_row(row: ResultRow, sent: Collection[str], store: Store, action: str) -> ResultRow:
     """The row, shortened to a reference if its text was sent before: exactly, as its passage, or as the whole memory.
 
     Args:
@@ -32,15 +32,15 @@ def in_line(row: ResultRow, sent: Collection[str], store: Store, action: str) ->
 
 
 def _covered(row: ResultRow, sent: Collection[str], store: Store) -> bool:
-    return digest(row.id, row.passage) in sent or digest(row.id, whole(row.id, store)) in sent
+    return digest(row.id, row.passage) in sent or digest(row.id, whole_text(row.id, store)) in sent
 
 
-def whole(memory: int, store: Store) -> str:
+def whole_text(memory: int, store: Store) -> str:
     """The text of a memory, as sent with `content`."""
     return store.passages.body(memory).strip("\n")
 
 
-def counted(rows: Sequence[ResultRow], policy: Mapping[str, Any]) -> dict[str, int]:
+def count_repeated(rows: Sequence[ResultRow], policy: Mapping[str, Any]) -> dict[str, int]:
     """The number of repeated rows, and the approximate number of tokens saved."""
     repeats = sum(row.repeated for row in rows)
     return {

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from speckit_memory.engine.answers.query_syntax import ParsedQuery, read
 from speckit_memory.engine.answers.search_options import SearchOptions
 from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.read_model.facts.sessions import SessionState
@@ -141,7 +141,7 @@ def _misfits(question: SearchRequest) -> Iterator[Problem]:
 
 
 def _shown(value: object) -> str:
-    return f"{abridged(repr(value), 60)} ({type(value).__name__})"
+    return f"{abridge(repr(value), 60)} ({type(value).__name__})"
 
 
 def _check(question: SearchRequest, typed: ParsedQuery) -> None:

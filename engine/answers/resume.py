@@ -13,7 +13,7 @@ import numpy as np
 from speckit_memory.memory.lifecycle.handovers import SECTIONS, naming_terms, naming_words
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.memory.store.tables.sessions.working_memory import AttendedMemory
-from speckit_memory.pipeline.comparing.mixing import mixed
+from speckit_memory.pipeline.comparing.mixing import mix_pools
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.lookup import information_held, memories_with
@@ -91,7 +91,7 @@ def together(handovers: Outcome, first: Sequence[int], found: Outcome) -> Outcom
                 warnings=tuple(dict.fromkeys((*own.warnings, *of_found.warnings))),
             )
         )
-    return Outcome(handovers.query, mixed(handovers.pool, found.pool, order), notes, trace)
+    return Outcome(handovers.query, mix_pools(handovers.pool, found.pool, order), notes, trace)
 
 
 def no_handover(query: Query, store: Store, tokens: Callable[[str], int]) -> str:
@@ -128,12 +128,12 @@ def _dated(key: str, seconds: float) -> str:
     return f"{key} (now)"
 
 
-def as_it_is(wanted: Sequence[str]) -> str:
+def ignored_options_warning(wanted: Sequence[str]) -> str:
     """The warning that handovers answered and ignored these per-search options."""
     return f"hand-overs answered, through a separate pipeline that ignores {', '.join(wanted)}"
 
 
-def admitted(attended: Sequence[AttendedMemory], query: Query, store: Store) -> list[AttendedMemory]:
+def admitted_memories(attended: Sequence[AttendedMemory], query: Query, store: Store) -> list[AttendedMemory]:
     """The memories that the session last attended to and that the query's filters admit, highest attention first."""
     scope = store.attributes.scope(query.wanted, query.now)
     seen = scope.admits(np.array([one.memory for one in attended], np.int64)).tolist()

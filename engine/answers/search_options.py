@@ -8,7 +8,7 @@ from typing import Any
 
 from speckit_memory.config.yaml.reader import plain
 from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.lifecycle.states import STATES
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
@@ -99,10 +99,10 @@ def wanted_of(given: object) -> SearchOptions:
 
 
 def _misfit(name: str, value: object, accepted: str) -> SpeckitError:
-    return SpeckitError("E030", f"{name} is {abridged(repr(value), 60)} ({type(value).__name__}); accepted: {accepted}")
+    return SpeckitError("E030", f"{name} is {abridge(repr(value), 60)} ({type(value).__name__}); accepted: {accepted}")
 
 
-def adjusted(whole: Effective, wanted: SearchOptions) -> tuple[Effective, tuple[str, ...]]:
+def adjust_pipeline(whole: Effective, wanted: SearchOptions) -> tuple[Effective, tuple[str, ...]]:
     """Applies per-search options to a pipeline.
 
     Returns the pipeline and one sentence for each option that no step implements. Switching something off needs no

@@ -90,7 +90,7 @@ class CheckpointOperations(ABC):
                 empty folder).
         """
         _require_short(metadata)
-        if kind := secrets.named(name):
+        if kind := secrets.secret_kind_of_name(name):
             message = f"the name of the checkpoint holds a secret ({kind}); nothing was made"
             raise SpeckitError("E030", message, actions=("choose another name",))
         kept = storable(dict(metadata or {}), self.settings.root)
@@ -151,7 +151,7 @@ class CheckpointOperations(ABC):
         chosen = Folder(self._followed.current.database.path).get(name)
         before = ""
         if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
-            before = timed("before-restore")
+            before = timestamped_name("before-restore")
             self._made(before, "", {"before": f"restore of {name}"}, (name,))
             require_wanted()  # from here on it is one transaction
         restored, parted = self._followed.run(restore, writes=True)
@@ -165,7 +165,7 @@ class CheckpointOperations(ABC):
 
         Raises E024, and E062 if the checkpoint cannot be made; the store is unchanged then.
         """
-        from speckit_memory.engine.runtime.store_check import checked
+        from speckit_memory.engine.runtime.store_check import check_store
         from speckit_memory.memory.store.file.checking.consistency import inconsistencies
         from speckit_memory.memory.store.writing import repairs
 
@@ -176,14 +176,14 @@ class CheckpointOperations(ABC):
                     raise SpeckitError("E024", f"the repair would break the store: {new[0]}; nothing was changed")
                 return done
 
-        found = self._followed.run(lambda opened: checked(opened.database, every_word=True))
+        found = self._followed.run(lambda opened: check_store(opened.database, every_word=True))
         if not found.wrong:
             return RepairReport((), (), "")
-        before = timed("before-repair")
+        before = timestamped_name("before-repair")
         self._made(before, "", {"before": "repair", "wrong": found.wrong[:_NAMED]}, ())
         done = self._followed.run(mend, writes=True)
         self._followed.upkeep.indexed()
-        left = self._followed.run(lambda opened: checked(opened.database, only=found.stale).wrong)
+        left = self._followed.run(lambda opened: check_store(opened.database, only=found.stale).wrong)
         return RepairReport(tuple(done), left, before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
@@ -230,7 +230,7 @@ class CheckpointOperations(ABC):
         return self._followed.run(make, repeatable=False)
 
 
-def timed(what: str) -> str:
+def timestamped_name(what: str) -> str:
     """A unique, timestamped name for a checkpoint that is made before another operation."""
     return f"{what}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
 

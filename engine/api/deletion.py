@@ -11,10 +11,10 @@ from os.path import lexists
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import CheckpointOperations, timed
+from speckit_memory.engine.api.checkpoints import CheckpointOperations, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.records import MemoryRecord, Tier
 from speckit_memory.pipeline.process.cancellation import require_wanted
@@ -101,7 +101,7 @@ class DeletionOperations(CheckpointOperations):
         if not memories:
             raise EmptyFolderError(below)
         if spared := [one.key for one in memories if one.tier in PROTECTED]:
-            message = f"'{below}' holds protected memories, {len(spared)} in all: {listed(spared, NAMED)}"
+            message = f"'{below}' holds protected memories, {len(spared)} in all: {list_names(spared, NAMED)}"
             raise SpeckitError("E107", message)
         deleted = self._with_checkpoint(memories, f"folder {below}", "pre-cleanup", below, confirm, dry_run)
         if deleted.files:
@@ -205,7 +205,7 @@ class DeletionOperations(CheckpointOperations):
             raise SpeckitError("E105", message)
         checkpoint = ""
         if named:
-            checkpoint = timed(named)
+            checkpoint = timestamped_name(named)
             self.checkpoint_create(checkpoint, folder=folder)
             require_wanted()  # the last chance to cancel: later steps must not be left half done
         with self._one_at_a_time():

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
-from speckit_memory.engine.recording.screening import screened, storable
+from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.usage_events import note_read
 from speckit_memory.errors import SpeckitError
@@ -101,18 +101,20 @@ class DocumentOperations(ABC):
         """
         from speckit_memory.memory.editing import front_matter_edit
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-        from speckit_memory.memory.editing.update_values import checked
+        from speckit_memory.memory.editing.update_values import check_values
 
         root: Path = self.settings.root
         said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
-        values = checked(said, phrases, tier, weight)
+        values = check_values(said, phrases, tier, weight)
         with one_at_a_time(self._followed.current.database.path):
             before = self.get(name)
             if PurePosixPath(before.key).suffix.lower() not in PLAIN:
                 message = f"{before.key} is not Markdown: other programs would show front matter as part of its text"
                 raise SpeckitError("E101", message)
             pending = self._rewritten(
-                before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
+                before,
+                lambda text: front_matter_edit.edit_front_matter(text, values, before.key),
+                allow_partial=allow_partial,
             ).pending
             return UpdateResult(before, self.get(before.key), pending)
 
@@ -160,8 +162,10 @@ class DocumentOperations(ABC):
         from speckit_memory.engine.documents import new_documents, saved_links
         from speckit_memory.memory.intake.index_report import SavedLink
 
-        links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to)
-        draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
+        links = saved_links.resolve_links(
+            cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to
+        )
+        draft, left_out = new_documents.draft_document(self.settings.root, content, title, folder, path, tier, triggers)
         if links and (known := new_documents.written_before(self.settings.root, draft)):
             return self.save_file(
                 self.settings.root / known,
@@ -173,7 +177,7 @@ class DocumentOperations(ABC):
                 supersedes=supersedes,
                 relates_to=relates_to,
             )
-        draft = replace(draft, text=saved_links.declared(draft.text, links))
+        draft = replace(draft, text=saved_links.declare_links(draft.text, links))
         if dry_run:
             saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
@@ -181,7 +185,7 @@ class DocumentOperations(ABC):
                 )
             )
             return saved.without(left_out)
-        file = new_documents.placed(self.settings.root, draft)
+        file = new_documents.create_file(self.settings.root, draft)
         try:
             saved = self.save_file(
                 file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
@@ -189,7 +193,7 @@ class DocumentOperations(ABC):
         except SpeckitError:
             new_documents.taken_back(file)
             raise
-        settled = saved_links.settled(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
+        settled = saved_links.settle_verdict(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
         return settled.without(left_out)
 
     def edit(
@@ -226,19 +230,19 @@ class DocumentOperations(ABC):
         """
         from speckit_memory.engine.documents import saved_links
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-        from speckit_memory.memory.editing.sections import edited
+        from speckit_memory.memory.editing.sections import edit_section
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
         root: Path = self.settings.root
         before = self._editable(name)
-        links = saved_links.wanted(cast("LinkedMemories", self), root, root / before.key, supersedes, relates_to)
-        content, left_out = screened(content, root)
+        links = saved_links.resolve_links(cast("LinkedMemories", self), root, root / before.key, supersedes, relates_to)
+        content, left_out = screen_text(content, root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
-            old = document_file.opened(root, before.key, before.content_hash)
-            text = edited(old.text, before.key, how, section, content)
+            old = document_file.open_document(root, before.key, before.content_hash)
+            text = edit_section(old.text, before.key, how, section, content)
             saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
                     before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
@@ -249,13 +253,13 @@ class DocumentOperations(ABC):
             memory = self._editable(name)
             saved = self._rewritten(
                 memory,
-                lambda text: edited(text, memory.key, how, section, content),
+                lambda text: edit_section(text, memory.key, how, section, content),
                 allow_partial=True,
                 force=force,
                 skip_preflight=skip_preflight,
                 session=session,
             )
-        return saved_links.made(cast("LinkedMemories", self), saved, links).without(left_out)
+        return saved_links.add_links(cast("LinkedMemories", self), saved, links).without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> TextExcerpt:
         """The stored text of a memory, by id or key: the whole text or one section, from a line on (feature A7).
@@ -300,7 +304,7 @@ class DocumentOperations(ABC):
         stored = self._followed.run(lambda opened: reader.known_files(opened.database.reader(), memory.key))
         if memory.key in stored and stored[memory.key].mtime_ns is None:
             raise SpeckitError("E101", f"{memory.key} did not come from a file")
-        old = document_file.opened(root, memory.key, memory.content_hash)
+        old = document_file.open_document(root, memory.key, memory.content_hash)
         new = old.replace(change(old.text))
         try:
             saved = self.save_file(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from speckit_memory.config.files.paths import named_path, resolved
+from speckit_memory.config.files.paths import named_path, resolve_path
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import CheckpointOperations, timed
+from speckit_memory.engine.api.checkpoints import CheckpointOperations, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ExchangeOperations(CheckpointOperations):
         """
         from speckit_memory.memory.exchange.exporting import export
 
-        target, below = resolved(named_path(path)), normalised_folder(folder)
+        target, below = resolve_path(named_path(path)), normalised_folder(folder)
         rules = load_workspace_config(self.settings.root).saving
 
         def run(opened: OpenStore) -> ExportReport:
@@ -106,19 +106,19 @@ class ExchangeOperations(CheckpointOperations):
         from speckit_memory.memory.exchange import decisions, offers
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
-        found = offers.opened(resolved(named_path(source)), None if into is None else normalised_folder(into))
+        found = offers.open_offers(resolve_path(named_path(source)), None if into is None else normalised_folder(into))
         rules = load_workspace_config(self.settings.root).saving
 
         def decide(opened: OpenStore) -> list[decisions.ImportDecision]:
             if not opened.database.only_read:
                 opened.usage.write()
             with opened.database.snapshot_read() as connection:
-                return decisions.decided(connection, self.settings.root, rules, found.offers, replace=replace)
+                return decisions.decide_offers(connection, self.settings.root, rules, found.offers, replace=replace)
 
         plan = self._followed.run(decide)
         if dry_run:
             return ImportResult(_told(plan), dry_run=True)
-        name, before = timed("before-import"), ""
+        name, before = timestamped_name("before-import"), ""
         if any(one.outcome == "updated" or one.over for one in plan):
             before = name
             self._made(name, "", {"before": f"import of {found.top}"}, ())

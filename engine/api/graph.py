@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from speckit_memory.config.workspace.settings import Settings
-from speckit_memory.engine.recording.screening import screened
+from speckit_memory.engine.recording.screening import screen_text
 from speckit_memory.engine.session.reopening import ReopeningStore
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class GraphOperations(ABC):
         from speckit_memory.engine.graph import linking
         from speckit_memory.engine.session.usage_events import note_linked
 
-        told, _ = screened(evidence, self.settings.root)
+        told, _ = screen_text(evidence, self.settings.root)
 
         def add(opened: OpenStore, documents: DocumentLinks) -> NamedEdge:
             edge = linking.link_one(opened.database, source, relation, target, strength, told, documents)
@@ -153,9 +153,9 @@ class GraphOperations(ABC):
 
     def to_review(self) -> ReviewQueue:
         """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
-        from speckit_memory.engine.upkeep.review_queue import to_review
+        from speckit_memory.engine.upkeep.review_queue import present_findings
 
-        return self._followed.run(lambda opened: to_review(opened.database, time.time()))
+        return self._followed.run(lambda opened: present_findings(opened.database, time.time()))
 
     def dismiss(self, number: int) -> None:
         """Records that the pair with this id does not contradict, until one of the two is edited. Raises E080."""

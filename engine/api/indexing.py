@@ -18,7 +18,7 @@ from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.usage_events import note_validated, noting_written
 from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.lifecycle import archival, validations
-from speckit_memory.memory.store.tables.memories.archivals import ArchivedMemory, archived
+from speckit_memory.memory.store.tables.memories.archivals import ArchivedMemory, archived_memories
 
 if TYPE_CHECKING:
     from speckit_memory.engine.documents.saved_links import LinkedMemories
@@ -159,7 +159,9 @@ class IndexOperations(ABC):
         if supersedes or relates_to:
             from speckit_memory.engine.documents import saved_links  # most saves make none
 
-            links = saved_links.wanted(cast("LinkedMemories", self), self.settings.root, file, supersedes, relates_to)
+            links = saved_links.resolve_links(
+                cast("LinkedMemories", self), self.settings.root, file, supersedes, relates_to
+            )
 
         def save(opened: OpenStore) -> SaveResult:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
@@ -169,12 +171,12 @@ class IndexOperations(ABC):
                 )
             if session and saved.id is not None and not dry_run:
                 with harmless("a session could not be told what it saved"):
-                    session_events.saved(opened.database, identifier(session), saved.id, time.time())
+                    session_events.record_saved(opened.database, identifier(session), saved.id, time.time())
             return saved
 
         saved = self._followed.run(save, writes=not dry_run)
         self._followed.upkeep.saved()
-        return saved_links.made(cast("LinkedMemories", self), saved, links) if links and not dry_run else saved
+        return saved_links.add_links(cast("LinkedMemories", self), saved, links) if links and not dry_run else saved
 
     def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
         """Deletes every causal edge that an automatic process made, by its name. Returns the number of edges.
@@ -266,7 +268,7 @@ class IndexOperations(ABC):
 
     def archived(self) -> tuple[ArchivedMemory, ...]:
         """The archived memories, by key."""
-        return self._followed.run(lambda opened: tuple(archived(opened.database.reader())))
+        return self._followed.run(lambda opened: tuple(archived_memories(opened.database.reader())))
 
     def maintain(self, *, dry_run: bool = False) -> MaintenanceReport:
         """Runs the background work that is due (features I9, M5, M10 and M13), unless another process is running it.

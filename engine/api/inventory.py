@@ -80,12 +80,12 @@ class InventoryOperations(ABC):
         Raises:
             SpeckitError: E030 and E032 for patterns and rankings that are not accepted.
         """
-        from speckit_memory.engine.documents.folder_ranking import ranked  # searches do not need it
+        from speckit_memory.engine.documents.folder_ranking import rank_folders  # searches do not need it
 
         patterns = texts(exclude, "exclude")
         at = time.time() if now is None else now
         return self._followed.run(
-            lambda opened: ranked(opened, ranking, patterns, scores=scores, archived=archived, now=at)
+            lambda opened: rank_folders(opened, ranking, patterns, scores=scores, archived=archived, now=at)
         )
 
     def aliases(self, folder: str = "", limit: int = 20) -> AliasReport:

@@ -151,7 +151,7 @@ class LearningOperations(ABC):
             with opened.database.snapshot_read() as connection:
                 stands = learned_triggers.phase(connection, now)
                 return LearnedPhrases(
-                    tuple(selections.learned(connection, now)),
+                    tuple(selections.learned_phrases(connection, now)),
                     stands.learns,
                     stands.pairs,
                     stands.pairs_wanting,
@@ -175,7 +175,7 @@ class LearningOperations(ABC):
                 memory = None if name is None else reader.get_memory(txn.connection, name).id
                 going = [
                     one
-                    for one in selections.learned(txn.connection, now)
+                    for one in selections.learned_phrases(txn.connection, now)
                     if memory in (None, one.memory) and wanted in ("", one.phrase)
                 ]
                 for one in going:

@@ -35,7 +35,7 @@ from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.runtime.store_check import checked
+from speckit_memory.engine.runtime.store_check import check_store
 from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.search.plans import PlanReport
 from speckit_memory.engine.search.searcher import Searcher
@@ -374,7 +374,7 @@ class Memory(
         remembered = any(step.about.looks_back for step in pipeline.annotate)
         shown = len(result.results) if count is None else count
         try:
-            session_events.served(opened.database, result, shown, remembered=remembered)
+            session_events.record_served(opened.database, result, shown, remembered=remembered)
         except SpeckitError as error:
             return f"this answer could not be recorded in the session, so it may be repeated: {error}"
         return ""
@@ -445,7 +445,7 @@ class Memory(
         Comparing the terms of the full-text rows takes some seconds per million words. Without `every_word` a store of
         more than half a million words is sampled, as by `health`, which reports the share.
         """
-        return self._followed.run(lambda opened: checked(opened.database, every_word=every_word).wrong)
+        return self._followed.run(lambda opened: check_store(opened.database, every_word=every_word).wrong)
 
     def graph(self) -> GraphReport:
         """Statistics of the causal graph: density, makers of edges, and computed values."""

@@ -20,9 +20,9 @@ from speckit_memory.engine.runtime.vector_index import told_vectors
 from speckit_memory.engine.serving.reloading import FilesFollowed
 from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import Replacement
-from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tallied
+from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tally_states
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridged, listed
+from speckit_memory.errors.echo import abridge, list_names
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.file_system import file_system_of
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
@@ -150,12 +150,12 @@ def _sqlite(seen: HealthContext) -> HealthCheck:
 
 
 def _store(seen: HealthContext) -> HealthCheck:
-    from speckit_memory.engine.runtime.store_check import checked  # searches do not need it
+    from speckit_memory.engine.runtime.store_check import check_store  # searches do not need it
 
-    wrong, unseen, _ = checked(seen.database)
+    wrong, unseen, _ = check_store(seen.database)
     path = seen.database.path
     if wrong:
-        return HealthCheck("store", False, listed(wrong, NAMED, "; "), DAMAGED)
+        return HealthCheck("store", False, list_names(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
     if seen.database.rollback:
         remarks.append(f"it is on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
@@ -194,7 +194,7 @@ def _aliases(seen: HealthContext) -> HealthCheck:
     found = equal_contents(seen.database.reader(), time.time())
     if not found:
         return HealthCheck("aliases", True, "no two files have the same content")
-    told = listed([" = ".join(map(abridged, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
+    told = list_names([" = ".join(map(abridge, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
     groups = "1 group of files has" if len(found) == 1 else f"{len(found):,} groups of files have"
     hint = (
         "Keep one of each: `speckit-memory delete KEY` moves the other's file aside, a line in .speckitignore leaves "
@@ -319,7 +319,7 @@ def _pipeline(seen: HealthContext) -> HealthCheck:
 
 def _pipeline_followed(told: str, files: FilesFollowed) -> HealthCheck:
     if files.wrong:
-        wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
+        wrong = list_names([str(problem) for problem in files.wrong], NAMED, "; ")
         if files.stands_in:
             return HealthCheck(
                 "pipeline", False, f"{told}; the configuration cannot be used: {wrong}", configuration_health.MEND_START
@@ -344,7 +344,7 @@ def _shadows(seen: HealthContext) -> HealthCheck:
         return HealthCheck("shadows", False, "; ".join(map(str, unusable)), hint)
     if not seen.shadows:
         return HealthCheck("shadows", True, "no shadow pipelines run")
-    states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
+    states = tally_states(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
     states = tuple(sorted(states, key=lambda state: (-state.failed, state.place != "off")))
     failing = [state for state in states if state.failed]
     off = [state for state in states if state.place == "off"]
@@ -386,7 +386,8 @@ def _latency(seen: HealthContext) -> HealthCheck:
 
 def _listed(extensions: Sequence[Extension]) -> str:
     return ", ".join(
-        f"{one.name} ({listed(sorted(one.components), LISTED)})" if one.components else one.name for one in extensions
+        f"{one.name} ({list_names(sorted(one.components), LISTED)})" if one.components else one.name
+        for one in extensions
     )
 
 

@@ -43,7 +43,7 @@ class FolderRanking:
     put_away: int
 
 
-def ranked(
+def rank_folders(
     opened: OpenStore, ranking: FolderOrder, exclude: Sequence[str], *, scores: bool, archived: bool, now: float
 ) -> FolderRanking:
     """Ranks folders; ties are broken by number of memories, then by name.

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from speckit_memory.config.workspace.formats import PLAIN
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
-from speckit_memory.engine.recording.screening import screened, storable
+from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file, front_matter_edit, naming
 from speckit_memory.memory.editing.document_file import DocumentFile
-from speckit_memory.memory.editing.update_values import checked
+from speckit_memory.memory.editing.update_values import check_values
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.intake.secrets import Secret
 from speckit_memory.memory.parsing.declarations import front_matter
@@ -47,7 +47,7 @@ class NewDocument:
     folder: str | None
 
 
-def drafted(
+def draft_document(
     root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
 ) -> tuple[NewDocument, tuple[Secret, ...]]:
     """Builds the document of a text.
@@ -67,7 +67,7 @@ def drafted(
     Raises:
         SpeckitError: E030, E014 and E101 for a document that cannot be written.
     """
-    title, triggers = screened(title, root)[0], storable(tuple(triggers), root)
+    title, triggers = screen_text(title, root)[0], storable(tuple(triggers), root)
     text = clean(content).strip("\n") + "\n"
     if not text.strip():
         raise SpeckitError("E030", "the content is empty: there is nothing to remember")
@@ -75,22 +75,22 @@ def drafted(
         raise SpeckitError("E013", f"the content has {len(text):,} characters; at most {LARGEST_FILE // 2:,} fit")
     if path and folder is not None:
         raise SpeckitError("E030", "give a path or a folder, not both")
-    if kind := secrets.named(path or folder or ""):
+    if kind := secrets.secret_kind_of_name(path or folder or ""):
         raise SpeckitError.of([secrets.in_name(path or folder or "", kind)])
     key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), is_folder=not path)
-    text, left_out = screened(text, root)
+    text, left_out = screen_text(text, root)
     found, problems = front_matter.parse(text, "content")
     if unread := front_matter.unread(text, found, problems):
         raise front_matter_edit.unreadable("content", unread)
     body = text[found.body_start :]
     name = title or choose(found.title, body, _first_words(body))
-    values = checked(title or None, triggers or None, tier or None, None, empty=True)
+    values = check_values(title or None, triggers or None, tier or None, None, empty=True)
     if not found.title and not first_heading(body):
         values.setdefault("title", name)
         text = f"{text[: found.body_start]}# {' '.join(name.split())}\n\n{body}"
     if found.created_at is None:
         values["created_at"] = datetime.now(UTC).date().isoformat()
-    text = front_matter_edit.edited(text, values, "content")
+    text = front_matter_edit.edit_front_matter(text, values, "content")
     if path:
         return NewDocument(key, text, name, None), left_out
     return NewDocument(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
@@ -102,7 +102,7 @@ def written_before(root: Path, draft: NewDocument) -> str:
     keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
     for key in keys:
         try:
-            text = clean(document_file.opened(root, key).text)
+            text = clean(document_file.open_document(root, key).text)
         except SpeckitError:
             return ""
         if _body(text) == _body(draft.text):
@@ -114,7 +114,7 @@ def _body(text: str) -> str:
     return text[front_matter.parse(text, "")[0].body_start :].strip()
 
 
-def placed(root: Path, draft: NewDocument) -> DocumentFile:
+def create_file(root: Path, draft: NewDocument) -> DocumentFile:
     """Creates the file of a draft without overwriting another; if the name was taken meanwhile, uses the next one."""
     key = draft.key
     for attempt in range(RETRIES):
@@ -130,7 +130,7 @@ def placed(root: Path, draft: NewDocument) -> DocumentFile:
 def taken_back(file: DocumentFile) -> None:
     """Removes a file that was just written, unless it has changed since."""
     with suppress(SpeckitError, OSError):
-        if document_file.opened(file.root, file.key).data == file.data:
+        if document_file.open_document(file.root, file.key).data == file.data:
             file.path.unlink()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from speckit_memory.engine.documents import pattern_process
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 MOST_PATTERNS = 20
 LONGEST_PATTERN = 200
@@ -60,7 +60,7 @@ def _require_few(patterns: Sequence[str]) -> None:
 
 
 def _wrong(patterns: Sequence[str], at: int, why: str) -> Problem:
-    return Problem("E030", f"pattern {at + 1} of {len(patterns)}, '{abridged(patterns[at])}': {why}", _HINT)
+    return Problem("E030", f"pattern {at + 1} of {len(patterns)}, '{abridge(patterns[at])}': {why}", _HINT)
 
 
 def _tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[list[int] | str], bool]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.editing.link_edit import relinked
+from speckit_memory.memory.editing.link_edit import edit_links
 from speckit_memory.memory.intake.index_report import SavedLink, SaveResult
 from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, MemoryRecord
@@ -36,7 +36,7 @@ class LinkedMemories(Protocol):
         """Makes a link."""
 
 
-def wanted(
+def resolve_links(
     memory: LinkedMemories,
     root: Path,
     path: str | Path,
@@ -73,12 +73,12 @@ def wanted(
     return tuple(links)
 
 
-def declared(text: str, links: tuple[Link, ...]) -> str:
+def declare_links(text: str, links: tuple[Link, ...]) -> str:
     """The text of a new document with these links in its front matter. Raises E101 if that cannot be edited."""
-    return relinked(text, lambda _: False, links, "content")
+    return edit_links(text, lambda _: False, links, "content")
 
 
-def made(memory: LinkedMemories, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
+def add_links(memory: LinkedMemories, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
     """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
     edges = []
     for link in links:
@@ -89,10 +89,10 @@ def made(memory: LinkedMemories, saved: SaveResult, links: tuple[Link, ...]) -> 
             continue
         edge = memory.link_one(saved.key, relation, link.target, strength=link.strength, evidence=link.evidence)
         edges.append(SavedLink(relation, link.target, edge.only_stored))
-    return settled(saved, tuple(edges))
+    return settle_verdict(saved, tuple(edges))
 
 
-def settled(saved: SaveResult, links: tuple[SavedLink, ...]) -> SaveResult:
+def settle_verdict(saved: SaveResult, links: tuple[SavedLink, ...]) -> SaveResult:
     """The save's report with its links. A link "supersedes" settles a verdict about the same memory."""
     verdict = saved.verdict
     if verdict and verdict.key in {link.target for link in links if link.relation == "supersedes"}:

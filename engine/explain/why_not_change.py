@@ -14,7 +14,7 @@ from speckit_memory.engine import components
 from speckit_memory.engine.answers.absence import absence, sightings
 from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import adjusted
+from speckit_memory.engine.answers.search_options import adjust_pipeline
 from speckit_memory.engine.answers.why_not import beyond_reach
 from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.change_candidates import candidates
@@ -124,7 +124,7 @@ def _asked_again(
         if whole is unchanged:
             through = searching.adjusted(asked.adjust, asked.question.session)
         else:
-            through = searching.changed(adjusted(whole, asked.adjust)[0])
+            through = searching.changed(adjust_pipeline(whole, asked.adjust)[0])
         return through.search(
             opened, asked.question, now=asked.now, allowed_ms=asked.allowed_ms, snippet=0, content=False
         )

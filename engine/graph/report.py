@@ -10,7 +10,7 @@ from typing import TypeVar
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.reading.density import Density, density, told
+from speckit_memory.memory.store.reading.density import Density, density, describe_density
 from speckit_memory.memory.store.tables.graph import edges, entities, ranks
 from speckit_memory.memory.store.tables.graph.edges import DELIBERATE
 
@@ -58,7 +58,7 @@ def report(connection: Connection) -> GraphReport:
         ranks.count(connection),
         ranks.communities(connection),
         ranking.stale(connection, time.time()),
-        entities.scanned(connection),
+        entities.count_scanned(connection),
         entities.names(connection),
     )
 
@@ -66,7 +66,7 @@ def report(connection: Connection) -> GraphReport:
 def graph_told(connection: Connection) -> str:
     """The graph in one line."""
     found = report(connection)
-    parts = [told(found.density)]
+    parts = [describe_density(found.density)]
     if found.ranked:
         parts.append(f"{found.ranked} memories ranked in {found.communities} communities")
     if found.waiting:
@@ -104,7 +104,7 @@ def link_names(database: Database) -> LinkedNames:
     """
     before = _linked(database.reader())
     searched = 0
-    while more := _step(database, entity_scan.found, entity_scan.keep):
+    while more := _step(database, entity_scan.scan_entities, entity_scan.keep):
         searched += more
     while _step(database, entity_links.differences, entity_links.write):
         pass
@@ -117,7 +117,7 @@ def rank_memories(database: Database) -> int:
 
     Returns the number of memories with changed values. Raises SpeckitError if the store cannot be written.
     """
-    return _step(database, ranking.computed, ranking.write)
+    return _step(database, ranking.compute_ranks, ranking.write)
 
 
 def _linked(connection: Connection) -> set[tuple[int, int]]:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, as_written
+from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, read_as_written
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
-from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, plain, read
-from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, YamlMapping, plain, read
 from speckit_memory.engine.pipelines.first_flag import first_flag
 from speckit_memory.engine.pipelines.rewriting import Edit, PositionedText
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
@@ -53,10 +52,10 @@ def decide(
         file.parent.mkdir(exist_ok=True)
         with locked(real):
             check()
-            text, unread = workspace_text(file, as_written)
+            text, unread = workspace_text(file, read_as_written)
             if unread:
                 raise SpeckitError.of(unread)
-            changed = decided(text or "", name, decision, str(file), over)
+            changed = write_decision(text or "", name, decision, str(file), over)
             with written(real) as stream:
                 stream.write(changed)
     except TimeoutError as error:
@@ -68,7 +67,7 @@ def decide(
     return file
 
 
-def decided(text: str, name: str, decision: Decision, file: str, over: Collection[str] = ()) -> str:
+def write_decision(text: str, name: str, decision: Decision, file: str, over: Collection[str] = ()) -> str:
     """The text of a flags file with a decision on one flag.
 
     The result is parsed again to prove that it differs from the input in the decision alone.

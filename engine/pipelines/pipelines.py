@@ -108,7 +108,7 @@ def _foreign(checked: CheckedPipeline, mode: Mode) -> list[str]:
     return [f"from the extension {name} ({mode}): {', '.join(ids)}" for name, ids in steps.items()]
 
 
-def written(
+def pipeline_text_with(
     source: PipelineSource,
     environ: Mapping[str, str],
     overrides: Mapping[str, str],
@@ -166,7 +166,7 @@ def extension(
 ) -> str:
     """The text of a file that extends a preset or another file with `overrides` alone.
 
-    Falls back to `written` if the source is neither, or if its contents are not valid from another folder.
+    Falls back to `pipeline_text_with` if the source is neither, or if its contents are not valid from another folder.
 
     Args:
         source: The pipeline to extend.
@@ -186,7 +186,7 @@ def extension(
     text = extending(below, overrides, present, slots, name=file.stem, heading=heading, remarks=remarks)
     if (named or Path(source.source).is_file()) and _reads_as(text, file, checked, environ):
         return text
-    return written(source, environ, overrides, file=file, heading=heading, remarks=remarks)
+    return pipeline_text_with(source, environ, overrides, file=file, heading=heading, remarks=remarks)
 
 
 def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from speckit_memory.config.pipelines.document import ConfigDocument
 from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS, StepEntry
-from speckit_memory.config.yaml.reader import MappingEntry, Scalar, plain, read
-from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, Scalar, YamlMapping, plain, read
 from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Where
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.intake.secrets import Secret
 
 
-def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
+def screen_text(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
     """The text without secrets, by the rules of the workspace at `root`, and the secrets removed."""
-    given = shown(text)
+    given = displayable_name(text)
     if not secrets.redact(given, addresses=True)[1]:  # most texts: no need to read the rules
         return given, ()
     rules = load_workspace_config(root).saving
@@ -22,8 +22,8 @@ def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
 
 
 def storable(value: Any, root: Path) -> Any:
-    """Plain data with all of its texts, names included, passed through `screened`."""
-    return with_texts(value, lambda text: screened(text, root)[0])
+    """Plain data with all of its texts, names included, passed through `screen_text`."""
+    return with_texts(value, lambda text: screen_text(text, root)[0])
 
 
 def with_texts(value: Any, changed: Callable[[str], str]) -> Any:

@@ -12,7 +12,7 @@ PATIENCE_MS = 250
 """The longest wait for other writers: an answer matters more than its effects."""
 
 
-def served(database: Database, result: SearchResult, count: int, *, remembered: bool) -> None:
+def record_served(database: Database, result: SearchResult, count: int, *, remembered: bool) -> None:
     """Records that the first `count` memories of an answer reached the query's session, which now attends to them (M4).
 
     Args:
@@ -45,7 +45,7 @@ def served(database: Database, result: SearchResult, count: int, *, remembered: 
         )
 
 
-def saved(database: Database, session: str, memory: int, now: float) -> None:
+def record_saved(database: Database, session: str, memory: int, now: float) -> None:
     """Records that a session saved a memory, and so attends to it.
 
     Args:

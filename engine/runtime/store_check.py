@@ -24,7 +24,7 @@ class StoreCheck(NamedTuple):
     stale: tuple[int, ...] = ()
 
 
-def checked(database: Database, *, every_word: bool = False, only: Sequence[int] | None = None) -> StoreCheck:
+def check_store(database: Database, *, every_word: bool = False, only: Sequence[int] | None = None) -> StoreCheck:
     """Checks the file and the terms of its full-text rows.
 
     A large store is sampled unless `every_word` is set; `only` restricts the terms to these memories.
@@ -35,7 +35,7 @@ def checked(database: Database, *, every_word: bool = False, only: Sequence[int]
             if only is not None:
                 found = stale_words.among(connection, only)
             else:
-                found = stale_words.compared(connection, None if every_word else stale_words.MOST_WORDS)
+                found = stale_words.compare_words(connection, None if every_word else stale_words.MOST_WORDS)
     except (SpeckitError, *UNREADABLE) as error:
         return StoreCheck(tuple(wrong or [f"the full-text rows cannot be checked: {error}"]))
     return StoreCheck((*wrong, *found.faults), found.remark, tuple(found.stale))

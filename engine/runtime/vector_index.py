@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL, installed
+from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL, is_faiss_installed
 from speckit_memory.memory.store.reading import reader
 
 _WRITE = "`speckit-memory doctor --fix` writes a segment with the index. Until then answers are exact."
@@ -23,7 +23,7 @@ def told_vectors(opened: OpenStore) -> tuple[str, str]:
         return f"{all_compared}; an index may be built but not used", ""
     if not setting.wanted(count):
         return f"{all_compared}; an approximate index is used from {setting.least:,} on", ""
-    if not installed():
+    if not is_faiss_installed():
         return f"{all_compared}, though they are many", f"`{INSTALL}` finds the nearest faster. {_WRITE}"
     if lists is not None:
         return f"{all_compared}: {lists.failure}", _WRITE

@@ -10,7 +10,7 @@ import numpy as np
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.ports import Scope, Store
-from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.composition import BoundStep
 from speckit_memory.pipeline.roles.contracts import Channel, Reranker
 from speckit_memory.pipeline.roles.hooks import COST
@@ -77,5 +77,5 @@ def _cost(component: object, query: Query, rows: int, store: Store) -> StepCostE
     estimate = COST.of(component)
     if estimate is None:
         return StepCostEstimate()
-    found, _ = guarded(lambda: estimate.cost(query, rows, store))
+    found, _ = call_guarded(lambda: estimate.cost(query, rows, store))
     return found if type(found) is StepCostEstimate else StepCostEstimate()

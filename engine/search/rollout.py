@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble
 from speckit_memory.pipeline.configuration.rollouts import Rollout, bucket
@@ -36,7 +36,7 @@ class RolledOut:
     def _share(self, session: str, store: Path) -> Rollout | None:
         if not self._rollouts:
             return None
-        place = bucket(clean(session) or str(resolved(store)))
+        place = bucket(clean(session) or str(resolve_path(store)))
         return next((one for one in self._rollouts if place < one.percent), None)
 
     def has(self, runner: Runner) -> bool:

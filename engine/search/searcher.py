@@ -18,10 +18,10 @@ from speckit_memory.config.workspace.extensions import ExtensionSettings, extens
 from speckit_memory.config.workspace.settings import SHIPPED, Settings
 from speckit_memory.engine import components
 from speckit_memory.engine.answers import resume
-from speckit_memory.engine.answers.answer import answer, named
+from speckit_memory.engine.answers.answer import answer, name_memories
 from speckit_memory.engine.answers.request import RecordedRequest, SearchRequest
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import NOTHING, SearchOptions, adjusted
+from speckit_memory.engine.answers.search_options import NOTHING, SearchOptions, adjust_pipeline
 from speckit_memory.engine.answers.why_not import why_not
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.search.plans import PlanReport, plan_report
@@ -32,7 +32,7 @@ from speckit_memory.memory.models.embedders.counting import counted_tokens
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import answered_by_lists
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, build, examine, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, build, check_pipeline, examine
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -160,7 +160,7 @@ class Searcher:
 
     def changed(self, whole: Effective) -> Searcher:
         """This object with another pipeline and without variants. Raises SpeckitError with all problems."""
-        return self.through_checked(examined(whole, self.registry))
+        return self.through_checked(check_pipeline(whole, self.registry))
 
     def through_checked(self, checked: CheckedPipeline) -> Searcher:
         """This object with a pipeline that was examined, without variants. Raises as `changed` does."""
@@ -251,7 +251,7 @@ class Searcher:
     def _unmet(self, result: SearchResult, wished: DerivedPipeline | None) -> tuple[str, ...]:
         """Warnings about per-search options that were not applied."""
         if wished and wished.wanted and self.by_handovers(result):
-            return (resume.as_it_is(wished.wanted.named),)
+            return (resume.ignored_options_warning(wished.wanted.named),)
         if wished and wished.wanted.session_boost and not result.outcome.query.session:
             return (*wished.unmet, _NO_SESSION)
         return wished.unmet if wished else ()
@@ -261,8 +261,8 @@ class Searcher:
         result = replace(result.warned(after=self._amiss), asked=asked)
         query = result.outcome.query
         if resume.asks_for_handover(query) and query.session:
-            found = resume.admitted(store.sessions.attended(query.session, query.now), query, store)
-            memories = named([one.memory for one in found], store)
+            found = resume.admitted_memories(store.sessions.attended(query.session, query.now), query, store)
+            memories = name_memories([one.memory for one in found], store)
             levels = [
                 {**memory, "attention": round(one.attention, 4), "source": one.source}
                 for memory, one in zip(memories, found, strict=True)
@@ -409,8 +409,8 @@ class DerivedPipelineCache:
 
 
 def _derived(searching: Searcher, base: CheckedPipeline, wanted: SearchOptions) -> DerivedPipeline:
-    whole, unmet = adjusted(base.effective, wanted)
-    checked = examined(whole, searching.registry)
+    whole, unmet = adjust_pipeline(base.effective, wanted)
+    checked = check_pipeline(whole, searching.registry)
     if checked.hash == base.hash and not checked.problems:
         return DerivedPipeline(searching, base, base, wanted, unmet)
     return DerivedPipeline(searching.through_checked(checked), base, checked, wanted, unmet)

@@ -177,7 +177,7 @@ def _attention(opened: OpenStore, session: str, turn: int | None, now: float) ->
     if not session:
         return {}
     with opened.database.snapshot_read() as connection:
-        held = working_memory.attended(connection, session, now - working_memory.LIFE, now)
+        held = working_memory.working_memory_of(connection, session, now - working_memory.LIFE, now)
     return {one.memory: one.attention * FADING_BY_TURN ** _turns_since(one.source_call, turn) for one in held}
 
 

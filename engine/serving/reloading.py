@@ -23,7 +23,7 @@ from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.serving import ActiveConfiguration, ConfigurationState, problems_of
 from speckit_memory.engine.serving.start_shadows import serving_of
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 LOGGER = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Reloading:
         if not (wrong := self.state.wrong):
             return ()
         pipeline = self._served.now.searching.runner.pipeline
-        told = abridged(str(wrong[0]), TOLD) + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
+        told = abridge(str(wrong[0]), TOLD) + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
         if self.state.stands_in:
             until = f"until that is fixed, the shipped '{pipeline.name}' ({pipeline.hash}) answers instead"
             return (f"the configuration cannot be used: {told}; {until}",)

@@ -16,7 +16,7 @@ from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import RunningVariant
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.configuration.loading import PipelineSource, load
 from speckit_memory.pipeline.configuration.variants import Variant
@@ -77,7 +77,7 @@ def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Re
         names[effective.name] += 1
         number = names[effective.name]
         named = replace(effective, name=f"{effective.name} ({number})") if number > 1 else effective
-        checked = examined(named, registry)
+        checked = check_pipeline(named, registry)
         problems += checked.problems
         found.append(CheckedVariant(Variant(named.name, "shadow", named), checked))
     if problems:

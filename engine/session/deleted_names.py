@@ -16,7 +16,7 @@ class DeletedMemoryError(NotFoundError):
     """E080: this memory was deleted, and can be restored."""
 
 
-def deleted(store: Path, connection: Connection, missing: MissingMemoryError) -> SpeckitError:
+def deletion_error(store: Path, connection: Connection, missing: MissingMemoryError) -> SpeckitError:
     """An error that describes the deletion of a missing memory; `missing` itself if no deletion is known.
 
     Of several deletions of one key the latest is described.

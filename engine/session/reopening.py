@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.engine.upkeep.upkeep_thread import MaintenanceThread
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
 from speckit_memory.memory.store.file.guarding.identity import ReplacedError
 from speckit_memory.memory.store.file.guarding.store_file import set_aside
@@ -116,7 +116,7 @@ class ReopeningStore:
                 raise SpeckitError(
                     "E024",
                     f"{opened.database.path} {why.what} while it was open, and is damaged now: "
-                    f"{listed(wrong, NAMED, '; ')}",
+                    f"{list_names(wrong, NAMED, '; ')}",
                     hint="A file that is copied over an open store mixes with the changes in its write-ahead log.",
                     actions=(
                         "stop the servers, delete the file with its -wal and -shm, and put the backup in its place",
@@ -143,12 +143,14 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
 def _told(opened: OpenStore, error: Exception) -> Exception:
     """Translates an error: driver errors to ours, damaged data to E024, a missing memory to its deletion."""
     if isinstance(error, MissingMemoryError):
-        from speckit_memory.engine.session.deleted_names import deleted
+        from speckit_memory.engine.session.deleted_names import deletion_error
 
-        return deleted(opened.database.path, opened.database.reader(), error)
+        return deletion_error(opened.database.path, opened.database.reader(), error)
     if isinstance(error, SpeckitError):
         return error
     if told := told_by_driver(error, opened.database.path):
         return told
     wrong = opened.database.check()
-    return SpeckitError("E024", f"{opened.database.path} is damaged: {listed(wrong, NAMED, '; ')}") if wrong else error
+    return (
+        SpeckitError("E024", f"{opened.database.path} is damaged: {list_names(wrong, NAMED, '; ')}") if wrong else error
+    )

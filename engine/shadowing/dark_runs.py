@@ -158,7 +158,7 @@ def _drop(variants: Sequence[RunningVariant], why: Why) -> None:
         variant.drop(why)
 
 
-def failed(before: ShadowRequest, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
+def failed_run(before: ShadowRequest, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
     """The record of a variant's run that failed.
 
     Args:

@@ -10,8 +10,8 @@ import numpy as np
 
 from speckit_memory.engine.shadowing.records import RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant
-from speckit_memory.pipeline.comparing.interleaving import InterleavedRanking, drafted
-from speckit_memory.pipeline.comparing.mixing import STEP, mixed
+from speckit_memory.pipeline.comparing.interleaving import InterleavedRanking, draft_ranking
+from speckit_memory.pipeline.comparing.mixing import STEP, mix_pools
 from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.model.describing import kind_of
@@ -95,8 +95,8 @@ class InterleavedRunner:
         control, variant = (one.pool.candidates.parents.tolist() for one in (outcome, run.outcome))
         if len({*control}) < len(control) or len({*variant}) < len(variant):
             return None, ()  # several rows of one memory: a click could not be credited to one team
-        draft = drafted(control, variant, self.query_id, kept=_kept(outcome, store))
-        answer = self.runner.annotated(outcome.query, mixed(outcome.pool, run.outcome.pool, draft.ids), store)
+        draft = draft_ranking(control, variant, self.query_id, kept=_kept(outcome, store))
+        answer = self.runner.annotated(outcome.query, mix_pools(outcome.pool, run.outcome.pool, draft.ids), store)
         said = Notes(overall={"interleaved_with": {"name": run.pipeline.name, "hash": run.pipeline.hash}})
         trace = _joined(outcome.trace, answer.trace, set(answer.pool.ids.tolist()), len(draft.ids))
         whole = replace(answer, notes={STEP: said, **answer.notes}, trace=trace)

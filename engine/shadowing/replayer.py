@@ -32,7 +32,7 @@ from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.sessions.working_memory import AttendedMemory
 from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest
-from speckit_memory.pipeline.configuration.builder import assemble, examined
+from speckit_memory.pipeline.configuration.builder import assemble, check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.roles.composition import Pipeline
@@ -69,7 +69,7 @@ class Replayer:
         self._task = task
         registry = components.registry_of(task.extensions)
         self._control, self._variant = (
-            Runner(assemble(examined(one, registry))) for one in (task.control, task.variant)
+            Runner(assemble(check_pipeline(one, registry))) for one in (task.control, task.variant)
         )
         database = Database.open(task.store, create=False)
         unrecorded = Recorder(task.store, RecordingOptions(record="off"))

@@ -28,7 +28,7 @@ from speckit_memory.memory.store.evaluation.records import (
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors.vectors import MODEL
-from speckit_memory.pipeline.comparing.shadow import sampled
+from speckit_memory.pipeline.comparing.shadow import is_sampled
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.roles.composition import Pipeline
@@ -260,7 +260,7 @@ class Replays:
 
     def _kept(self, database: EvaluationDatabase, one: CheckedVariant, arm: Arm) -> _Shadow:
         waiting = tuple(
-            number for number, query in database.waiting(arm) if sampled(query, arm.variant, one.variant.sample)
+            number for number, query in database.waiting(arm) if is_sampled(query, arm.variant, one.variant.sample)
         )
         return _Shadow(one, arm, *database.arm(arm, ENDED), waiting)
 

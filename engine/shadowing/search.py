@@ -16,7 +16,7 @@ from speckit_memory.engine.shadowing.interleaved import InterleavedRunner
 from speckit_memory.engine.shadowing.records import QueryRef, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, shuffled
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, shuffle_variants
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Outcome, Runner
@@ -108,7 +108,7 @@ class ShadowSearch:
         if self._before is None:
             return result
         answers: dict[str, ShadowAnswer] = {}
-        for variant in shuffled(self._id, self._inline, lambda one: one.name):
+        for variant in shuffle_variants(self._id, self._inline, lambda one: one.name):
             run = self._before.run(variant.runner, store)
             pipeline = variant.runner.pipeline
             answers[variant.name] = ShadowAnswer(

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed
+from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed_run
 from speckit_memory.engine.shadowing.earlier import Earlier
 from speckit_memory.engine.shadowing.records import QueryRef, RunBeside, observation
 from speckit_memory.engine.shadowing.search import ShadowSearch
 from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState
 from speckit_memory.memory.store.evaluation.records import DroppedQueries, PlacementChange
-from speckit_memory.pipeline.comparing.shadow import ShadowRequest, sampled, shuffled
+from speckit_memory.pipeline.comparing.shadow import ShadowRequest, is_sampled, shuffle_variants
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Shadows:
         seeing: list[RunningVariant] = []
         for variant in self._variants:
             self._moved(variant, variant.rested())
-            if not sampled(query_id, variant.hash, variant.sample):
+            if not is_sampled(query_id, variant.hash, variant.sample):
                 continue
             mixed = variant.mode == "interleaved"
             known = not mixed or self._placed_soon(variant.placement.budget_ms / 1e3)
@@ -116,7 +116,7 @@ class Shadows:
                 variant.drop("off")
             else:
                 seeing.append(variant)
-        return shuffled(query_id, seeing, lambda variant: variant.hash)
+        return shuffle_variants(query_id, seeing, lambda variant: variant.hash)
 
     def over(
         self,
@@ -165,7 +165,7 @@ class Shadows:
 
     def _hanging(self, named: QueryRef, before: ShadowRequest, variant: RunningVariant, step: str) -> None:
         self._moved(variant, variant.never_ended(step, HANGING_SECONDS))
-        self._record(named, before, [failed(before, variant, f"TimeoutError in {step}", HANGING_SECONDS)])
+        self._record(named, before, [failed_run(before, variant, f"TimeoutError in {step}", HANGING_SECONDS)])
 
     def _record(self, named: QueryRef, before: ShadowRequest, runs: Sequence[RunBeside]) -> None:
         def noted(recorder: Recorder) -> None:

@@ -163,7 +163,7 @@ class RunningVariant:
             )
 
 
-def tallied(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
+def tally_states(states: Sequence[ShadowState], control: str, recorder: Recorder) -> tuple[ShadowState, ...]:
     """The states of a control's variants, with the counts of live variants summed over all processes.
 
     If the evaluation database cannot be read, which health reports, the counts are those of this process.

@@ -116,7 +116,7 @@ def foreseen(database: Database, every: Sequence[Job] = JOBS) -> MaintenanceRepo
                 else JobOutcome(job.name, "not due", 0, job.what)
                 for job in every
             ),
-            jobs.held(connection, now),
+            jobs.is_held(connection, now),
         )
 
 
@@ -173,7 +173,7 @@ def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -
     told += [f"nothing to do at {moment}: {', '.join(names)}" for moment, names in idle.items()]
     waiting = [job.name for job in every if job.name not in runs]
     told += [f"not run yet: {', '.join(waiting)}"] if waiting else []
-    told += ["a process is running them"] if jobs.held(connection, now) else []
+    told += ["a process is running them"] if jobs.is_held(connection, now) else []
     failed = any(run.failure for _, run in ran)
     return "; ".join(told), "`speckit-memory maintain` runs what is due again and says what fails." if failed else ""
 

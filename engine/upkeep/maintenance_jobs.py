@@ -79,28 +79,28 @@ def _absent(days: Callable[[], float]) -> Job:
         ABSENT,
         2 * HOUR,
         "memories deleted whose files were absent too long",
-        lambda connection, now: absence.over(connection, now, days()),
+        lambda connection, now: absence.count_expired(connection, now, days()),
         lambda txn, now: absence.delete_over(txn, now, days()),
     )
 
 
 JOBS = (
-    Job("sessions", HOUR, "ended sessions deleted", old_sessions.over, old_sessions.forget_over),
-    Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
-    Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
+    Job("sessions", HOUR, "ended sessions deleted", old_sessions.count_old_sessions, old_sessions.forget_over),
+    Job("expiry", 2 * HOUR, "expired memories archived", archival.count_expired, archival.archive_expired),
+    Job("archival", 2 * HOUR, "unused memories archived", archival.count_unused, archival.archive_unused),
     Job(
         "verdicts",
         HOUR,
         "interrupted saves judged",
         unfinished_saves.waiting,
-        _from_one_state(unfinished_saves.judged, unfinished_saves.write),
+        _from_one_state(unfinished_saves.judge_pending, unfinished_saves.write),
     ),
     Job(
         "contradictions",
         WEEK,
         "memories compared for contradictions",
         suspicions.waiting,
-        _from_one_state(suspicions.compared, suspicions.write),
+        _from_one_state(suspicions.compare_batch, suspicions.write),
     ),
     Job("consolidation", WEEK, "links adjusted for use or disuse", consolidation.waiting, consolidation.consolidate),
     Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
@@ -109,10 +109,10 @@ JOBS = (
         HOUR,
         "memories summarised",
         summaries.waiting,
-        _from_one_state(summaries.found, summaries.keep),
+        _from_one_state(summaries.make_summaries, summaries.keep),
     ),
     _absent(lambda: ABSENT_DAYS),
-    Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
+    Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),
 )
 """In running order. The store's segment is maintained by `upkeep`, which writes no row."""
 
@@ -122,7 +122,7 @@ NAME_JOBS = (
         HOUR,
         "memories searched for names",
         entity_scan.waiting,
-        _from_one_state(entity_scan.found, entity_scan.keep),
+        _from_one_state(entity_scan.scan_entities, entity_scan.keep),
     ),
     Job(
         "entities",
@@ -176,7 +176,7 @@ def _completed(embedder: Callable[[], Embedder], database: Database, now: float)
         with database.write() as txn:
             embedding_cache.store(txn, model.model_id, vectors, now)
 
-    return pending_vectors.completed(database, model, keep)
+    return pending_vectors.complete_batch(database, model, keep)
 
 
 def _encoder(encoder: Embedder) -> Job:

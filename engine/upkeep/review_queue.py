@@ -25,7 +25,7 @@ class ReviewQueue:
         return {"contradictions": pairs, "stale": [memory._asdict() for memory in self.stale]}
 
 
-def to_review(database: Database, now: float) -> ReviewQueue:
+def present_findings(database: Database, now: float) -> ReviewQueue:
     """The present findings, at `now` (epoch seconds)."""
     with database.snapshot_read() as connection:
         return ReviewQueue(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))

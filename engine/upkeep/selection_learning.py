@@ -23,7 +23,7 @@ BATCH = 50
 
 def waiting(connection: Connection, now: float) -> int:
     """The number of selections to learn from, and of learned phrases that ended before `now` (epoch seconds)."""
-    return len(_new(connection, now)) + selections.expired(connection, now)
+    return len(_new(connection, now)) + selections.count_expired(connection, now)
 
 
 def learn(txn: Transaction, now: float) -> int:

@@ -201,7 +201,7 @@ class MaintenanceThread:
         except GivenUpError:
             return
         with opened.database.snapshot_read() as connection:
-            now = shelf.held(connection, opened.database.path, patient=True)
+            now = shelf.segment_status(connection, opened.database.path, patient=True)
         if now.segment is None or (opened, now.segment.digest) == self._in_use:
             return
         if opened.renew():

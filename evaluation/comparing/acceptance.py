@@ -13,7 +13,7 @@ from typing import Any, Literal
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
 from speckit_memory.evaluation.running.report import PipelineFigures
-from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
@@ -155,7 +155,7 @@ def good_enough(
         SpeckitError: With every problem of the pipeline or the dataset.
     """
     environ = os.environ if environ is None else environ
-    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
+    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
     ground = source.ground(environ)
     measured = evaluate_pipelines(
         ground.dataset, [whole], queries=queries, progress=progress, environ=environ, now=now, opened=ground.opened

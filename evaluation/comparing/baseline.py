@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from speckit_memory.evaluation.comparing.compare import reported
+from speckit_memory.evaluation.comparing.compare import report_on
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparing.storage import kept
+from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, loaded
+from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.tables import Block, plain_text
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
@@ -134,8 +134,8 @@ def baseline(
         SpeckitError: With every problem of the pipelines or the dataset.
     """
     environ = os.environ if environ is None else environ
-    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
-    (words,) = loaded([PRESET], None, environ)
+    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
+    (words,) = load_pipelines([PRESET], None, environ)
     at = time.time()
     ground = source.ground(environ)
     measured = evaluate_pipelines(
@@ -148,12 +148,12 @@ def baseline(
         opened=ground.opened,
         unanswerable=ground.unanswerable,
     )
-    report = reported(measured, ground, kind=KIND, at=at)
+    report = report_on(measured, ground, kind=KIND, at=at)
     first, second = (values[METRIC] for values in report.values.values())
     ratio, interval = ratio_of(first, second)
     found = Baseline(report, float(first.mean()), float(second.mean()), ratio, interval)
     return Baseline(
-        kept(report, store, {"baseline": found.verdict()}), found.bm25, found.pipeline, found.ratio, found.ci95
+        store_report(report, store, {"baseline": found.verdict()}), found.bm25, found.pipeline, found.ratio, found.ci95
     )
 
 

@@ -14,12 +14,12 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.contrast import ContrastQuery, Side, contrast
-from speckit_memory.evaluation.comparing.storage import kept
+from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
 from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, loaded, rankings
+from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, load_pipelines, rankings
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -76,10 +76,10 @@ def compare_pipelines(
         actions = ("give --pipeline twice", "give --set with one", "give --flag")
         raise SpeckitError("E030", message, hint=hint, actions=actions)
     # overrides apply to the variants alone
-    [control] = loaded(wanted[:1], None, environ)
-    others = loaded(wanted[1:], overrides, environ) if wanted[1:] else []
+    [control] = load_pipelines(wanted[:1], None, environ)
+    others = load_pipelines(wanted[1:], overrides, environ) if wanted[1:] else []
     control, opened = with_and_without(control, flags)
-    others += loaded(opened, overrides, environ) if opened else []
+    others += load_pipelines(opened, overrides, environ) if opened else []
     at = time.time()
     ground = source.ground(environ)
     # check the output files before measuring, which may take an hour
@@ -103,10 +103,10 @@ def compare_pipelines(
         write_run(run_file, {name: rankings(measured.asked, row) for name, row in compared})
     if qrels_out is not None:
         write_qrels(qrels_out, {query.id: ground.dataset.judgements[query.id] for query in measured.asked})
-    report = reported(measured, ground, kind=KIND, at=at)
+    report = report_on(measured, ground, kind=KIND, at=at)
     # warn, rather than refuse: a small sample may be intended
     few = _too_few(control, flags, len(report.queries))
-    return kept(replace(report, warnings=(*report.warnings, *few)), store)
+    return store_report(replace(report, warnings=(*report.warnings, *few)), store)
 
 
 def _too_few(control: Effective, flags: Sequence[str], queries: int) -> Iterator[str]:
@@ -132,7 +132,7 @@ def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effectiv
     return control, [replace(either_way(control, name)[1], name=f"{control.name} with {name}") for name in flags]
 
 
-def reported(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: float) -> CompareReport:
+def report_on(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: float) -> CompareReport:
     """The report on measured pipelines; the first is the control, the last is the control run a second time.
 
     Args:
@@ -207,7 +207,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
         values=values,
         warnings=tuple(warnings),
     )
-    return kept(report, store)
+    return store_report(report, store)
 
 
 def _asked(measured: EvaluationRun, control: str) -> list[ContrastQuery]:

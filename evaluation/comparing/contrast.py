@@ -15,7 +15,7 @@ from speckit_memory.evaluation.statistics.agreement import Agreement, agree
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
-from speckit_memory.evaluation.statistics.tables import rounded
+from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.pipeline.ports import Column
 
 MAIN = COMPARED_METRICS[0]
@@ -93,7 +93,7 @@ class DifferingQuery:
     def as_json(self, *, texts: bool) -> dict[str, Any]:
         """Plain data; the query's text is included only with `texts`."""
         document = {**asdict(self), "control": list(self.control), "variant": list(self.variant)}
-        document |= rounded({"rbo": self.rbo, "delta": self.delta})
+        document |= round_figures({"rbo": self.rbo, "delta": self.delta})
         if not texts:
             del document["text"]
         return document
@@ -128,10 +128,10 @@ class PipelineContrast:
             "queries": self.queries,
             "ordering_differences": self.ordering_differences,
             "score_differences": self.score_differences,
-            "kendall_tau_b": rounded(self.kendall_tau_b),
-            "overlap@5": rounded(self.overlap_5),
-            "overlap@10": rounded(self.overlap_10),
-            "rbo": rounded(self.rbo),
+            "kendall_tau_b": round_figures(self.kendall_tau_b),
+            "overlap@5": round_figures(self.overlap_5),
+            "overlap@10": round_figures(self.overlap_10),
+            "rbo": round_figures(self.rbo),
             "overhead_ms": None
             if self.overhead_ms is None
             else {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)},
@@ -219,4 +219,4 @@ def _parted(control: Side, variant: Side, place: int) -> str:
 
 
 def _segment_json(segment: ContrastSegment) -> dict[str, Any]:
-    return dict(rounded(asdict(segment)))
+    return dict(round_figures(asdict(segment)))

@@ -15,15 +15,15 @@ from speckit_memory.config.files.paths import is_file
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.evaluation.comparing.compare import reported
+from speckit_memory.evaluation.comparing.compare import report_on
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.gate_report import CONFIDENCE, DetectableLoss, GateResult
 from speckit_memory.evaluation.comparing.replay import KIND as REPLAY
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
-from speckit_memory.evaluation.comparing.storage import find, kept
+from speckit_memory.evaluation.comparing.storage import find, store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines, loaded
+from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, compare, without_losses
 from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_to_rule_out
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
@@ -32,7 +32,7 @@ from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
 
-def paired(
+def paired_report(
     measured: EvaluationRun, ground: GroundTruth, kept: StoredEvaluation, name: str, *, kind: str, at: float
 ) -> CompareReport:
     """The report on the one measured pipeline, with a stored pipeline as its control.
@@ -133,7 +133,7 @@ def gate(
     environ = os.environ if environ is None else environ
     config = settings(environ=environ)
     gated = config.pipeline if pipeline is None else pipeline
-    (chosen,) = loaded([gated], overrides, environ)
+    (chosen,) = load_pipelines([gated], overrides, environ)
     at = time.time()
     named = _STORED.fullmatch(against)
     # a file named like an id takes precedence
@@ -153,7 +153,7 @@ def gate(
             opened=ground.opened,
             unanswerable=ground.unanswerable,
         )
-        report = paired(measured, ground, stored, named[2] or "", kind=KIND, at=at)
+        report = paired_report(measured, ground, stored, named[2] or "", kind=KIND, at=at)
     else:
         other = _other(against, str(gated) if isinstance(gated, str | Path) else config.pipeline, config.root, environ)
         ground = source.ground(environ)
@@ -167,11 +167,11 @@ def gate(
             opened=ground.opened,
             unanswerable=ground.unanswerable,
         )
-        report = reported(measured, ground, kind=KIND, at=at)
+        report = report_on(measured, ground, kind=KIND, at=at)
     before, after = report.values.values()
     losses = tuple(_hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
     found = GateResult(report, against, losses, max_loss)
-    return replace(found, report=kept(report, store if keep else None, {"gate": found.gate()}))
+    return replace(found, report=store_report(report, store if keep else None, {"gate": found.gate()}))
 
 
 def _hidden(metric: str, differences: Column, max_loss: float | None) -> DetectableLoss:
@@ -183,7 +183,7 @@ def _hidden(metric: str, differences: Column, max_loss: float | None) -> Detecta
 def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:
     """The pipeline named by `against`: a preset or a file, else a revision."""
     if against in presets() or is_file(Path(against)):
-        return loaded([against], None, environ)[0]
+        return load_pipelines([against], None, environ)[0]
     try:
         return pipeline_of(against, pipeline, root, environ)
     except SpeckitError as error:

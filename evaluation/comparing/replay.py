@@ -20,14 +20,14 @@ from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import with_and_without
-from speckit_memory.evaluation.comparing.storage import NOT_WANTED, not_kept
-from speckit_memory.evaluation.experiments.archived_evidence import written
+from speckit_memory.evaluation.comparing.storage import NOT_WANTED, not_stored
+from speckit_memory.evaluation.experiments.archived_evidence import archive_report
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, known_judgements
 from speckit_memory.evaluation.experiments.flag_evidence import ExperimentFigures
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
-from speckit_memory.evaluation.running.run import loaded
+from speckit_memory.evaluation.running.run import load_pipelines
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
@@ -40,7 +40,7 @@ from speckit_memory.memory.store.evaluation.records import (
     StoredEvaluation,
     UseRecord,
 )
-from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
@@ -127,7 +127,7 @@ def replay(
     config = settings(store)
     control, variant = _pipelines(config, pipeline, against, flag, overrides)
     extensions = extensions_in_force(config.environ, config.root)
-    hashes = [examined(one, components.registry_of(extensions)).hash for one in (control, variant)]
+    hashes = [check_pipeline(one, components.registry_of(extensions)).hash for one in (control, variant)]
     task = ReplayTask(
         store,
         config.root,
@@ -157,11 +157,11 @@ def _pipelines(
 ) -> tuple[Effective, Effective]:
     """The control and the variant. Raises SpeckitError with every problem."""
     environ = config.environ_of_root
-    [control] = loaded([against or config.pipeline], None, environ)
+    [control] = load_pipelines([against or config.pipeline], None, environ)
     variant: PipelineSource = pipeline
     if flag:
         control, [variant] = with_and_without(control, [flag])
-    return control, loaded([variant], overrides, environ)[0]
+    return control, load_pipelines([variant], overrides, environ)[0]
 
 
 def _asked_again(
@@ -215,7 +215,7 @@ def _kept(result: ReplayReport) -> ReplayReport:
     name = f"{len(asked)} logged queries"
     document = {
         **replace(result, is_kept=True).as_json(),
-        **written(report, ExperimentFigures(result.judged)),
+        **archive_report(report, ExperimentFigures(result.judged)),
         "per_query": _per_query(result.judged),
     }
     stored = StoredEvaluation(report.id, KIND, time.time(), name, digest, document)
@@ -227,7 +227,7 @@ def _kept(result: ReplayReport) -> ReplayReport:
         with EvaluationDatabase.open(result.log) as database:
             database.keep(stored, figures)
     except SpeckitError as error:
-        return replace(result, keeping=not_kept(error))
+        return replace(result, keeping=not_stored(error))
     return replace(result, keeping=f"kept as {report.id} in {result.log}", is_kept=True)
 
 

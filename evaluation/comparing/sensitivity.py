@@ -15,12 +15,12 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
 from speckit_memory.evaluation.running.report import comparison_json
-from speckit_memory.evaluation.running.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
 from speckit_memory.evaluation.statistics.sequential import mean_interval
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
-from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.configuration.variants import with_values
@@ -155,7 +155,7 @@ def sensitivity(
             the pipeline or the dataset.
     """
     environ = os.environ if environ is None else environ
-    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
+    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
     numbers = dict(_numbers(whole, environ))
     name = parameter or _k_of(whole, step, numbers)
     if name not in numbers:
@@ -168,7 +168,7 @@ def sensitivity(
         replace(with_values(whole, {name: json.dumps(_written(value, whole_numbers))}), name=f"{name}={value:g}")
         for value in others
     ]
-    loaded(variants, None, environ)  # report the problems of all values before any work is done
+    load_pipelines(variants, None, environ)  # report the problems of all values before any work is done
     ground = source.ground(environ)
     measured = evaluate_pipelines(
         ground.dataset, [whole, *variants], queries=queries, progress=progress, environ=environ, opened=ground.opened
@@ -266,7 +266,7 @@ def _steps(numbers: Mapping[str, float]) -> str:
 
 def _numbers(whole: Effective, environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     """Every number of every step by its name."""
-    for entry in examined(whole, components.registry(environ)).bound:
+    for entry in check_pipeline(whole, components.registry(environ)).bound:
         if entry.params is not None:
             yield from _within(entry.step.id, entry.params.model_dump(mode="json", by_alias=True))
 

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 NOT_WANTED = "not kept: --no-keep"
 
 
-def kept(report: CompareReport, store: Path | None, further: Mapping[str, Any] | None = None) -> CompareReport:
+def store_report(report: CompareReport, store: Path | None, further: Mapping[str, Any] | None = None) -> CompareReport:
     """Stores a report next to a store and returns it with a sentence on where it is, or why it is not stored.
 
     No folder is created: an evaluation does not make a folder a workspace. A file that cannot be written does not lose
@@ -39,11 +39,11 @@ def kept(report: CompareReport, store: Path | None, further: Mapping[str, Any] |
         with EvaluationDatabase.open(file) as database:
             database.keep(report.stored(further), report.snapshots())
     except SpeckitError as error:
-        return replace(report, keeping=not_kept(error), is_kept=False)
+        return replace(report, keeping=not_stored(error), is_kept=False)
     return replace(report, keeping=f"kept as {report.id} in {file}")
 
 
-def not_kept(error: SpeckitError) -> str:
+def not_stored(error: SpeckitError) -> str:
     """A sentence on why a result was not stored, and what to do about it."""
     problem = error.problems[0]
     advice = f"; {'; '.join(problem.actions)}" if problem.actions else ""

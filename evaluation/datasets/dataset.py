@@ -18,7 +18,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import cast, get_args
 
-from speckit_memory.config.files.paths import is_file, resolved
+from speckit_memory.config.files.paths import is_file, resolve_path
 from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS, normalised_folder
 from speckit_memory.errors import Where, nearest
 from speckit_memory.evaluation import bundled
@@ -66,7 +66,7 @@ class Dataset:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return resolved(self.folder).name
+        return resolve_path(self.folder).name
 
     def corpus(self) -> Iterator[DatasetDocument]:
         """All documents, in the order of the file. Raises SpeckitError when the file has become invalid since

@@ -20,11 +20,11 @@ KIND = "promotion"
 
 def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> StoredEvaluation:
     """The report and every figure that a criterion can use, under the id of the experiment; no query is quoted."""
-    document = {**written(report, figures), "report": report.as_json()}
+    document = {**archive_report(report, figures), "report": report.as_json()}
     return StoredEvaluation(report.id, KIND, at, "live", "", document)
 
 
-def written(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
+def archive_report(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
     """The two pipelines and every figure that a criterion can use, as a document for `ArchivedFigures`."""
     return {
         "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from speckit_memory.evaluation.experiments.experiment_agreement import agreements, contrast, most_different
-from speckit_memory.evaluation.experiments.experiment_costs import answered, cost, noise_floor, step_figures
+from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import (
@@ -58,7 +58,7 @@ def judge_experiment(
         variants: Number of variants that the verdicts are corrected for.
         feedback: What readers showed without judging: rephrased questions, memories opened and not cited.
     """
-    both = answered(pairs)
+    both = answered_pairs(pairs)
     ranked = experiment.mode == "shadow"  # a dark run keeps no results, and interleaved answers are not the control's
     contrasts = [contrast(pair) for pair in both] if ranked else []
     differing = [one for one in contrasts if one.agreement.ordering_difference]

@@ -19,7 +19,7 @@ from speckit_memory.memory.store.evaluation.records import AnswerRecord, Recorde
 _STAGES = ("candidates", "fusion", "rerank", "annotate")
 
 
-def answered(pairs: Iterable[RecordedPair]) -> list[RecordedPair]:
+def answered_pairs(pairs: Iterable[RecordedPair]) -> list[RecordedPair]:
     """The pairs in which both pipelines gave an answer."""
     return [pair for pair in pairs if not pair.control.failure and not pair.variant.answer.failure]
 
@@ -34,7 +34,7 @@ def cost(pairs: Sequence[RecordedPair], *, budget_ms: float) -> CostDifference:
 
     It is slower or faster when the anytime-valid interval of the median overhead excludes 0.
     """
-    both = answered(pairs)
+    both = answered_pairs(pairs)
     # paired: variant minus control of the same query
     interval = median_interval(np.array([_longer(pair) for pair in both]))
     return CostDifference(
@@ -62,7 +62,7 @@ def step_figures(pairs: Sequence[RecordedPair]) -> tuple[StepFigures, ...]:
 
 def noise_floor(pairs: Sequence[RecordedPair]) -> NoiseFloor | None:
     """The control compared with itself, from pairs in which it answered twice; None without such pairs."""
-    both = answered(pairs)
+    both = answered_pairs(pairs)
     if not both:
         return None
     differences = sum(pair.control.memories != pair.variant.answer.memories for pair in both)

@@ -85,7 +85,7 @@ def answered_with(questions: Sequence[Sequence[RecordedPair]], judgements: Judge
     ]
 
 
-def evidenced(
+def metrics_with_evidence(
     answers: Sequence[AnsweredQuery], evidence: Evidence, *, alike: int = 0, metrics: Sequence[str] = COMPARED_METRICS
 ) -> list[MetricEvidence]:
     """The metrics on which at least `FEWEST` differing questions have evidence, and those on which nothing differs.

@@ -10,7 +10,7 @@ from speckit_memory.evaluation.experiments.experiment_evidence import (
     Judgements,
     MetricEvidence,
     answered_with,
-    evidenced,
+    metrics_with_evidence,
 )
 from speckit_memory.evaluation.experiments.experiment_report import QualityDifference, QueryContrast
 from speckit_memory.evaluation.statistics.comparison import ALPHA, COMPARED_METRICS, MARGIN, Verdict, verdict_of
@@ -29,7 +29,7 @@ OF_MEAN = 0.8
 """Share of alpha given to the interval of the mean when the share of differing questions is estimated too."""
 
 
-def used(uses: Sequence[UseRecord]) -> Judgements:
+def grades_of_uses(uses: Sequence[UseRecord]) -> Judgements:
     """Grades of the memories of each query by their uses: the highest grade of each memory."""
     found: dict[str, dict[int, float]] = {}
     for use in uses:
@@ -53,10 +53,13 @@ def known_of(
         metrics: The metrics to measure.
     """
     differing, alike = questions_of(contrasts)
-    judged = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
+    judged = metrics_with_evidence(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
     if not uses:
         return judged
-    return [*judged, *evidenced(answered_with(differing, used(uses)), "uses", alike=alike, metrics=metrics)]
+    return [
+        *judged,
+        *metrics_with_evidence(answered_with(differing, grades_of_uses(uses)), "uses", alike=alike, metrics=metrics),
+    ]
 
 
 def questions_of(contrasts: Sequence[QueryContrast]) -> tuple[list[list[RecordedPair]], int]:

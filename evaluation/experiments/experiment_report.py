@@ -15,7 +15,7 @@ from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.agreement import Agreement
 from speckit_memory.evaluation.statistics.comparison import Verdict
 from speckit_memory.evaluation.statistics.label_free import LabelFree
-from speckit_memory.evaluation.statistics.tables import rounded
+from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.memory.store.evaluation.records import Mode, PipelineRecord, RecordedPair
 
 LatencyVerdict = Literal["faster", "slower", "undecided"]
@@ -37,7 +37,7 @@ class Estimate:
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as an entry of a report."""
-        return dict(rounded(asdict(self)))
+        return dict(round_figures(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Agreements:
             "ordering_differences": self.ordering_differences,
             "only_scores_differ": self.only_scores,
             **{name: value and value.as_json() for name, value in named.items()},
-            "mean_shift": rounded(self.mean_shift),
+            "mean_shift": round_figures(self.mean_shift),
         }
 
 
@@ -138,7 +138,7 @@ class QualityDifference:
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as an entry of a report."""
-        return dict(rounded(asdict(self)))
+        return dict(round_figures(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class ExperimentReport:
             "spent_ms": _latency(self.cost.spent),
             "latency": {
                 "verdict": self.cost.verdict,
-                "median_ci95": rounded(self.cost.median_ci95),
+                "median_ci95": round_figures(self.cost.median_ci95),
                 "budget_ms": self.cost.budget_ms,
                 "over_budget": self.cost.over_budget,
                 "budget_broken": self.cost.budget_broken,
@@ -299,9 +299,9 @@ class ExperimentReport:
             "intent": pair.query.intent,
             "complexity": pair.query.complexity,
             "parted_at": pair.variant.parted_at,
-            "rbo": rounded(agreement.rbo),
-            "overlap@10": rounded(agreement.overlap_10),
-            "kendall_tau_b": rounded(agreement.kendall_tau_b),
+            "rbo": round_figures(agreement.rbo),
+            "overlap@10": round_figures(agreement.overlap_10),
+            "kendall_tau_b": round_figures(agreement.kendall_tau_b),
             "first_difference": agreement.first_difference,
             "control": self._named(pair.control.memories, pair.control.scores),
             "variant": self._named(pair.variant.answer.memories, pair.variant.answer.scores),
@@ -337,7 +337,7 @@ def _agreed(agreement: Agreements | None) -> dict[str, float | None]:
         "rbo": agreement.rbo,
     }
     figures = {name: estimate and estimate.mean for name, estimate in means.items()}
-    return {"ordering_differences": agreement.ordering_differences, **rounded(figures)}
+    return {"ordering_differences": agreement.ordering_differences, **round_figures(figures)}
 
 
 def _latency(latency: Latency | None) -> dict[str, float] | None:

@@ -11,7 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_evidence import (
     Judgements,
     MetricEvidence,
     answered_with,
-    evidenced,
+    metrics_with_evidence,
 )
 from speckit_memory.evaluation.experiments.experiment_quality import qualities, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import (
@@ -64,7 +64,7 @@ def _groups(rows: Sequence[_Row], kind: SegmentKind) -> list[tuple[str, list[_Ro
 def _judged(group: Sequence[_Row], judgements: Judgements) -> list[MetricEvidence]:
     """The differences on the first metric; empty where too few queries are judged."""
     differing, alike = questions_of([found for _, found in group if found])
-    evidence = evidenced(answered_with(differing, judgements), "judgements", alike=alike)
+    evidence = metrics_with_evidence(answered_with(differing, judgements), "judgements", alike=alike)
     return [one for one in evidence if one.metric == COMPARED_METRICS[0]]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_agreement import contrast
-from speckit_memory.evaluation.experiments.experiment_costs import answered
+from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
@@ -28,7 +28,7 @@ class JudgedExperiment:
 
     def answered(self) -> list[RecordedPair]:
         """The queries that both pipelines answered."""
-        return answered(self.pairs)
+        return answered_pairs(self.pairs)
 
     def contrasts(self) -> list[QueryContrast]:
         """The answered queries, compared one by one; empty where the report compares no rankings."""
@@ -43,7 +43,7 @@ class PipelineLabel:
     flag: str = ""
 
 
-def judged(
+def judge_experiments(
     database: EvaluationDatabase,
     *,
     since: float | None = None,
@@ -120,7 +120,9 @@ def teams_of(pairs: Iterable[RecordedPair]) -> Teams:
 
 def evidence(database: EvaluationDatabase, experiment: str) -> ExperimentReport | None:
     """The report on the experiment with this id, over all stored pairs; None where there is none."""
-    return next((one.report for one in judged(database, experiment=experiment)), None) if experiment else None
+    return (
+        next((one.report for one in judge_experiments(database, experiment=experiment)), None) if experiment else None
+    )
 
 
 def known_judgements(database: EvaluationDatabase) -> Judgements:

@@ -14,7 +14,7 @@ from speckit_memory.evaluation.experiments.archived_evidence import ArchivedFigu
 from speckit_memory.evaluation.experiments.criteria import Figure, Figures, promotion_lacks
 from speckit_memory.evaluation.experiments.experiment_evidence import MetricEvidence
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
-from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judged
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judge_experiments
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
@@ -45,7 +45,7 @@ class CitedComparison:
     asked: frozenset[tuple[str, str]] = frozenset()
 
 
-def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> CitedComparison | None:
+def find_comparison(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> CitedComparison | None:
     """The comparison with this id, None where the database has none.
 
     The figures of a live experiment are stored when it promotes a flag. The stored figures are returned if they rest on
@@ -94,7 +94,7 @@ def missing(one: JudgedExperiment, flag: Flag) -> list[str]:
 
 
 def _live(database: EvaluationDatabase, name: str) -> JudgedExperiment | None:
-    return next(iter(judged(database, experiment=name)), None) if name else None
+    return next(iter(judge_experiments(database, experiment=name)), None) if name else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from speckit_memory.evaluation.experiments.experiments import evidence
 from speckit_memory.evaluation.experiments.flag_evidence import CitedComparison
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import experiment_id
-from speckit_memory.pipeline.configuration.builder import examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags, with_flag
 from speckit_memory.pipeline.roles.registry import Registry
@@ -35,7 +35,7 @@ def state_before(state: str) -> str | None:
 def hashes(whole: Effective, name: str, registry: Registry) -> tuple[str, str]:
     """The hashes of the pipeline without and with a flag."""
     closed, opened = either_way(whole, name)
-    return examined(closed, registry).hash, examined(opened, registry).hash
+    return check_pipeline(closed, registry).hash, check_pipeline(opened, registry).hash
 
 
 def lacking(whole: Effective, flag: Flag, registry: Registry, name: str, find: Find) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_states import ACTIVE
 from speckit_memory.evaluation.experiments.criteria import figure_of, promotion_lacks
-from speckit_memory.evaluation.experiments.flag_evidence import cited
+from speckit_memory.evaluation.experiments.flag_evidence import find_comparison
 from speckit_memory.evaluation.experiments.flag_steps import hashes
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -78,7 +78,7 @@ def _held(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) ->
     pair = (closed, opened, "shadow")
     shadows = [one.id for one in database.experiments() if (one.control.hash, one.variant.hash, one.mode) == pair]
     for name in dict.fromkeys((*shadows, *kept)):
-        found = cited(database, name)
+        found = find_comparison(database, name)
         if found is not None and found.control == closed and opened in found.variants:
             figures = found.variants[opened]
             shown = [figure_of(condition, figures) for condition in flag.criterion]

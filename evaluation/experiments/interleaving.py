@@ -22,7 +22,7 @@ from speckit_memory.evaluation.statistics.sequential import (
     minimum_detectable_effect,
     queries_needed,
 )
-from speckit_memory.evaluation.statistics.tables import rounded
+from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.memory.store.evaluation.records import UseRecord
 
 Team = Literal["control", "variant", "both"]
@@ -60,7 +60,7 @@ class Duels:
 
     def as_json(self) -> dict[str, Any]:
         """The duels as an entry of a report."""
-        return {**rounded(asdict(self)), "ties": self.ties}
+        return {**round_figures(asdict(self)), "ties": self.ties}
 
 
 def judge_duels(

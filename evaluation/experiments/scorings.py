@@ -77,7 +77,7 @@ class ScoringReport:
         return plain_text(self.blocks())
 
 
-def observed(scorings: Iterable[ScoreSample], known: Mapping[str, PipelineRecord]) -> ScoringReport:
+def step_effects(scorings: Iterable[ScoreSample], known: Mapping[str, PipelineRecord]) -> ScoringReport:
     """The effects of the steps in these answers; `known` names pipelines by hash. Empty answers are ignored."""
     by_pipeline: dict[str, list[ScoreSample]] = {}
     for one in scorings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, evidenced
+from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, metrics_with_evidence
 from speckit_memory.evaluation.experiments.experiment_quality import over_all, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import QueryContrast
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
@@ -39,7 +39,9 @@ def course(contrasts: Sequence[QueryContrast], judgements: Judgements) -> list[S
     looks = []
     for end in ends:
         differing, alike = questions_of(contrasts[:end])
-        found = evidenced(answered_with(differing, judgements), "judgements", alike=alike, metrics=(METRIC,))
+        found = metrics_with_evidence(
+            answered_with(differing, judgements), "judgements", alike=alike, metrics=(METRIC,)
+        )
         if found:
             delta, interval = over_all(found[0])
             looks.append(SequentialEstimate(end, len(found[0].column), delta, interval))

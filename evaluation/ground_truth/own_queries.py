@@ -17,7 +17,7 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
 from speckit_memory.evaluation.made_queries.collection import Collection, is_content
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.prose import plain_runs
 from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
@@ -131,7 +131,7 @@ def _rewordings(collection: Collection, random: Random) -> list[Asked]:
     for word in sorted(collection.by_word):
         if word.isalpha() and is_content(word):
             forms.setdefault(collection.tokens(word), []).append(word)
-    rows = shuffled(range(len(collection.documents)), random)
+    rows = shuffle_items(range(len(collection.documents)), random)
     made = in_turn([_reworded(collection, row, forms, random) for row in rows])
     return [
         (query.text, tuple(collection.documents[row].key for row in query.relevant))
@@ -146,7 +146,7 @@ def _reworded(
         return len(collection.with_tokens(collection.tokens(word)))
 
     runs = [run for line in collection.prose[row] for run in plain_runs(line.casefold())]
-    for run in shuffled(runs, random):
+    for run in shuffle_items(runs, random):
         words = sorted({word for word in run if is_content(word)}, key=lambda word: (-holders(word), word))
         for chosen in islice(combinations(words, _WORDS), _TRIES):
             stems = [collection.tokens(word) for word in chosen]
@@ -156,7 +156,7 @@ def _reworded(
             # at least one word changes, and the stems still identify the memory
             if any(others) and collection.with_tokens(chain.from_iterable(stems)) == (row,):
                 changed = [random.choice(other or [word]) for word, other in zip(chosen, others, strict=True)]
-                yield MadeQuery(" ".join(shuffled(changed, random)), (row,))
+                yield MadeQuery(" ".join(shuffle_items(changed, random)), (row,))
                 break
 
 
@@ -178,7 +178,7 @@ def _unique(phrases: Sequence[tuple[str, OwnDocument]], seed: int) -> list[Asked
         for folded, keys in sorted(owners.items())
         if len(keys) == 1 and len(folded) <= MAX_QUERY_CHARACTERS and sum(map(is_content, folded_words(folded))) >= 2
     ]
-    return shuffled(chosen, Random(seed))[:_LONGEST_KIND]
+    return shuffle_items(chosen, Random(seed))[:_LONGEST_KIND]
 
 
 def _near(collection: Collection, relevant: Sequence[str]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.trec_reading import Judgements
-from speckit_memory.evaluation.experiments.experiment_costs import answered
+from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs
 from speckit_memory.evaluation.experiments.flag_evidence import LIVE
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.ground_truth.own_documents import own_documents
@@ -22,7 +22,7 @@ from speckit_memory.evaluation.judging.disputes import JudgingCase
 from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
 from speckit_memory.evaluation.judging.session import SEED, Label
 from speckit_memory.evaluation.measuring.measure import Report, measure
-from speckit_memory.evaluation.running.run import loaded
+from speckit_memory.evaluation.running.run import load_pipelines
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import QueryJudgement
@@ -84,7 +84,7 @@ def of_source(
         raise SpeckitError(
             "E030", f"two pipelines are judged; found {len(pipelines)}", actions=("give --pipeline twice",)
         )
-    chosen = loaded(pipelines, None, environ)
+    chosen = load_pipelines(pipelines, None, environ)
     ground = source.ground(environ)
     queries, report = ground.dataset.queries, progress or (lambda _: None)
     with ground.opened(ground.dataset, chosen, environ=environ, progress=report) as opened:
@@ -186,7 +186,7 @@ def of_experiment(
     if any(pair.variant.mode == "interleaved" for pair in pairs):
         message = f"the answers of experiment '{name}' were mixed: the uses of their memories decide, not a judge"
         raise SpeckitError("E030", message, actions=("see `speckit-memory shadow report`", "leave out `interleave`"))
-    texted = [question for question in distinct(answered(pairs)) if question[0].query.question]
+    texted = [question for question in distinct(answered_pairs(pairs)) if question[0].query.question]
     if not texted:
         message = f"no text of the {len(pairs):,} queries was kept, and a judge must read it"
         flag = pairs[0].variant.flag

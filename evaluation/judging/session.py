@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, evidenced, told_apart
+from speckit_memory.evaluation.experiments.experiment_evidence import (
+    FEWEST,
+    AnsweredQuery,
+    metrics_with_evidence,
+    told_apart,
+)
 from speckit_memory.evaluation.experiments.experiment_quality import live_verdict
 from speckit_memory.evaluation.judging.disputes import MOST, Dispute, JudgingCase, disputes
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Verdict, compare
@@ -173,7 +178,7 @@ def verdict_of(
     judged = [(case, {**case.judged, **by_query.get(case.query, {})}) for case in cases]
     if live:
         answers = [AnsweredQuery(lot(case.query), case.control, case.variant, grades) for case, grades in judged]
-        found = [one for one in evidenced(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
+        found = [one for one in metrics_with_evidence(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
         return live_verdict(found[0], variants=variants) if found else None
     counted = [(case, grades) for case, grades in judged if relevant(grades)]
     if not counted:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.memory.parsing.dates import MONTHS, dates_in
 from speckit_memory.memory.parsing.declarations.metadata import CREATED, MetadataField
 
@@ -29,7 +29,7 @@ def authors(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     The documents that name such an author, owner, editor or decider are relevant, at most ten.
     """
     found = _by_value(collection, _AUTHORS, _people)
-    for name in shuffled(sorted(found), random):
+    for name in shuffle_items(sorted(found), random):
         if len(found[name]) <= _MOST_DOCUMENTS:
             yield MadeQuery(f"proposals by {name}", found[name])
 
@@ -44,13 +44,13 @@ def dates(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     months: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for (year, month, _), rows in found.items():
         months[year, month].update(rows)
-    drawn = shuffled(sorted(days), random)
+    drawn = shuffle_items(sorted(days), random)
     by_day = (MadeQuery(f"created {day.year}-{day.month:02}-{day.day:02}", days[day]) for day in drawn)
-    drawn = shuffled(sorted(days), random)
+    drawn = shuffle_items(sorted(days), random)
     in_words = (MadeQuery(f"created on {MONTHS[day.month - 1]} {day.day}, {day.year}", days[day]) for day in drawn)
     by_month = (
         MadeQuery(f"created in {MONTHS[month - 1]} {year}", tuple(sorted(months[year, month])))
-        for year, month in shuffled(sorted(months), random)
+        for year, month in shuffle_items(sorted(months), random)
     )
     for query in in_turn([by_day, in_words, by_month]):
         if len(query.relevant) <= _MOST_DOCUMENTS:
@@ -67,7 +67,7 @@ def latest(collection: Collection, random: Random) -> Iterator[MadeQuery]:
         for row in rows:
             created[row] = max(created[row], day)
     topics = _topics(collection)
-    for topic in shuffled(sorted(topics), random):
+    for topic in shuffle_items(sorted(topics), random):
         *others, newest = sorted(topics[topic], key=created.__getitem__)
         if others and len(topics[topic]) <= _MOST_OF_A_TOPIC and created[others[-1]] < created[newest]:
             yield MadeQuery(f"latest proposal about {topic}", (newest,))
@@ -82,7 +82,7 @@ def status(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     for state, rows in _by_value(collection, frozenset(("status", "state")), _state).items():
         of_row |= dict.fromkeys(rows, state)
     topics = _topics(collection)
-    for topic in shuffled(sorted(topics), random):
+    for topic in shuffle_items(sorted(topics), random):
         states = sorted({of_row[row] for row in topics[topic] if row in of_row})
         if len(states) > 1 and len(topics[topic]) <= _MOST_OF_A_TOPIC:
             state = random.choice(states)

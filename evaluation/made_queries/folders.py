@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES
@@ -33,7 +33,7 @@ def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> Non
             message = f"'{(folder / QRELS).parent}' is a link: its target would be overwritten"
         elif folder.exists() and not folder.is_dir():
             message = f"'{folder}' is a file; a folder is needed to write the queries to"
-        elif resolved(folder) == resolved(dataset):
+        elif resolve_path(folder) == resolve_path(dataset):
             message = f"'{folder}' is the dataset itself, whose own queries would be lost"
         elif not force and folder.is_dir() and any(folder.iterdir()):
             message = f"the folder '{folder}' is not empty"

@@ -9,7 +9,7 @@ from itertools import cycle
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 
 _MOST_DOCUMENTS = 5
 _LONGEST = 64
@@ -52,7 +52,7 @@ def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
             if len(match[0]) <= _LONGEST:
                 found[str(match.lastgroup)].setdefault(match[0].casefold(), match[0])
     written = [list(found[shape].values()) for shape in _SHAPES if shape in found]
-    return in_turn([_queries(collection, shuffled(of_shape, random)) for of_shape in written])
+    return in_turn([_queries(collection, shuffle_items(of_shape, random)) for of_shape in written])
 
 
 def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
@@ -62,7 +62,7 @@ def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     urls = (url for text in collection.texts for url in _URL.findall(text))
     found = {match[0] for url in urls for match in _VERSION_IN_URL.finditer(url)}
-    return _queries(collection, shuffled(sorted(found), random))
+    return _queries(collection, shuffle_items(sorted(found), random))
 
 
 def paths(collection: Collection, random: Random) -> Iterator[MadeQuery]:
@@ -71,7 +71,7 @@ def paths(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     The document is relevant. Documents whose keys are not paths with a name of letters are left out.
     """
     named = [row for row, document in enumerate(collection.documents) if _NAMED.fullmatch(document.key)]
-    for row, place in zip(shuffled(named, random), cycle(_PLACES), strict=False):
+    for row, place in zip(shuffle_items(named, random), cycle(_PLACES), strict=False):
         path = place.format(_ROOT, collection.documents[row].key)
         yield MadeQuery(path.replace("/", "\\") if path[0] == "C" else path, (row,))
 

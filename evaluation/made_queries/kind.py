@@ -34,7 +34,7 @@ class QueryKind:
     asks_for: str
 
 
-def shuffled(items: Iterable[Item], random: Random) -> list[Item]:
+def shuffle_items(items: Iterable[Item], random: Random) -> list[Item]:
     """The items in random order."""
     drawn = list(items)
     random.shuffle(drawn)

@@ -9,7 +9,7 @@ from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 
 _MOST_DOCUMENTS = 5
 _LONGEST = 3
@@ -31,7 +31,7 @@ def names(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     found = {name for lines in collection.prose for line in lines for name in _in_line(line)}
     sizes = ([name for name in sorted(found) if _size(name) == size] for size in range(1, _LONGEST + 1))
-    return in_turn([_queries(collection, shuffled(of_size, random)) for of_size in sizes])
+    return in_turn([_queries(collection, shuffle_items(of_size, random)) for of_size in sizes])
 
 
 def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery]:

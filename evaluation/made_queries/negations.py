@@ -7,7 +7,7 @@ from itertools import cycle
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.words import rare_words
 
 _FREQUENCIES = (3, 4, 5, 6, 7, 8)
@@ -33,8 +33,8 @@ def negations(collection: Collection, random: Random) -> Iterator[MadeQuery]:
         rows = rows_of[word]
         # words in some, not all, of these documents
         beside = {other for row in rows for other in of_row[row] if not rows_of[other] >= rows}
-        for other in shuffled(sorted(beside), random):
+        for other in shuffle_items(sorted(beside), random):
             if not any(collection.with_sequence((sign, other)) for sign in ("not", "without", "except")):
                 yield MadeQuery(next(forms).format(word, other), tuple(sorted(rows - rows_of[other])))
 
-    return in_turn(map(asking, shuffled(sorted(rows_of), random)))
+    return in_turn(map(asking, shuffle_items(sorted(rows_of), random)))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, is_content
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.prose import plain_runs
 
 _FEWEST, _MOST, _SHARE = 5, 200, 0.05
@@ -23,7 +23,7 @@ def pairs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     fewest = max(2, min(_FEWEST, len(collection.documents) // 30))
     most = max(fewest, min(_MOST, int(_SHARE * len(collection.documents))))
-    rows = shuffled(range(len(collection.documents)), random)
+    rows = shuffle_items(range(len(collection.documents)), random)
     return in_turn(_of_document(collection, row, fewest, most, random) for row in rows)
 
 
@@ -31,7 +31,7 @@ def _of_document(collection: Collection, row: int, fewest: int, most: int, rando
     """Yields pairs of neighbours; pairs of words that the document repeats come first, as they describe its topic."""
     repeated = {word for word, count in Counter(collection.worded[row].split()).items() if count > 1}
     near = _near(collection, row, fewest, most)
-    for first, second in sorted(shuffled(near, random), key=lambda pair: not repeated.issuperset(pair)):
+    for first, second in sorted(shuffle_items(near, random), key=lambda pair: not repeated.issuperset(pair)):
         stems = (*collection.tokens(first), *collection.tokens(second))
         if len(set(stems)) == 2 and collection.with_tokens(stems) == (row,):
             yield MadeQuery(f"{first} {second}", (row,))

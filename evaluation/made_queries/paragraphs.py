@@ -10,7 +10,7 @@ from random import Random
 from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
 from speckit_memory.evaluation.made_queries.collection import Collection
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffle_items
 
 _LENGTH = 80
 _LONG = 200
@@ -41,7 +41,7 @@ def paragraphs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     sizes = [len(document.text.split()) for document in collection.documents]
     long = [row for row, size in enumerate(sizes) if size >= _LONG]
     short = [row for row, size in enumerate(sizes) if _LENGTH < size < _LONG]
-    order = [row for rows in (long, short) for _ in range(_DRAWS) for row in shuffled(rows, random)]
+    order = [row for rows in (long, short) for _ in range(_DRAWS) for row in shuffle_items(rows, random)]
     # in batches, so that one pass over the collection checks many drafts
     for start in range(0, len(order), _BATCH):
         drafts = [_draft(collection, row, random) for row in order[start : start + _BATCH]]

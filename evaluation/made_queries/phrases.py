@@ -8,7 +8,7 @@ from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, is_content
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 
 _LENGTH = 5
 _LEAST_CONTENT = 2
@@ -29,14 +29,14 @@ def stop_phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
 
 def _phrases(collection: Collection, random: Random, least: int, most: int) -> Iterator[MadeQuery]:
-    rows = shuffled(range(len(collection.documents)), random)
+    rows = shuffle_items(range(len(collection.documents)), random)
     return in_turn(_of_document(collection, row, random, least, most) for row in rows)
 
 
 def _of_document(collection: Collection, row: int, random: Random, least: int, most: int) -> Iterator[MadeQuery]:
     """Yields phrases in which the number of content words is between `least` and `most`."""
-    for line in shuffled(collection.prose[row], random):
-        for run in shuffled(_RUN.findall(line), random):
+    for line in shuffle_items(collection.prose[row], random):
+        for run in shuffle_items(_RUN.findall(line), random):
             written = run.split()
             start = random.randrange(len(written) - _LENGTH + 1)
             phrase = " ".join(written[start : start + _LENGTH])

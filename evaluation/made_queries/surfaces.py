@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, common, is_content
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.prose import plain_runs
 from speckit_memory.memory.parsing.acronyms import long_form
 
@@ -30,7 +30,7 @@ def acronyms(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     known = [
         (acronym, min(forms)) for acronym, forms in sorted(meanings.items()) if len(forms) == 1 and "" not in forms
     ]
-    return in_turn([_queries(collection, shuffled(known, random), asked) for asked in (0, 1)])
+    return in_turn([_queries(collection, shuffle_items(known, random), asked) for asked in (0, 1)])
 
 
 def _queries(collection: Collection, drawn: Sequence[tuple[str, str]], asked: int) -> Iterator[MadeQuery]:
@@ -65,7 +65,7 @@ def surfaces(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
     Other documents hold both stems. Words have at least four letters.
     """
-    rows = shuffled(range(len(collection.documents)), random)
+    rows = shuffle_items(range(len(collection.documents)), random)
     return in_turn(_of_document(collection, row, random) for row in rows)
 
 
@@ -74,7 +74,7 @@ def _of_document(collection: Collection, row: int, random: Random) -> Iterator[M
     near = {
         pair for run in runs for pair in pairwise(filter(is_content, run)) if len(min(pair, key=len)) >= _LEAST_LETTERS
     }
-    for first, second in shuffled(sorted(near), random):
+    for first, second in shuffle_items(sorted(near), random):
         stems = (*collection.tokens(first), *collection.tokens(second))
         if (
             len(set(stems)) == 2

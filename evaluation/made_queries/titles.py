@@ -8,7 +8,7 @@ from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, common, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffle_items
 
 _WORD = re.compile(r"\w+(?:[.'’-]\w+)*")
 _LEAST_CONTENT = 2
@@ -21,7 +21,7 @@ def titles(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     tokens = [collection.tokens(document.title) for document in collection.documents]
     held = postings(tokens)
-    for row in shuffled(range(len(tokens)), random):
+    for row in shuffle_items(range(len(tokens)), random):
         title = " ".join(_WORD.findall(collection.documents[row].title))
         enough = len({word for word in folded_words(title) if is_content(word)}) >= _LEAST_CONTENT
         if enough and common(held, tokens[row]) == (row,):

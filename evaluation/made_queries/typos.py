@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.words import rare_words
 
 _FREQUENCIES = (1, 2, 3)
@@ -23,13 +23,13 @@ def typos(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     nor its stem occurs in a document, and no other word of the documents is within one edit of it.
     """
     rare = rare_words(collection, _FREQUENCIES, _LEAST_LETTERS)
-    return in_turn([_queries(collection, df, rare[df], random) for df in shuffled(rare, random)])
+    return in_turn([_queries(collection, df, rare[df], random) for df in shuffle_items(rare, random)])
 
 
 def _queries(
     collection: Collection, df: int, words: list[tuple[str, tuple[int, ...]]], random: Random
 ) -> Iterator[MadeQuery]:
-    for word, rows in shuffled(words, random):
+    for word, rows in shuffle_items(words, random):
         typed = _slip(word, random)
         if typed != word and _means_only(collection, typed, word):
             yield MadeQuery(typed, rows, {"df": df, "word": word})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.prose import plain_runs
 
 FREQUENCIES = (1, 2, 3, 5)
@@ -22,7 +22,7 @@ def words(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     document holds a word of the same stem, not even as part of a name.
     """
     rare = rare_words(collection, FREQUENCIES, _LEAST_LETTERS)
-    return in_turn(_queries(shuffled(rare[df], random), df) for df in shuffled(rare, random))
+    return in_turn(_queries(shuffle_items(rare[df], random), df) for df in shuffle_items(rare, random))
 
 
 def _queries(drawn: list[tuple[str, Rows]], df: int) -> Iterator[MadeQuery]:

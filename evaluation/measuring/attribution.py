@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from speckit_memory.evaluation.statistics.tables import rounded
+from speckit_memory.evaluation.statistics.tables import round_figures
 
 _DEPTH = 10
 
@@ -35,7 +35,7 @@ class ChannelAttribution:
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `channel_attribution`."""
-        shares = {name: rounded(asdict(share)) for name, share in self.channels}
+        shares = {name: round_figures(asdict(share)) for name, share in self.channels}
         return {
             "results": self.results,
             "single": self.single,

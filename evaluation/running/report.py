@@ -14,7 +14,7 @@ from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.running.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.statistics.comparison import MARGIN, Comparison
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
 from speckit_memory.pipeline.ports import Column
 
 _COMPLEXITIES = ("simple", "moderate", "complex")
@@ -141,7 +141,7 @@ class PipelineFigures:
             "name": self.name,
             "hash": self.hash,
             "index_s": self.index_s,
-            "metrics": rounded(self.metrics),
+            "metrics": round_figures(self.metrics),
             "latency_ms": {
                 "p50": self.latency.p50,
                 "p95": self.latency.p95,
@@ -151,9 +151,9 @@ class PipelineFigures:
             "degraded_parts": [asdict(part) for part in self.degraded_parts],
         }
         if self.intent is not None:
-            document["intent"] = rounded(asdict(self.intent))
+            document["intent"] = round_figures(asdict(self.intent))
         if self.restraint is not None:
-            document["restraint"] = rounded(asdict(self.restraint))
+            document["restraint"] = round_figures(asdict(self.restraint))
         if self.further is not None:
             document |= self.further.as_json()
         return document
@@ -275,7 +275,7 @@ def restraint_sentence(name: str, restraint: AbstentionScores) -> str:
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """The entry of `comparisons`."""
-    return dict(rounded(asdict(comparison)))
+    return dict(round_figures(asdict(comparison)))
 
 
 def _table(pipelines: Sequence[PipelineFigures]) -> Table:

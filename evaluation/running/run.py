@@ -63,7 +63,7 @@ def run(
         SpeckitError: With every problem of the pipelines, or else of the dataset.
     """
     environ = os.environ if environ is None else environ
-    chosen = loaded(pipelines, overrides, environ)
+    chosen = load_pipelines(pipelines, overrides, environ)
     ground = (DatasetSource(dataset) if isinstance(dataset, Path) else dataset).ground(environ)
     measured = evaluate_pipelines(
         ground.dataset,
@@ -80,7 +80,7 @@ def run(
     return replace(report, warnings=(*report.warnings, *ground.warnings))
 
 
-def loaded(
+def load_pipelines(
     pipelines: Sequence[PipelineSource], overrides: Mapping[str, str] | None, environ: Mapping[str, str]
 ) -> list[Effective]:
     """Loads the pipelines to measure; without any, the one that a search would use.

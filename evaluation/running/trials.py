@@ -71,7 +71,7 @@ def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, s
     return grounds
 
 
-def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery, ...]:
+def sample_queries(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery, ...]:
     """The judged queries, or a random sample of them in the order of the dataset."""
     judged = dataset.judged()
     if size is None or size >= len(judged):

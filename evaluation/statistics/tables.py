@@ -43,12 +43,12 @@ def plain_text(blocks: Sequence[Block]) -> str:
     return "\n\n".join(filter(None, map(str, blocks)))
 
 
-def rounded(figures: Any) -> Any:
+def round_figures(figures: Any) -> Any:
     """The same plain data with six decimals, as reports in JSON have them; tuples become lists."""
     if isinstance(figures, Mapping):
-        return {name: rounded(figure) for name, figure in figures.items()}
+        return {name: round_figures(figure) for name, figure in figures.items()}
     if isinstance(figures, list | tuple):
-        return [rounded(figure) for figure in figures]
+        return [round_figures(figure) for figure in figures]
     return round(figures, _DIGITS) if isinstance(figures, float) else figures
 
 

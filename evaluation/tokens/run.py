@@ -10,7 +10,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
-from speckit_memory.evaluation.running.run import loaded, sample
+from speckit_memory.evaluation.running.run import load_pipelines, sample
 from speckit_memory.evaluation.statistics.comparison import Values, compare
 from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, SentAnswer, at, columns, figures_of
 from speckit_memory.evaluation.tokens.token_report import TokenReport
@@ -92,7 +92,7 @@ def measure_tokens(
         SpeckitError: E123 without a judged query, or with every problem of the pipelines or the source.
     """
     environ = os.environ if environ is None else environ
-    chosen = loaded(pipelines, overrides, environ)
+    chosen = load_pipelines(pipelines, overrides, environ)
     ground = source.ground(environ)
     dataset = ground.dataset
     judged = dataset.judged()
@@ -100,7 +100,7 @@ def measure_tokens(
         raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
     asked = sample(judged, queries)
     forward = progress or (lambda _: None)
-    beside = loaded(list(PEERS), None, environ) if peers else []
+    beside = load_pipelines(list(PEERS), None, environ) if peers else []
     terms = _Terms()
     with ground.opened(dataset, [*chosen, *beside], environ=environ, progress=forward) as store:
         # the peers' pipelines follow the chosen ones

@@ -21,7 +21,7 @@ from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipeli
 from speckit_memory.evaluation.running.trials import read_grounds
 from speckit_memory.evaluation.statistics.comparison import compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.tuning.ablation_report import AblationReport, StepShare, Worth
-from speckit_memory.pipeline.configuration.builder import examine, examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline, examine
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.configuration.variants import without
@@ -85,10 +85,10 @@ def _variants(full: Effective, registry: Registry) -> tuple[list[tuple[StepEntry
     variants: list[tuple[StepEntry, Effective]] = []
     needed: dict[str, str] = {}
     for step in _removable(full):
-        checked = examined(_without(full, step), registry)
+        checked = check_pipeline(_without(full, step), registry)
         # other steps may name the channel: try again with those mentions removed
         if checked.problems and step.slot == "channels":
-            checked = examined(_without(full, step, forgotten=True), registry)
+            checked = check_pipeline(_without(full, step, forgotten=True), registry)
         if checked.problems:
             needed[step.id] = "; ".join(problem.message for problem in SpeckitError.of(checked.problems).problems)
         else:

@@ -17,7 +17,7 @@ from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.trials import open_sets, read_grounds, sampled
+from speckit_memory.evaluation.running.trials import open_sets, read_grounds, sample_queries
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.tuning.calibration_report import CalibrationReport, Detection, Rate
 from speckit_memory.evaluation.tuning.evidence import Evidence, collect
@@ -76,7 +76,7 @@ def calibrate(
     if not 0 < false_alarms < 1:
         raise SpeckitError("E032", f"the false-alarm rate is {false_alarms:g}; accepted: between 0 and 1")
     step, rule = found[0]
-    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
     names = [ground.dataset.name for ground, _ in asked]
     splits.check_folds(folds, {ground.dataset.name: len(chosen) for ground, chosen in asked})
     report = progress or (lambda _: None)

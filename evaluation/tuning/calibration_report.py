@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.evaluation.statistics.sequential import mean_interval
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
 from speckit_memory.pipeline.model.columns import Mask
 from speckit_memory.pipeline.ports import Column
 
@@ -35,7 +35,7 @@ class Rate:
 
     def as_json(self) -> dict[str, Any]:
         """The rate as plain data."""
-        return dict(rounded(asdict(self)))
+        return dict(round_figures(asdict(self)))
 
     def __str__(self) -> str:
         if self.share is None or self.ci95 is None:

@@ -19,7 +19,7 @@ from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sampled, work
+from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics import folds as splits
@@ -79,7 +79,7 @@ def tune(
     space = tunable(checked.bound, parameters)
     if trials < 1:
         raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
-    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
     sizes = {ground.dataset.name: len(chosen) for ground, chosen in asked}
     splits.check_folds(folds, sizes)
     report = progress or (lambda _: None)

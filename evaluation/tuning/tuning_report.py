@@ -9,7 +9,7 @@ from typing import Any
 from speckit_memory.evaluation.running.report import comparison_json, sentence
 from speckit_memory.evaluation.running.tunable import Parameter
 from speckit_memory.evaluation.statistics.comparison import Comparison
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, rounded
+from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
 from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
 
 
@@ -66,8 +66,8 @@ class SetFigures:
         return {
             "dataset": self.dataset,
             "queries": self.queries,
-            "start": rounded(self.start),
-            "tuned": rounded(self.tuned),
+            "start": round_figures(self.start),
+            "tuned": round_figures(self.tuned),
             "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
         }
 

@@ -56,7 +56,7 @@ class DocumentFile:
         return DocumentFile(self.root, self.key, self.path, (mark + text).encode())
 
 
-def opened(root: Path, key: str, stored_hash: str = "") -> DocumentFile:
+def open_document(root: Path, key: str, stored_hash: str = "") -> DocumentFile:
     """The file with this key below the root, for editing.
 
     Raises E010 when it is missing, E100 when its content hash is not the stored one, E101 when it is not writable, not
@@ -84,7 +84,7 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
     """
     data = text.encode()
     try:
-        placed_file.put(root, key, data, over=False, sync=True)
+        placed_file.put_file(root, key, data, over=False, sync=True)
     except OSError as error:
         if error.errno == EXDEV:
             raise SpeckitError("E014", f"{key}: {inside.LEADS_OUT}") from error

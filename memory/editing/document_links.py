@@ -11,7 +11,7 @@ from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file
 from speckit_memory.memory.editing.document_file import DocumentFile
-from speckit_memory.memory.editing.link_edit import relinked
+from speckit_memory.memory.editing.link_edit import edit_links
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, Relation
@@ -62,7 +62,7 @@ class DocumentLinks:
             edge = (other.relation, other.reverse, other.target)
             return edge in ((relation, link.reverse, link.target), (relation, False, target)) and other != link
 
-        return link, self._change(source, lambda text: relinked(text, says_otherwise, [link], source))
+        return link, self._change(source, lambda text: edit_links(text, says_otherwise, [link], source))
 
     def withdraw(self, key: str, relation: Relation, reverse: bool, targets: Collection[str]) -> str:
         """Remove the links of a relation to these targets from a document.
@@ -81,7 +81,7 @@ class DocumentLinks:
             return (link.relation, link.reverse) == (relation, reverse) and link.target in targets
 
         before = self._files.get(key)
-        reason = self._change(key, lambda text: relinked(text, meant, [], key))
+        reason = self._change(key, lambda text: edit_links(text, meant, [], key))
         return reason or ("it is declared in its text" if self._files.get(key) == before else "")
 
     @contextmanager
@@ -107,7 +107,7 @@ class DocumentLinks:
             if PurePosixPath(key).suffix.lower() not in PLAIN:
                 return f"{key} is not Markdown"
             # Remember the first version for undoing, and continue from the latest.
-            first, current = self._files.get(key) or (document_file.opened(self._root, key),) * 2
+            first, current = self._files.get(key) or (document_file.open_document(self._root, key),) * 2
             text = change(current.text)
             if text != current.text:
                 self._files[key] = first, current.replace(text)

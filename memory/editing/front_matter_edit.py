@@ -46,7 +46,7 @@ class EditedBlock(NamedTuple):
     lost: tuple[int, ...]
 
 
-def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
+def edit_front_matter(text: str, values: MappingOf[str, Value], file: str) -> str:
     """The text of a document with changed front matter.
 
     Other lines are kept, with comments and line endings; front matter is added if there is none. When a list is
@@ -109,9 +109,9 @@ def _edited_toml(block: EditedBlock, values: MappingOf[str, Value], newline: str
     for name, value in values.items():
         key = next((each for each in KEYS[name] if each in places), KEYS[name][0])
         if isinstance(value, tuple):
-            said = f"[{', '.join(map(quoted, value))}]"
+            said = f"[{', '.join(map(quote_scalar, value))}]"
         else:
-            said = quoted(" ".join(value.split())) if isinstance(value, str) else repr(value)
+            said = quote_scalar(" ".join(value.split())) if isinstance(value, str) else repr(value)
         line = f"{key} = {said}{newline}"
         if key in places:
             lines[first + places[key]] = line
@@ -228,10 +228,10 @@ def _scalar(value: str | float) -> str:
 
 def exact(text: str) -> str:
     """A text as YAML on one line, with its white space: plain words unquoted."""
-    return text if _PLAIN.match(text) and text not in _CONSTANTS else quoted(text)
+    return text if _PLAIN.match(text) and text not in _CONSTANTS else quote_scalar(text)
 
 
-def quoted(text: str) -> str:
+def quote_scalar(text: str) -> str:
     """Any text as a quoted YAML scalar on one line."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 

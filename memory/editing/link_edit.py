@@ -14,7 +14,7 @@ from speckit_memory.memory.editing.front_matter_edit import (
     EditedBlock,
     block_of,
     comment_of,
-    edited,
+    edit_front_matter,
     exact,
     last_line,
     scalar_or_list,
@@ -40,7 +40,7 @@ _Items = dict[str, list[_Item]]
 """Items by word of `VOCABULARY`."""
 
 
-def worded(link: Link) -> tuple[str, str]:
+def declared_link(link: Link) -> tuple[str, str]:
     """The word of `VOCABULARY` that declares a link, and the link's target as YAML on one line."""
     word = link.evidence.partition(": ")[0]
     usual = VOCABULARY.get(word)
@@ -56,7 +56,7 @@ def worded(link: Link) -> tuple[str, str]:
     return word, f"{{{', '.join(parts)}}}" if len(parts) > 1 else exact(link.target)
 
 
-def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], file: str) -> str:
+def edit_links(text: str, gone: Callable[[Link], bool], added: Sequence[Link], file: str) -> str:
     """The text of a document with changed links in its front matter.
 
     Lines of other links are kept. Front matter is added if there is none, and removed if it becomes empty.
@@ -77,7 +77,7 @@ def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], fil
         return text
     whole, block = text, block_of(text, file)
     if block is None:
-        whole = edited(text, {}, file)
+        whole = edit_front_matter(text, {}, file)
         block = block_of(whole, file)
     if block is None or block.form == "toml":
         raise SpeckitError("E101", f"{file}: links cannot be declared in its front matter")
@@ -85,7 +85,7 @@ def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], fil
     before = _items(entry, file)
     after = {word: [item for item in items if not gone(item.link)] for word, items in before.items()}
     for link in added:
-        word, item = worded(link)
+        word, item = declared_link(link)
         if link not in declared:
             after.setdefault(word, []).append(_Item(item, link))
     after = {word: items for word, items in after.items() if items or not before.get(word, (0,))}

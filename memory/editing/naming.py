@@ -33,7 +33,7 @@ def file_name(title: str) -> str:
             name = name or word[:LONGEST_NAME]
             break
         name = f"{name}-{word}" if name else word
-    if not name or secrets.named(f"{name}.md"):
+    if not name or secrets.secret_kind_of_name(f"{name}.md"):
         return "note"
     return f"note-{name}" if name in _RESERVED else name
 

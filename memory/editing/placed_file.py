@@ -18,7 +18,7 @@ LEFT_SECONDS = 3600.0
 """A temporary file not finished within this time belongs to a killed process."""
 
 
-def put(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None = None, sync: bool = False) -> None:
+def put_file(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None = None, sync: bool = False) -> None:
     """Write a file and create its parent folders.
 
     Args:

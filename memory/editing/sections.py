@@ -45,7 +45,7 @@ def parts(body: str) -> list[Part]:
     above: list[known_sections.HeadedSection] = []
     around: list[anchors.Section] = []  # the sections that contain the start of a heading's text, innermost last
     passed = 0
-    for one in known_sections.headed(body):
+    for one in known_sections.headed_sections(body):
         above = [*(each for each in above if each.level < one.level), one]
         path = " > ".join(each.heading for each in above)
         first = bisect_left(starts, one.inner)
@@ -98,7 +98,7 @@ def _folded(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def edited(text: str, file: str, how: Literal["append", "replace"], section: str, content: str) -> str:
+def edit_section(text: str, file: str, how: Literal["append", "replace"], section: str, content: str) -> str:
     """The text of a document after an edit of a section; everything outside the section is kept.
 
     Args:

@@ -13,7 +13,7 @@ LONGEST_TITLE = 500
 """Maximum characters of a title (the specification's bound)."""
 
 
-def checked(
+def check_values(
     title: str | None, triggers: Sequence[str] | None, tier: str | None, weight: float | None, *, empty: bool = False
 ) -> dict[str, Value]:
     """The values to set, by the names of `front_matter_edit.KEYS`.

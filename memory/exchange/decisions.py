@@ -69,7 +69,7 @@ class ImportDecision:
         return told if isinstance(told, int) and told != TO_BE_READ else None
 
 
-def decided(
+def decide_offers(
     connection: Connection, root: Path, rules: SavingRules, offers: Sequence[Offer], *, replace: bool
 ) -> list[ImportDecision]:
     """The decision on each offer.

@@ -16,7 +16,7 @@ from pathlib import Path
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.editing import placed_file
 from speckit_memory.memory.exchange import layout, manifest, texts
 from speckit_memory.memory.exchange.manifest import ExportManifest, ManifestEntry, digest
@@ -155,7 +155,7 @@ class _Export:
     def _put(self, path: str, data: bytes, sync: bool = False) -> None:
         # Unchanged files keep their modification times.
         if self._there(path) != data:
-            placed_file.put(self._target, path, data, over=True, sync=sync)
+            placed_file.put_file(self._target, path, data, over=True, sync=sync)
             self._written += path != layout.MANIFEST
 
     def _there(self, path: str) -> bytes | None:
@@ -180,7 +180,7 @@ class _Export:
             raise SpeckitError(
                 "E064",
                 f"{self._target} has {len(edited)} texts that were edited or added since the export: "
-                f"{listed(sorted(edited), NAMED)}; nothing was written",
+                f"{list_names(sorted(edited), NAMED)}; nothing was written",
                 actions=(f"import them first: speckit-memory import {self._target}", "export to another folder"),
             )
 

@@ -55,7 +55,7 @@ class FileTransaction:
         # Noted before writing: a write that fails half-way is undone as well.
         self.written.append(key)
         try:
-            placed_file.put(self._root, key, data, over=over, mtime_ns=mtime_ns, sync=True)
+            placed_file.put_file(self._root, key, data, over=over, mtime_ns=mtime_ns, sync=True)
         except OSError:
             self.written.remove(key)
             raise

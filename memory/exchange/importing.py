@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.exchange.decisions import ImportDecision, known
 from speckit_memory.memory.exchange.file_transaction import FileTransaction
-from speckit_memory.memory.exchange.offers import ImportSource as ImportSource
+from speckit_memory.memory.exchange.offers import ImportSource
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
@@ -24,7 +24,7 @@ from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning.scanner import below
 from speckit_memory.memory.store.checkpoints import arrival, transfer
 from speckit_memory.memory.store.checkpoints.folder import Folder
-from speckit_memory.memory.store.checkpoints.numbering import numbered
+from speckit_memory.memory.store.checkpoints.numbering import assign_ids
 from speckit_memory.memory.store.checkpoints.opened import complete, reading
 from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
@@ -211,7 +211,7 @@ class _Import:
         theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
         memories = {row: here[key] for row, key in theirs if key in here}
         transfer.clear(self._txn, list(memories.values()))
-        chunks = numbered(staged, self._connection, memories, keep_ids=False)
+        chunks = assign_ids(staged, self._connection, memories, keep_ids=False)
         ids: transfer.Ids = {MEMORIES: memories, CHUNKS: chunks}
         return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
 
@@ -232,7 +232,7 @@ class _Import:
         if found != count + created:
             raise SpeckitError("E066", f"there would be {found} memories instead of {count + created}")
         if new := [fault for fault in inconsistencies(self._connection) if fault not in wrong]:
-            raise SpeckitError("E066", f"the store would become inconsistent: {listed(new, NAMED, '; ')}")
+            raise SpeckitError("E066", f"the store would become inconsistent: {list_names(new, NAMED, '; ')}")
 
     def _note_times(self, coming: Sequence[ImportDecision], ids: Mapping[str, int]) -> None:
         """Store the present modification times of the files, so that the next index run does not read them again."""

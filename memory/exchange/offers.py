@@ -12,7 +12,7 @@ from typing import Any
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.exchange import layout, manifest
 from speckit_memory.memory.exchange.exporting import LARGEST_RECORD
 from speckit_memory.memory.exchange.manifest import ManifestEntry, digest
@@ -64,7 +64,7 @@ class ImportSource:
         return data
 
 
-def opened(source: Path, into: str | None) -> ImportSource:
+def open_offers(source: Path, into: str | None) -> ImportSource:
     """The offers of a folder or file. Documents that are not an export go to the workspace folder `into`; None for a
     folder named after the source. Raises E010, E025 and E065."""
     if not os.path.lexists(source):
@@ -102,11 +102,16 @@ def opened(source: Path, into: str | None) -> ImportSource:
 def refused_key(key: str) -> str:
     """Why no file of a workspace may have this key; "" if it may."""
     parts = tuple(key.split("/"))
-    if shown(key) != key or "\0" in key or key.startswith("/") or any(part in ("", ".", "..") for part in parts):
+    if (
+        displayable_name(key) != key
+        or "\0" in key
+        or key.startswith("/")
+        or any(part in ("", ".", "..") for part in parts)
+    ):
         return "its key is not a path inside a workspace"
     if FORBIDDEN_FOLDERS & set(parts):
         return "its key is in a folder where programs keep their files"
-    if kind := secrets.named(key):
+    if kind := secrets.secret_kind_of_name(key):
         return f"its key contains a secret ({kind})"
     if PurePosixPath(key).suffix.lower() not in DOCUMENT_SUFFIXES:
         return "its key is not that of a document"
@@ -148,7 +153,7 @@ def _exported(top: Path, entry: ManifestEntry) -> Offer:
 
 
 def _refused_name(key: str) -> str:
-    if shown(key) != key or "\0" in key or secrets.named(key):
+    if displayable_name(key) != key or "\0" in key or secrets.secret_kind_of_name(key):
         return "its key is not a valid key of a memory"
     return ""
 

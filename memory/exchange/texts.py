@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.config.workspace.formats import PLAIN
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.front_matter_edit import quoted, scalar_or_list
-from speckit_memory.memory.editing.link_edit import worded
+from speckit_memory.memory.editing.front_matter_edit import quote_scalar, scalar_or_list
+from speckit_memory.memory.editing.link_edit import declared_link
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.parsing.encoding import clean, decode
@@ -75,22 +75,22 @@ def of_store(connection: Connection, key: str) -> ExportedText:
         "title_tokens <> '' FROM memories JOIN texts ON memory_id = id WHERE key = ?",
         (key,),
     )
-    tier = judgements.declared(connection, memory) or tier
+    tier = judgements.declared_tier(connection, memory) or tier
     triggers = rows(
         connection,
         "SELECT phrase FROM triggers WHERE memory_id = ? AND source = 'authored' ORDER BY ordinal",
         (memory,),
     )
-    lines = [f"title: {quoted(title)}"] * bool(titled)
+    lines = [f"title: {quote_scalar(title)}"] * bool(titled)
     lines += [f"importance_tier: {tier}", f"context_type: {kind}", f"memory_type: {form}"]
     lines.append(f"importance_weight: {scalar_or_list(float(weight))}")
     if made != UNKNOWN_TIME:
-        lines.append(f"created: {quoted(datetime.fromtimestamp(made, UTC).isoformat())}")
+        lines.append(f"created: {quote_scalar(datetime.fromtimestamp(made, UTC).isoformat())}")
     if triggers:
         lines.append("trigger_phrases:")
-        lines += [f"  - {quoted(phrase)}" for (phrase,) in triggers]
+        lines += [f"  - {quote_scalar(phrase)}" for (phrase,) in triggers]
     lines += _links(connection, memory)
-    lines += [f"{quoted(name)}: {quoted(told)}" for name, told in json.loads(extra).items()]
+    lines += [f"{quote_scalar(name)}: {quote_scalar(told)}" for name, told in json.loads(extra).items()]
     text = "\n".join(["---", *lines, "---", body])
     is_file = mtime is not None and PurePosixPath(key).suffix.lower() in PLAIN
     return ExportedText(clean(text).encode(), is_file, False, 0, "")
@@ -104,6 +104,6 @@ def _links(connection: Connection, memory: int) -> list[str]:
     )
     words: dict[str, list[str]] = {}
     for relation, target, strength, evidence, reverse in declared:
-        word, item = worded(Link(Relation(relation), target, strength, evidence, bool(reverse)))
+        word, item = declared_link(Link(Relation(relation), target, strength, evidence, bool(reverse)))
         words.setdefault(word, []).append(item)
     return ["causalLinks:", *(f"  {word}: [{', '.join(targets)}]" for word, targets in words.items())] if words else []

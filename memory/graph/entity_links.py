@@ -112,7 +112,7 @@ def links(connection: apsw.Connection) -> dict[Pair, EntityEdge]:
     apart = {frozenset(pair) for pair in (*others, *_taken_away(connection))}
     # Greedy, strongest first: each memory has room for a limited number of edges.
     degrees = Counter(end for pair in others for end in pair)
-    held = table.shared(connection, MOST_HOLDERS)
+    held = table.shared_entities(connection, MOST_HOLDERS)
     chosen: dict[Pair, float] = {}
     for pair, worth in _worths(held):
         if len(chosen) == most:

@@ -17,10 +17,10 @@ Found = list[tuple[int, str, tuple[Entity, ...]]]
 
 def waiting(connection: apsw.Connection, _now: float) -> int:
     """Number of memories whose present text has not been scanned; 0 if the graph is dense without names."""
-    return table.outdated(connection) if room(connection) else 0
+    return table.count_outdated(connection) if room(connection) else 0
 
 
-def found(connection: apsw.Connection, _now: float) -> Found:
+def scan_entities(connection: apsw.Connection, _now: float) -> Found:
     """The names in the next memories, with the hash of the scanned text."""
     if not room(connection):
         return []

@@ -84,7 +84,7 @@ def stale(connection: apsw.Connection, _now: float) -> int:
     return 0 if known and state.ranked == state.version else found.connected
 
 
-def computed(connection: apsw.Connection, now: float) -> GraphRanking | None:
+def compute_ranks(connection: apsw.Connection, now: float) -> GraphRanking | None:
     """The ranks from the edges that the connection sees; None if the stored ones are valid."""
     if not stale(connection, now):
         return None
@@ -112,10 +112,10 @@ def of_edges(connection: apsw.Connection) -> tuple[MemoryRank, ...]:
         "SELECT id FROM memories WHERE id IN (SELECT source_id FROM causal_edges UNION SELECT target_id "
         "FROM causal_edges) ORDER BY key",
     )
-    return ranked(edges, [memory for (memory,) in order])
+    return rank_graph(edges, [memory for (memory,) in order])
 
 
-def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[MemoryRank, ...]:
+def rank_graph(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[MemoryRank, ...]:
     """The rank and community of every memory with an edge (source, target, relation, strength), by id.
 
     `order` holds the ids of these memories; it decides between equally good partitions of the graph.

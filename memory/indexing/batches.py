@@ -164,7 +164,7 @@ class BatchWriter:
         done, total = 0, pending_vectors.waiting(self._database.reader()) if self._embedder and progress else 0
         while self._embedder:
             try:
-                found = pending_vectors.completed(self._database, self._embedder)
+                found = pending_vectors.complete_batch(self._database, self._embedder)
             except SpeckitError as error:
                 self._give_up(error)
                 return

@@ -73,7 +73,7 @@ def score(chunk: Chunk) -> float:
     return ANCHORED * bool(chunk.anchor) + DENSE * density(chunk.text)
 
 
-def thinned(passages: Iterable[Chunk]) -> Iterator[Chunk]:
+def thin_passages(passages: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield the passages with a sufficient score, in order. The first one always stays: it represents the document."""
     for number, chunk in enumerate(passages):
         if not number or score(chunk) >= LEAST:
@@ -206,7 +206,7 @@ def build(
         targets += [(link.target, where) for link, where in links.items()]
     # All generators from here to `passages`: a long document is split and analysed passage by passage.
     cut = chunks.split(body, sections, sizes, first, limits)
-    shown = page.passages(thinned(cut) if rules.passages == "thinned" else cut, first)
+    shown = page.passages(thin_passages(cut) if rules.passages == "thinned" else cut, first)
     in_german = german.is_german(f"{name}\n{body[:OPENING]}")
     passages = _analysed(shown, analyser, metadata.words_of(declared), in_german)
     document = Document(

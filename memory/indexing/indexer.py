@@ -12,8 +12,8 @@ from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import versions
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
-from speckit_memory.memory.indexing.moved_files import follow, followed, found_moves, saved_move
-from speckit_memory.memory.indexing.reader_processes import beside
+from speckit_memory.memory.indexing.moved_files import follow, follow_moves, found_moves, saved_move
+from speckit_memory.memory.indexing.reader_processes import process_sources
 from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.source_processing import ProcessedSource, SourceProcessor, SourceTask
 from speckit_memory.memory.indexing.source_removal import forget, still_stored
@@ -105,7 +105,9 @@ class Indexer:
         patterns = self._patterns()
         overruling = self._sources.overruling(connection)
         found = scan(paths, self._root, patterns, overruling)
-        found.covered = [key for key in found.covered if not secrets.named(key)]  # reading the file reports them
+        found.covered = [
+            key for key in found.covered if not secrets.secret_kind_of_name(key)
+        ]  # reading the file reports them
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != intake_version(rules))
@@ -119,7 +121,7 @@ class Indexer:
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
         if moved:
-            known = followed(known, moved) if dry_run else reader.known_files(connection)
+            known = follow_moves(known, moved) if dry_run else reader.known_files(connection)
             decision = decide(found, known, force, elsewhere)
         decision = leave_alone(decision, found, leave)  # after the moves, which also concern excluded types
         aliases.links(self._database, found.links, force, report)
@@ -135,8 +137,8 @@ class Indexer:
         new = [file.key for file in decision.read if file.key not in known]
         committed, unknown = commit_times(self._root, new)
         report.problems += unknown
-        tasks = self._tasks(decision.read, known, restorations.removed(connection), force, committed)
-        with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
+        tasks = self._tasks(decision.read, known, restorations.removed_hashes(connection), force, committed)
+        with process_sources(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # files may have returned during the run
         report.problems += returned.remarks()
@@ -177,7 +179,7 @@ class Indexer:
         hashes = {key: stored.content_hash for key, stored in known.items()}
         rules = self._rules()
         total = len(sources) if isinstance(sources, Sequence) else None
-        with beside(sources, self._maker(rules), self._embedder, processes, report) as made:
+        with process_sources(sources, self._maker(rules), self._embedder, processes, report) as made:
             self._run(made, hashes, known, report, now, progress, total)
         with self._database.write() as txn:
             self._resolve(txn, report, now)
@@ -256,7 +258,7 @@ class Indexer:
             moved = saved_move(known, document.key, document.content_hash, self._root, elsewhere)
             if moved and not dry_run:
                 follow(self._database, known, moved, now)
-            known = followed(known, moved) if dry_run else reader.known_files(connection)
+            known = follow_moves(known, moved) if dry_run else reader.known_files(connection)
         duplicates = () if skip_preflight else preflight.same_content(document, known)
         duplicated = preflight.duplicate(document, duplicates)
         remarks = [problem for problem in problems if problem.code in SAVED_ALL_THE_SAME]
@@ -302,9 +304,9 @@ class Indexer:
         pending = memory.embedding_status == "pending"
         verdict = of_path
         if verdict is None and outcome == "created":
-            verdict = judging.judged(self._database, document.body, memory.id, now, acting=acting)
+            verdict = judging.judge_saved(self._database, document.body, memory.id, now, acting=acting)
         elif verdict is not None and outcome == "updated":
-            verdict = judging.changed(self._database, verdict, now)
+            verdict = judging.judge_updated(self._database, verdict, now)
         found = (*problems, *remarks, *report.problems)
         return SaveResult(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
 

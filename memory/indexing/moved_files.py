@@ -115,7 +115,7 @@ def follow(database: Database, known: Known, found: Iterable[FileMove], now: flo
     return [wanted[each.new] for each in done]
 
 
-def followed(known: Known, moved: Iterable[FileMove]) -> dict[str, KnownFile]:
+def follow_moves(known: Known, moved: Iterable[FileMove]) -> dict[str, KnownFile]:
     """Return the known files after the moves."""
     news = {move.old: move.new for move in moved}
     after = {key: stored for key, stored in known.items() if key not in news}

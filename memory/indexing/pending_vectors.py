@@ -42,7 +42,7 @@ def waiting(connection: Connection) -> int:
     return number
 
 
-def completed(
+def complete_batch(
     database: Database, embedder: Embedder, keep: Callable[[Mapping[str, Vectors]], None] | None = None
 ) -> EmbeddedBatch | None:
     """Embed the next batch of pending passages; None if there are none. Writes nothing itself; `keep` as in `embed`.

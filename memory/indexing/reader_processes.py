@@ -65,7 +65,7 @@ def helpful_processes() -> int:
 
 
 @contextmanager
-def beside(
+def process_sources(
     tasks: Iterable[SourceTask | Source],
     maker: SourceProcessor,
     embedder: Embedder | None,

@@ -100,7 +100,7 @@ class SourceProcessor:
 
         A source with only recalled text makes no document, unless it is `stored`: then its memory is emptied.
         """
-        if kind := secrets.named(source.key) if self.rules.secrets != "keep" else "":
+        if kind := secrets.secret_kind_of_name(source.key) if self.rules.secrets != "keep" else "":
             return ProcessedSource(source.key, failures=[secrets.in_name(source.key, kind)])
         if lfs_pointer.is_pointer(source.text):
             actions = ("fetch its content with `git lfs pull`",)

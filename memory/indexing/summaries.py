@@ -17,10 +17,10 @@ Found = list[tuple[int, str, str]]
 
 def waiting(connection: Connection, _now: float) -> int:
     """Return how many memories of several passages lack a summary; 0 in a store that is not large."""
-    return table.outdated(connection) if table.memories(connection) > LARGE_STORE else 0
+    return table.count_outdated(connection) if table.memories(connection) > LARGE_STORE else 0
 
 
-def found(connection: Connection, _now: float) -> Found:
+def make_summaries(connection: Connection, _now: float) -> Found:
     """Return the summaries of the next memories, each with the hash of its text."""
     if table.memories(connection) <= LARGE_STORE:
         return []

@@ -63,7 +63,7 @@ def foreseen(connection: Connection, embedder: Embedder | None, document: Docume
     return judge(connection, document.body, rows, None, now)
 
 
-def judged(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
+def judge_saved(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
     """Judge a document that has just been stored, and act on the verdict.
 
     If that is not possible now, background work does it later: see `interrupted`.
@@ -94,7 +94,7 @@ def judged(database: Database, text: str, own_id: int, now: float, *, acting: bo
     return replace(verdict, done=done)
 
 
-def changed(database: Database, verdict: Verdict, now: float) -> Verdict:
+def judge_updated(database: Database, verdict: Verdict, now: float) -> Verdict:
     """Return the verdict on an updated document, with the earlier verdicts on it that were withdrawn."""
     told = reconsider(database, [verdict.key], now).get(verdict.key, [])
     return replace(verdict, done="; ".join([verdict.done, *told]))

@@ -16,7 +16,7 @@ from math import log2
 from typing import NamedTuple
 
 from speckit_memory.errors import Problem
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.intake.secret_forms import EXAMPLE, FORMS, LEAST_PART, PARTS, matches
 
 RULES = 2
@@ -96,14 +96,14 @@ def examine(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, .
 def identifier(text: str) -> str:
     """Return the name of a session or task for storage. A secret is redacted and a digest appended, so that equal names
     stay equal; a password gets no digest, since it could be guessed from it."""
-    kept, found = redact(shown(text))
+    kept, found = redact(displayable_name(text))
     if not found:
         return kept
     guessable = any(secret.kind.startswith("password") for secret in found)
     return kept if guessable else f"{kept} {sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def named(text: str) -> str:
+def secret_kind_of_name(text: str) -> str:
     """Return the kind of the first secret in a file or document name, "" if there is none. Random strings do not count:
     names may contain digests."""
     for kind in FORMS[:-1]:

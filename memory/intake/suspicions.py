@@ -72,7 +72,7 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def compared(connection: Connection, now: float) -> ComparedPairs:
+def compare_batch(connection: Connection, now: float) -> ComparedPairs:
     """Compare the next batch of memories, without a lock, because reading takes long in a large store."""
     passages: int = value(connection, "SELECT count(*) FROM chunks")
     # `alike` searches all passages up to four times per memory (MOST_ASKED).

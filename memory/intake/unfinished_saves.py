@@ -51,7 +51,7 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def judged(connection: Connection, now: float) -> list[PendingVerdict]:
+def judge_pending(connection: Connection, now: float) -> list[PendingVerdict]:
     """Return the verdicts on the next `BATCH` of them."""
     found = rows(connection, f"SELECT m.id, m.content_hash {_WAITING} ORDER BY m.id LIMIT {BATCH}", _facts(now))
     return [

@@ -12,7 +12,7 @@ BATCH = 50
 """Memories per transaction."""
 
 
-def over(connection: Connection, now: float, days: float) -> int:
+def count_expired(connection: Connection, now: float, days: float) -> int:
     """Number of memories that have been absent for more than `days` at `now` (epoch seconds)."""
     return absences.count(connection, now - days * DAY)
 

@@ -38,7 +38,7 @@ _EXPIRED = f"{_FROM} WHERE {_STANDING} AND {_OVER}"
 _END = f"SELECT coalesce(m.expires_at, m.created_at + :life) FROM memories m WHERE m.id = :memory AND {_OVER}"
 
 
-def unused(connection: Connection, now: float) -> int:
+def count_unused(connection: Connection, now: float) -> int:
     """Number of unprotected memories that are old, hardly used and doubted at `now` (epoch seconds)."""
     return _count(connection, _UNUSED, now)
 
@@ -48,7 +48,7 @@ def archive_unused(txn: Transaction, now: float) -> int:
     return _archive(txn, _UNUSED, "unused", now)
 
 
-def expired(connection: Connection, now: float) -> int:
+def count_expired(connection: Connection, now: float) -> int:
     """Number of memories past their expiry date, or seven days old if temporary, that are not archived."""
     return _count(connection, _EXPIRED, now)
 

@@ -17,7 +17,7 @@ _DECIMALS = 6
 """Steps of 0.05 are not exact in binary: without rounding, 0.5 + 4 · 0.1 falls short of 0.9."""
 
 
-def judged(confidence: float, useful: bool) -> float:
+def judged_confidence(confidence: float, useful: bool) -> float:
     """The confidence after one more judgement, in [0, 1]."""
     changed = confidence + USEFUL if useful else confidence - NOT_USEFUL
     return min(1.0, max(0.0, round(changed, _DECIMALS)))

@@ -69,7 +69,7 @@ class LearningSummary:
     trend: Trend
 
 
-def learned(before: TaskScores, after: TaskScores) -> TaskLearning:
+def learning_index(before: TaskScores, after: TaskScores) -> TaskLearning:
     """The differences between two assessments and the index 0.4·ΔK + 0.35·ΔU + 0.25·ΔC, to two decimals."""
     knowledge = after.knowledge - before.knowledge
     uncertainty = before.uncertainty - after.uncertainty

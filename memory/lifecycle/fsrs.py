@@ -54,7 +54,7 @@ def retrievability(days: Column, stability: Column) -> Column:
     return np.asarray((1.0 + FACTOR * days / stability) ** DECAY)
 
 
-def recalled(days: Column, stability: Column, tiers: NDArray[np.object_]) -> Column:
+def tier_retrievability(days: Column, stability: Column, tiers: NDArray[np.object_]) -> Column:
     """The retrievability of each memory with regard to tiers: 1 for tiers that do not decay, in any case.
 
     NaN if a memory decays and its days or stability are unknown. Feature F7.

@@ -70,7 +70,7 @@ def is_called(key: str, title: str, declared: str) -> bool:
     )
 
 
-def called(store: Store) -> Ids:
+def handover_memories(store: Store) -> Ids:
     """The memories whose names or front matter call them hand-overs, ascending."""
     named = store.passages.names(HINTS)
     return np.array([name.memory for name in named if is_called(name.key, name.title, name.declared)], np.int64)

@@ -23,7 +23,7 @@ class TakenBack(NamedTuple):
     followed: tuple[Judgement, ...] = ()
 
 
-def judged(before: ReviewState, useful: bool, at: float, created: float) -> ReviewState:
+def judge_state(before: ReviewState, useful: bool, at: float, created: float) -> ReviewState:
     """The state of a memory after a judgement.
 
     Args:
@@ -33,7 +33,9 @@ def judged(before: ReviewState, useful: bool, at: float, created: float) -> Revi
         created: When the memory was created, epoch seconds.
     """
     after = reviewed_once(before, Review(USEFUL if useful else NOT_USEFUL, at), created)
-    return after._replace(confidence=confidence.judged(before.confidence, useful), validations=before.validations + 1)
+    return after._replace(
+        confidence=confidence.judged_confidence(before.confidence, useful), validations=before.validations + 1
+    )
 
 
 def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
@@ -42,7 +44,7 @@ def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
     Later events of the same memories are replayed. A promotion that no longer has enough support is undone as well.
     Raises E080 for a number that does not exist (any more), E030 for one that was undone before.
     """
-    found = judgements.numbered(txn.connection, numbers)
+    found = judgements.judgements_by_number(txn.connection, numbers)
     for number in numbers:
         if number not in found:
             raise SpeckitError(
@@ -99,4 +101,4 @@ def _after(before: ReviewState, one: Judgement, created: float) -> ReviewState:
         return before
     if one.kind == "used":
         return reviewed_once(before, Review(USED, one.at), created)
-    return judged(before, one.kind == "useful", one.at, created)
+    return judge_state(before, one.kind == "useful", one.at, created)

@@ -17,7 +17,7 @@ _SESSIONS = f"FROM session_state WHERE {_OVER.format('last_event')}"
 _SENT = f"FROM session_sent WHERE {_OVER.format('sent_at')}"
 
 
-def over(connection: Connection, now: float) -> int:
+def count_old_sessions(connection: Connection, now: float) -> int:
     """Number of sessions whose last event was more than a day before `now` (epoch seconds)."""
     number: int = value(
         connection,

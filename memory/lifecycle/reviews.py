@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY, retrievability
-from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, reviewed
+from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, review_strength
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import UNKNOWN_TIME
@@ -46,7 +46,7 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
         "AND typeof(coalesce(last_review, created_at)) = 'real' ORDER BY id",
         (integers(sorted(reviews)),),
     )
-    used = judgements.judged(txn.connection, [memory for memory, one in reviews.items() if one.grade is USED])
+    used = judgements.memories_judged(txn.connection, [memory for memory, one in reviews.items() if one.grade is USED])
     changed = []
     for memory, stability, difficulty, last, created in found:
         after = _strength(Strength(stability, difficulty), last, reviews[memory], created)
@@ -79,7 +79,7 @@ def _strength(before: Strength, last: float | None, one: Review, created: float)
         return None
     # A clock set back gives negative days: nothing was forgotten then.
     left = retrievability(np.array([max(since, 0.0)]), np.array([before.stability]))
-    return reviewed(before, one.grade, float(left[0]))
+    return review_strength(before, one.grade, float(left[0]))
 
 
 def _reviewed(before: ReviewState, after: Strength | None, at: float) -> ReviewState:

@@ -47,7 +47,7 @@ class Strength:
     difficulty: float = 5.0
 
 
-def reviewed(before: Strength, grade: Grade, recalled: float) -> Strength:
+def review_strength(before: Strength, grade: Grade, recalled: float) -> Strength:
     """The strength after a review with this grade at retrievability `recalled`, in [0, 1]."""
     if grade is Grade.AGAIN:
         stability = before.stability * LAPSE

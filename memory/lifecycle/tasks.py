@@ -12,7 +12,7 @@ from speckit_memory.memory.lifecycle.epistemic import (
     LearningSummary,
     TaskLearning,
     TaskScores,
-    learned,
+    learning_index,
     summary,
 )
 from speckit_memory.memory.store.file.connection import Database
@@ -29,7 +29,7 @@ MOST_LISTED = 100
 class Task:
     """A task of a folder and its record. Times are epoch seconds.
 
-    `after` and `learned` are None until the task is complete.
+    `after` and `learning_index` are None until the task is complete.
     """
 
     folder: str
@@ -51,7 +51,7 @@ class Task:
     @property
     def learned(self) -> TaskLearning | None:
         """What was learned from the task."""
-        return None if self.after is None else learned(self.before, self.after)
+        return None if self.after is None else learning_index(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def preflight(database: Database, task: Task) -> Task:
             task = replace(
                 task, began_at=found.began_at, gaps=task.gaps or found.gaps, session=task.session or found.session
             )
-        task_records.put(txn, _row(task))
+        task_records.put_record(txn, _row(task))
     return task
 
 
@@ -122,7 +122,7 @@ def postflight(
         task = replace(
             _task(found), after=after, gaps_closed=tuple(gaps_closed), new_gaps=tuple(new_gaps), completed_at=now
         )
-        task_records.put(txn, _row(task))
+        task_records.put_record(txn, _row(task))
     return task
 
 

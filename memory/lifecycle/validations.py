@@ -73,7 +73,7 @@ def validate(
         if promote:
             _require_promotable(memory, useful)
         before = judgements.regard(txn.connection, memory.id)
-        set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
+        set_attribute(txn, "confidence", {memory.id: confidence.judged_confidence(memory.confidence, useful)})
         set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
         review(txn, {memory.id: Review(USEFUL if useful else NOT_USEFUL, now)})
         after = judgements.regard(txn.connection, memory.id)
@@ -151,7 +151,7 @@ def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
         )
     trust, validations = memory.confidence, memory.validation_count
     if useful is not None:
-        trust, validations = confidence.judged(trust, useful), validations + 1
+        trust, validations = confidence.judged_confidence(trust, useful), validations + 1
     if not confidence.promotable(trust, validations):
         even = "" if useful is None else ", too little even with this judgement"
         raise SpeckitError(

@@ -138,7 +138,7 @@ class Analyser:
         if not text.isascii():
             runs = _chinese().findall(normalize("NFKC", text))
             tokens += tuple(character for run in runs if len(run) > 1 for character in _asking().sub("", run))
-        return tokens + german.marked(text) if in_german else tokens
+        return tokens + german.german_tokens(text) if in_german else tokens
 
     def forget(self) -> None:
         """Clear the cache of tokenised stretches."""

@@ -91,12 +91,12 @@ class Limits:
     def problems(self) -> list[Problem]:
         """Return one problem per exceeded limit, with the first place and the consequence."""
         return [
-            over(limit, Where(self._file, line, 1), f" ({times:,} times, first here)" if times > 1 else "")
+            limit_exceeded(limit, Where(self._file, line, 1), f" ({times:,} times, first here)" if times > 1 else "")
             for limit, (line, times) in self._met.items()
         ]
 
 
-def over(limit: str, where: Where, further: str = "") -> Problem:
+def limit_exceeded(limit: str, where: Where, further: str = "") -> Problem:
     """Return the problem of a document that exceeds a limit, with the consequence."""
     what, kept = _MEANING[limit]
     return Problem("E094", f"{what}{further}: {kept}", where=where)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_file, is_there, named_path
-from speckit_memory.config.files.patterns import compiled, last_match
+from speckit_memory.config.files.patterns import compile_patterns, last_match
 from speckit_memory.config.files.regular_file import read_bytes, read_text
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.parsing.encoding import decode
@@ -55,7 +55,7 @@ class PatternList:
     @cached_property
     def spec(self) -> GitIgnoreSpec:
         """The patterns, compiled once."""
-        return compiled(self.patterns)
+        return compile_patterns(self.patterns)
 
     def verdict(self, path: str, is_folder: bool) -> tuple[bool | None, str]:
         """Return whether the last matching pattern ignores the path (None without a match), and the pattern's place."""
@@ -72,7 +72,7 @@ class PatternList:
         kept = [
             (pattern, place)
             for pattern, place in zip(self.patterns, self.places, strict=True)
-            if pattern.startswith("!") or not compiled([pattern]).match_file(relative + "/")
+            if pattern.startswith("!") or not compile_patterns([pattern]).match_file(relative + "/")
         ]
         return replace(self, patterns=tuple(p for p, _ in kept), places=tuple(place for _, place in kept))
 
@@ -200,7 +200,7 @@ def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = No
         if any(len(line) > LONGEST_PATTERN for line, _ in lines):
             raise ValueError
         # One compilation finds out whether any pattern is invalid; only then each is checked.
-        compiled([line for line, _ in lines])
+        compile_patterns([line for line, _ in lines])
     except ValueError:
         lines = [(line, number) for line, number in lines if _is_pattern(line, Where(str(file), number, 1), remarks)]
     places = tuple(f"{file}:{number}" for _, number in lines)
@@ -211,7 +211,7 @@ def _is_pattern(line: str, where: Where, remarks: list[Problem]) -> bool:
     try:
         if len(line) > LONGEST_PATTERN:
             raise ValueError
-        compiled([line])
+        compile_patterns([line])
     except ValueError:
         line = line if len(line) <= SHOWN_OF_PATTERN else f"{line[:SHOWN_OF_PATTERN]}…"
         hint, actions = "Git ignores it silently.", ("correct the pattern",)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from speckit_memory.errors import Problem
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.errors.problems import closest
 from speckit_memory.memory.parsing.keys import with_folders
 
@@ -21,7 +21,7 @@ def missing_path(typed: str, root: Path, known: Iterable[str] = ()) -> Problem:
     """Return E010 for a path below the root, given as typed or as a key; `known` are the keys of memories."""
     key = typed.replace("\\", "/").strip().strip("/")
     near = _on_disk(key, root) or _ending(key, known)
-    perhaps = f"; did you mean '{abridged(near)}'?" if near else ""
+    perhaps = f"; did you mean '{abridge(near)}'?" if near else ""
     told = typed if typed == typed.strip() else f"'{typed}'"
     return Problem("E010", f"{told}: there is no such file or folder{perhaps}")
 

@@ -14,7 +14,7 @@ from stat import S_ISREG
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.parsing.keys import with_folders
 from speckit_memory.memory.scanning import inside
@@ -294,7 +294,7 @@ def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int],
 
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:
     key = path.relative_to(root).as_posix()
-    if shown(key) != key:
+    if displayable_name(key) != key:
         _note_name(key, found)
         return
     if not S_ISREG(state.st_mode):  # opening a named pipe would block until a writer opens it

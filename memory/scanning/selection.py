@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_folder
-from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.files.patterns import compile_patterns
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES, suffixes_taken
 from speckit_memory.config.workspace.settings import CONFIG_FILE
 from speckit_memory.config.workspace.workspace_file import SourcePatterns
@@ -122,7 +122,7 @@ class FileSelection:
 
     @cached_property
     def _included(self) -> GitIgnoreSpec:
-        return compiled(self.include)
+        return compile_patterns(self.include)
 
     def _not_included(self, path: Path, is_folder: bool) -> str | None:
         parts, shown = path.relative_to(self.root).parts, len(self.folder.relative_to(self.root).parts)

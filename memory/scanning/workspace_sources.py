@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.scanning.scanner import Scan, below
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables.memories import source_paths
@@ -59,4 +59,4 @@ def may_exist(path: Path) -> bool:
 
 
 def _storable(key: str) -> bool:
-    return shown(key) == key
+    return displayable_name(key) == key

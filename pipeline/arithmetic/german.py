@@ -77,7 +77,7 @@ def words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(composed) if len(word) <= _LONGEST_WORD]
 
 
-def marked(text: str) -> tuple[str, ...]:
+def german_tokens(text: str) -> tuple[str, ...]:
     """The tokens added to a German text: the mark, then its stems in order, without function words."""
     return (MARK, *(stem(word) for word in words(text) if word not in STOP_WORDS))
 

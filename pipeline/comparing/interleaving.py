@@ -23,7 +23,7 @@ class InterleavedRanking:
     teams: tuple[Team, ...]
 
 
-def drafted(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: int = 0) -> InterleavedRanking:
+def draft_ranking(control: Sequence[int], variant: Sequence[int], seed: str, *, kept: int = 0) -> InterleavedRanking:
     """Both rankings in one: every row of either, once. Deterministic for the same rankings and seed.
 
     If only one ranking has rows left, these follow in its order and count for neither team, since the other had nothing

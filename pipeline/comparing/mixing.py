@@ -16,7 +16,7 @@ K = 60.0
 _FORMULA = "1 / (k + place)"
 
 
-def mixed(control: Pool, variant: Pool, order: Sequence[int]) -> Pool:
+def mix_pools(control: Pool, variant: Pool, order: Sequence[int]) -> Pool:
     """The rows of these memories in this order; rows in both pools are taken from the control.
 
     Neither pool holds two rows of one memory. Scores of two pipelines are not comparable, so the score is computed from

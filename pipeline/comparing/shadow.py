@@ -119,12 +119,12 @@ def _first(journal: StepRunner) -> str:
     return " in ".join(reversed(journal.failures[0])) if journal.failures else ""
 
 
-def sampled(query_id: str, variant: str, share: float) -> bool:
+def is_sampled(query_id: str, variant: str, share: float) -> bool:
     """Whether a variant sees a query. The same in every process, so that a comparison can be repeated."""
     return _number(query_id, variant) < share * _SHARES
 
 
-def shuffled(query_id: str, variants: Sequence[V], name: Callable[[V], str]) -> list[V]:
+def shuffle_variants(query_id: str, variants: Sequence[V], name: Callable[[V], str]) -> list[V]:
     """The variants in running order for this query, shuffled so that none always profits from warm caches."""
     return sorted(variants, key=lambda variant: _number(f"order {query_id}", name(variant)))
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from speckit_memory.config.pipelines.pipeline_file import StepEntry, instead_of_switch
-from speckit_memory.config.pipelines.renamed_parameters import renamed
+from speckit_memory.config.pipelines.renamed_parameters import present_name
 from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.configuration.accepted_values import describe, keys, schema_at
 from speckit_memory.pipeline.configuration.param_checks import check_params
 from speckit_memory.pipeline.model import describing
-from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Params, Role
 from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 
@@ -66,7 +66,7 @@ def _bind(step: StepEntry, registry: Registry, problems: list[Problem]) -> Bound
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return BoundParameters(step, None, None)
-    params, error = guarded(lambda: check_params(validated(registered.params, step.params)))
+    params, error = call_guarded(lambda: check_params(validate_parameters(registered.params, step.params)))
     if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
     elif error:
@@ -75,7 +75,7 @@ def _bind(step: StepEntry, registry: Registry, problems: list[Problem]) -> Bound
     return BoundParameters(step, registered, params)
 
 
-def validated(params: type[Params], written: YamlMapping) -> Params:
+def validate_parameters(params: type[Params], written: YamlMapping) -> Params:
     """The parameters as written; mappings are merged into their defaults. Raises ValidationError."""
     values = {entry.key: plain(entry.value) for entry in written.entries}
     for name, field in params.model_fields.items():
@@ -151,7 +151,7 @@ def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake
     if mistake.kind in ("extra_forbidden", "key"):
         entry = step.params.get(str(path[0]))
         where = entry.where if entry and len(path) == 1 else locate(step.params, path)
-        if now := renamed(registered.name, path):
+        if now := present_name(registered.name, path):
             return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
         known = _accepted(registered.params, path[:-1])
         known = known or keys(schema_at(registered.params, path[:-1]))

@@ -12,8 +12,8 @@ from speckit_memory.config.pipelines.layering import holds
 from speckit_memory.config.pipelines.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.configuration.binding import BoundParameters, bind, of_role
-from speckit_memory.pipeline.configuration.context import UnusedChannelRef, settled, without_left_out
-from speckit_memory.pipeline.configuration.declared import constructed
+from speckit_memory.pipeline.configuration.context import UnusedChannelRef, settle_parameters, without_left_out
+from speckit_memory.pipeline.configuration.declared import construct_component
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource, load
 from speckit_memory.pipeline.configuration.rules import check
@@ -81,10 +81,10 @@ def examine(
         environ: Environment variables that override parameters.
         overrides: Values that this call sets.
     """
-    return examined(load(source, environ, overrides, registry.flag_files), registry)
+    return check_pipeline(load(source, environ, overrides, registry.flag_files), registry)
 
 
-def examined(effective: Effective, registry: Registry) -> CheckedPipeline:
+def check_pipeline(effective: Effective, registry: Registry) -> CheckedPipeline:
     """An effective pipeline with its parameters bound and the whole-pipeline rules checked."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
@@ -94,7 +94,7 @@ def examined(effective: Effective, registry: Registry) -> CheckedPipeline:
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
     return CheckedPipeline(
-        effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released)
+        effective, tuple(settle_parameters(bound)), (*effective.problems, *unbound, *composition), tuple(released)
     )
 
 
@@ -156,7 +156,7 @@ def _step(method: Method[C], entry: BoundParameters) -> BoundStep[C]:
     return BoundStep(
         id=entry.step.id,
         use=entry.step.use,
-        component=constructed(entry, method),
+        component=construct_component(entry, method),
         params=entry.params,
         about=entry.registered.about,
         gives=scale_of(entry),

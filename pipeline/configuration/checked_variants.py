@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, check_pipeline
 from speckit_memory.pipeline.configuration.variants import Variant, variants_of
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.roles.registry import Registry
@@ -37,7 +37,7 @@ def checked_variants(
         variants = variants_of(control.effective, environ, registry.flag_files, unread)
     except SpeckitError as error:
         return (), list(error.problems), unread
-    found = tuple(CheckedVariant(variant, examined(variant.effective, registry)) for variant in variants)
+    found = tuple(CheckedVariant(variant, check_pipeline(variant.effective, registry)) for variant in variants)
     wrong = [
         replace(problem, message=f"{problem.message} (in the variant '{one.variant.name}': {one.variant.asked_for})")
         for one in found

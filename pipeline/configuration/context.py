@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from speckit_memory.config.pipelines.layering import without
 from speckit_memory.config.yaml.reader import locate
 from speckit_memory.errors import Problem, Where
-from speckit_memory.pipeline.configuration.binding import BoundParameters, validated
+from speckit_memory.pipeline.configuration.binding import BoundParameters, validate_parameters
 from speckit_memory.pipeline.configuration.declared import as_objections, as_params, ask
 from speckit_memory.pipeline.configuration.scale_rules import scale_of
 from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
@@ -76,7 +76,7 @@ def _released(
     if params is entry.step.params or entry.registered is None:
         return entry
     step = replace(entry.step, params=params)
-    return replace(entry, step=step, params=validated(entry.registered.params, params))
+    return replace(entry, step=step, params=validate_parameters(entry.registered.params, params))
 
 
 def _named(entry: BoundParameters, path: Path) -> str:
@@ -90,7 +90,7 @@ def _named(entry: BoundParameters, path: Path) -> str:
     return str(value if isinstance(value, str) or not isinstance(path[-1], str) else path[-1])
 
 
-def settled(bound: Sequence[BoundParameters]) -> list[BoundParameters]:
+def settle_parameters(bound: Sequence[BoundParameters]) -> list[BoundParameters]:
     """The steps with open parameters filled in from the rest of the pipeline."""
     context = context_of(bound)
     return [replace(entry, params=settled_params(entry, context)[0] or entry.params) for entry in bound]

@@ -13,7 +13,7 @@ from speckit_memory.pipeline.model.copying import text
 from speckit_memory.pipeline.model.describing import describe, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.contracts import IntentWeighing, Params
 from speckit_memory.pipeline.roles.hooks import EVIDENCE_RULE, SCALE, WEIGHS_INTENT, EvidenceRule, Method, Path
 
@@ -41,7 +41,7 @@ def ask(
     own = hook.of(registered.component)
     if own is None:
         return None, None
-    answer, error = guarded(lambda: copier(question(own, params)))
+    answer, error = call_guarded(lambda: copier(question(own, params)))
     return answer, _broken(entry, f"'{hook.name}'", error) if error else None
 
 
@@ -66,11 +66,11 @@ def _as_rule(found: object) -> EvidenceRule:
     raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: EvidenceRule")
 
 
-def constructed(entry: BoundParameters, method: Method[H]) -> H:
+def construct_component(entry: BoundParameters, method: Method[H]) -> H:
     """The component of a step, with its own copy of the parameters and the method of its role. Raises E131."""
     registered, params = entry.registered, entry.params
     assert registered is not None and params is not None  # without problems, every step is bound
-    component, error = guarded(lambda: registered.component(params.model_copy(deep=True)))
+    component, error = call_guarded(lambda: registered.component(params.model_copy(deep=True)))
     if error:
         raise SpeckitError.of([_broken(entry, "the constructor", error)])
     made = method.of(component)

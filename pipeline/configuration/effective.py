@@ -107,7 +107,7 @@ class Effective:
         return waiting or (channel in unlisted and any(document.file == where.file for document in below))
 
 
-def filled(document: ConfigDocument, environ: Mapping[str, str], offered: Offered) -> Effective:
+def fill_document(document: ConfigDocument, environ: Mapping[str, str], offered: Offered) -> Effective:
     """A document merged with those that it extends, with the flags set by the environment.
 
     `offered` yields the flags of extensions, for flags that the product does not declare.

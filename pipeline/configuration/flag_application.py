@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_names import nearest_flag
-from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.errors import Problem, nearest
 
@@ -54,7 +54,7 @@ def _heir(step: StepEntry, replaced: StepEntry | None) -> StepEntry:
     """A replacement with the same component inherits the parameters of the replaced step that it does not set."""
     if replaced is None or replaced.use != step.use:
         return step
-    return replace(step, params=merged(replaced.params, step.params))
+    return replace(step, params=merge_mappings(replaced.params, step.params))
 
 
 def _flag_hint(*steps: StepEntry) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from speckit_memory.config.flags.flags import Offered, nothing_offered
 from speckit_memory.config.pipelines.document import GIVEN, ConfigDocument, Source, name_of_path, read
-from speckit_memory.pipeline.configuration.effective import Effective, filled
+from speckit_memory.pipeline.configuration.effective import Effective, fill_document
 from speckit_memory.pipeline.configuration.variants import with_values
 
 PipelineSource = Source | Effective
@@ -45,5 +45,5 @@ def load(
     Raises:
         SpeckitError: Only if there is nothing to read at all.
     """
-    whole = source if isinstance(source, Effective) else filled(read(source), environ, offered)
+    whole = source if isinstance(source, Effective) else fill_document(read(source), environ, offered)
     return with_values(whole, overrides or {})

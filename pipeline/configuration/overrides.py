@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from speckit_memory.config.pipelines.merging import merged
+from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import StepEntry
-from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, plain, read
-from speckit_memory.config.yaml.reader import YamlMapping as YamlMapping
+from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain, read
 from speckit_memory.errors import Problem, Where, nearest
 
 BY_CALL = "--set "
@@ -60,7 +59,7 @@ class ParameterOverride:
             return slots
         said = _nested(keys, node, where)
         return {
-            slot: tuple(replace(s, params=merged(s.params, said)) if s.id == step_id else s for s in steps)
+            slot: tuple(replace(s, params=merge_mappings(s.params, said)) if s.id == step_id else s for s in steps)
             for slot, steps in slots.items()
         }
 

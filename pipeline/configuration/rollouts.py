@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from speckit_memory.errors import Problem
-from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import waiting_flags, with_flag
 from speckit_memory.pipeline.roles.registry import Registry
@@ -62,4 +62,4 @@ def _rollouts(whole: Effective, registry: Registry) -> Iterator[Rollout]:
         opened = whole
         for name in names:
             opened = with_flag(opened, name)
-        yield Rollout(percent, names, examined(opened, registry))
+        yield Rollout(percent, names, check_pipeline(opened, registry))

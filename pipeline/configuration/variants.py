@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from speckit_memory.config.flags.flag import BY_ENVIRONMENT
-from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, surplus, told, ways_back
+from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, describe_flags, surplus, ways_back
 from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
 from speckit_memory.config.flags.flags import Offered, nothing_offered
 from speckit_memory.config.pipelines.document import named_in
 from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE, SHARES, BesideMode, ShadowEntry
 from speckit_memory.config.workspace.settings import BY_CALL
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.pipeline.configuration.effective import Effective, filled
+from speckit_memory.pipeline.configuration.effective import Effective, fill_document
 from speckit_memory.pipeline.configuration.overrides import DisabledStep, ParameterOverride
 
 VariantMode = BesideMode
@@ -136,7 +136,9 @@ def _too_many(control: Effective, variants: Sequence[Variant]) -> Iterator[Probl
         message = (
             f"{len(variants)} pipelines would run in addition to '{control.name}', accepted: at most {MOST_BESIDE}; "
         )
-        message += f"{len(flags)} are of flags: {told(flags)}" + (f"; {listed} are listed in a file" if listed else "")
+        message += f"{len(flags)} are of flags: {describe_flags(flags)}" + (
+            f"; {listed} are listed in a file" if listed else ""
+        )
         where = next((flag.decided for flag in many if flag.decided), None)
         hint = f"Flags in dark_run and in shadow each run another pipeline; at most {MAX_ACTIVE} should be active."
         yield Problem("E114", message, hint, ways_back(many), where)
@@ -181,7 +183,7 @@ def _by_entries(
             message = f"'{entry.use}' is the pipeline itself; name another file or preset"
             problems.append(Problem("E114", message, where=entry.where))
             continue
-        yield _variant(entry, filled(document, environ, offered))
+        yield _variant(entry, fill_document(document, environ, offered))
 
 
 def _variant(entry: ShadowEntry, effective: Effective) -> Variant:

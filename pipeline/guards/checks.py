@@ -13,12 +13,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.pipeline.guards.note_checks import check_notes
 from speckit_memory.pipeline.guards.plan_checks import check_asked, check_plan
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
 from speckit_memory.pipeline.model.copying import LARGEST, absence, absent, array, number, text, texts, values_of
-from speckit_memory.pipeline.model.describing import said, shape_of
+from speckit_memory.pipeline.model.describing import displayable, shape_of
 from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.model.workings import Workings
@@ -86,14 +86,14 @@ def _scale(found: object) -> Scale:
     word = text(found, "scale")
     if scale := _SCALES.get(word):
         return scale
-    raise InvalidComponentOutput(f"returned hits on the scale '{said(word, 80)}'; accepted: {', '.join(Scale)}")
+    raise InvalidComponentOutput(f"returned hits on the scale '{displayable(word, 80)}'; accepted: {', '.join(Scale)}")
 
 
 def _level(found: object) -> Level:
     word = text(found, "level")
     if level := _LEVELS.get(word):
         return level
-    raise InvalidComponentOutput(f"returned hits of level '{said(word, 80)}'; accepted: {', '.join(_LEVELS)}")
+    raise InvalidComponentOutput(f"returned hits of level '{displayable(word, 80)}'; accepted: {', '.join(_LEVELS)}")
 
 
 def _rest(found: object) -> float:
@@ -179,7 +179,7 @@ def check_combine(found: object, step: str) -> Combine:
         if combine == word:
             known: Combine = combine
             return known
-    raise ContractError(step, f"combines by '{said(word, 80)}'; accepted: {', '.join(get_args(Combine))}")
+    raise ContractError(step, f"combines by '{displayable(word, 80)}'; accepted: {', '.join(get_args(Combine))}")
 
 
 def check_score(score: Column, step: str) -> Column:
@@ -316,4 +316,4 @@ def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> Non
 
 
 def _some(ids: Sequence[Any]) -> str:
-    return listed([str(i) for i in ids], NAMED)
+    return list_names([str(i) for i in ids], NAMED)

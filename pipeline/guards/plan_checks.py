@@ -10,6 +10,7 @@ from speckit_memory.pipeline.model.columns import Complexity, Confidence, Mode, 
 from speckit_memory.pipeline.model.copying import (
     LARGEST,
     absent,
+    checked_integer,
     flag,
     number,
     pairs,
@@ -17,9 +18,8 @@ from speckit_memory.pipeline.model.copying import (
     text,
     texts,
     values_of,
-    whole,
 )
-from speckit_memory.pipeline.model.describing import name_of, said
+from speckit_memory.pipeline.model.describing import displayable, name_of
 from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
 from speckit_memory.pipeline.ports import Unavailable
 
@@ -38,7 +38,7 @@ MOST_COUNTED = 2**63 - 1
 
 def _limits(found: object) -> dict[str, int]:
     return {
-        text(name, "the name of a limit"): whole(limit, "a limit", -MOST_COUNTED, MOST_COUNTED)
+        text(name, "the name of a limit"): checked_integer(limit, "a limit", -MOST_COUNTED, MOST_COUNTED)
         for name, limit in pairs(found, "limits", MOST_NAMES)
     }
 
@@ -60,7 +60,7 @@ def _respelling(found: object) -> Respelling:
 
 
 def _memory(found: object) -> int:
-    return whole(found, "a memory", 0, MOST_COUNTED)
+    return checked_integer(found, "a memory", 0, MOST_COUNTED)
 
 
 def _span(found: object) -> tuple[float, float]:
@@ -78,7 +78,9 @@ def _word(name: str, accepted: tuple[str, ...]) -> Callable[[object], str]:
     def copier(found: object) -> str:
         word = text(found, name)
         if word not in accepted:
-            raise InvalidComponentOutput(f"planned the {name} '{said(word, 80)}'; accepted: {', '.join(accepted)}")
+            raise InvalidComponentOutput(
+                f"planned the {name} '{displayable(word, 80)}'; accepted: {', '.join(accepted)}"
+            )
         return accepted[accepted.index(word)]
 
     return copier
@@ -93,7 +95,7 @@ _COPIERS: dict[str, Callable[[object], Any]] = {
     "intent_confidence": lambda found: number(found, "intent_confidence", 0.0, 1.0),
     "complexity": _word("complexity", get_args(Complexity)),
     "complexity_confidence": _word("complexity_confidence", get_args(Confidence)),
-    "connected": _or_none(lambda found: whole(found, "connected", 0, MOST_COUNTED)),
+    "connected": _or_none(lambda found: checked_integer(found, "connected", 0, MOST_COUNTED)),
     "graph_gap": lambda found: flag(found, "graph_gap"),
     "channels": _or_none(lambda found: texts(found, "channels", MOST_NAMES)),
     "limits": _limits,
@@ -112,7 +114,7 @@ _COPIERS: dict[str, Callable[[object], Any]] = {
     "counted_from": _or_none(lambda found: number(found, "counted_from", -LARGEST, LARGEST)),
     "warnings": lambda found: texts(found, "warnings", MOST_REASONS),
     "asked_similarity": lambda found: number(found, "asked_similarity", -LARGEST, LARGEST),
-    "attempt": lambda found: whole(found, "attempt", 0, MOST_COUNTED),
+    "attempt": lambda found: checked_integer(found, "attempt", 0, MOST_COUNTED),
 }
 """The copier of each field."""
 
@@ -139,7 +141,9 @@ def _plan(answer: object, query: Query) -> Plan | Unavailable:
             f"planned variants of more than {MOST_SEARCHED:,} characters; accepted: at most {MOST_SEARCHED:,}"
         )
     if any(limit < 1 for limit in plan.limits.values()):
-        raise InvalidComponentOutput(f"planned the {said(f'limits {dict(plan.limits)}', 200)}; accepted: at least 1")
+        raise InvalidComponentOutput(
+            f"planned the {displayable(f'limits {dict(plan.limits)}', 200)}; accepted: at least 1"
+        )
     return plan
 
 

@@ -38,7 +38,7 @@ def main(descriptor: int, memory_mb: int) -> None:
 
 def _serve(wire: ArrayWire) -> None:
     # imported after the memory limit is set: these modules count towards it
-    from speckit_memory.pipeline.isolation.codec import UnsendableError, packed, unpacked
+    from speckit_memory.pipeline.isolation.codec import UnsendableError, pack, unpack
     from speckit_memory.pipeline.isolation.workshop import Workshop
 
     def for_ever() -> float:
@@ -46,25 +46,25 @@ def _serve(wire: ArrayWire) -> None:
 
     def asked(number: int, name: str, arguments: Sequence[Any], released: Sequence[int]) -> tuple[Any, ...]:
         left, _ = signal.setitimer(signal.ITIMER_REAL, 0)  # pause the timer: waiting for the store does not count
-        wire.send(*packed(("store", number, name, tuple(arguments), tuple(released))), for_ever)
-        found: tuple[Any, ...] = unpacked(*wire.receive(for_ever), writable=True)
+        wire.send(*pack(("store", number, name, tuple(arguments), tuple(released))), for_ever)
+        found: tuple[Any, ...] = unpack(*wire.receive(for_ever), writable=True)
         signal.setitimer(signal.ITIMER_REAL, left)
         return found
 
     workshop = Workshop(asked)
     while True:
         # One request at a time; the server gives each a time limit.
-        seconds, what, *arguments = unpacked(*wire.receive(for_ever), writable=True)
+        seconds, what, *arguments = unpack(*wire.receive(for_ever), writable=True)
         expect_within(seconds + ORPHAN_SECONDS)  # the process ends by itself if the server is gone
         answer = workshop.answer(what, arguments)
         try:
-            document, arrays = packed(answer)
+            document, arrays = pack(answer)
             if len(document) > ANSWER_DOCUMENT or len(arrays) > ANSWER_ARRAYS:
                 message = f"its answer is longer than {(ANSWER_DOCUMENT + ANSWER_ARRAYS) // MEGABYTE} MB"
-                document, arrays = packed(("error", message))
+                document, arrays = pack(("error", message))
         except (UnsendableError, MemoryError) as error:
             message = str(error) or type(error).__name__
-            document, arrays = packed(("error", f"its answer cannot be sent between processes: {message}"))
+            document, arrays = pack(("error", f"its answer cannot be sent between processes: {message}"))
         # before the answer: output printed during a call must be attributed to that call
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # components replace and close them

@@ -96,7 +96,7 @@ KINDS |= {
 }
 
 
-def packed(value: object) -> tuple[bytes, bytes]:
+def pack(value: object) -> tuple[bytes, bytes]:
     """The JSON document of a value, and the bytes of its arrays. Raises UnsendableError."""
     arrays: list[bytes] = []
     try:
@@ -154,7 +154,7 @@ class _Packing:
         return ["a", plain.dtype.str, at, *array.shape]
 
 
-def unpacked(document: bytes, arrays: bytes, *, writable: bool) -> Any:
+def unpack(document: bytes, arrays: bytes, *, writable: bool) -> Any:
     """The value of a document. Arrays are writable copies, or permanently read-only.
 
     Raises UnreadableError for anything that is not a valid document.

@@ -90,7 +90,7 @@ def described_flags(files: Sequence[FlagFile]) -> list[FlagDescription]:
     ]
 
 
-def described(entry: RegisteredComponent) -> Description:
+def describe_component(entry: RegisteredComponent) -> Description:
     """The description of a component of this process. Raises ValueError if it cannot be described."""
     component: Any = entry.component
     return Description(

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint
 
 from speckit_memory.config.flags.flag_files import FlagFile
-from speckit_memory.config.flags.flags import refused
+from speckit_memory.config.flags.flags import extension_flag_problems
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.isolation.descriptions import Description, FlagDescription
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.isolation.proxies import registered
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
-from speckit_memory.pipeline.roles.registry import Extension, RegisteredComponent, installed
+from speckit_memory.pipeline.roles.registry import Extension, RegisteredComponent, installed_extensions
 
 
 class IsolatedExtensions:
@@ -23,7 +23,7 @@ class IsolatedExtensions:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self._waiting: list[EntryPoint] = list(installed())
+        self._waiting: list[EntryPoint] = list(installed_extensions())
         self._extensions: dict[tuple[str, str], Extension] = {}
         self._flags: list[FlagFile] = []
 
@@ -60,7 +60,7 @@ class IsolatedExtensions:
             raise IsolatedFailureError(f"it offers a component '{clash}', but that name is already in use")
         flags = tuple(FlagDescription.model_validate_json(text).entry() for text in declared)
         file = FlagFile(extension, flags, extension=extension)
-        if problems := refused(self._flags, file):
+        if problems := extension_flag_problems(self._flags, file):
             raise IsolatedFailureError(str(SpeckitError.of(problems)))
         return [registered(description, self.host, extension) for description in descriptions], file
 

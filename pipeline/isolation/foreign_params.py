@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from speckit_memory.pipeline.isolation.codec import packed
+from speckit_memory.pipeline.isolation.codec import pack
 from speckit_memory.pipeline.isolation.descriptions import Description
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.model.errors import IsolatedFailureError
@@ -47,7 +47,7 @@ class ForeignParams(Params):
 
     @classmethod
     def _made(cls, given: Any, context: PipelineContext | None) -> Self:
-        recipe = packed((given, context))[0].decode()
+        recipe = pack((given, context))[0].decode()
         try:
             # Validators are code of the extension, so they run in its process.
             state, found = cls.host.ask("validate", cls.description.name, recipe)

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
+from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, pack, unpack
 from speckit_memory.pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
 from speckit_memory.pipeline.isolation.output import OutputReader
 from speckit_memory.pipeline.isolation.store_server import StoreServer
@@ -112,10 +112,10 @@ class Process:
 
     def _answer(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
         try:
-            self._wire.send(*packed((seconds, *request)), remaining)
+            self._wire.send(*pack((seconds, *request)), remaining)
             while True:
                 # The component may query the store any number of times before it answers.
-                message = unpacked(*self._wire.receive(remaining), writable=False)
+                message = unpack(*self._wire.receive(remaining), writable=False)
                 match message:
                     case ("store", number, name, arguments, released):
                         self._wire.send(*_reply(store.answer(number, name, arguments, released)), remaining)
@@ -166,11 +166,11 @@ class Process:
 
 def _reply(answer: tuple[Any, ...]) -> tuple[bytes, bytes]:
     try:
-        reply = packed(answer)
+        reply = pack(answer)
     except UnsendableError as error:
-        return packed(("error", "TypeError", "", str(error)))
+        return pack(("error", "TypeError", "", str(error)))
     if len(reply[0]) > STORE_DOCUMENT or len(reply[1]) > STORE_ARRAYS:
-        return packed(("error", "MemoryError", "", "the store's answer is too long for another process"))
+        return pack(("error", "MemoryError", "", "the store's answer is too long for another process"))
     return reply
 
 

@@ -39,7 +39,7 @@ class StoreLink:
             state, *answer = self._ask(number, name, arguments, released)
         if state == "value":
             (value,) = answer
-            return made(self, value) if isinstance(value, Handle) else value
+            return make_proxy(self, value) if isinstance(value, Handle) else value
         kind, code, message = answer
         if code in CODES:
             raise SpeckitError(code, message)
@@ -89,7 +89,7 @@ def _method(member: Member) -> Callable[..., Any]:
 def _property(member: Member) -> property:
     def ask(self: _Port) -> Any:
         if member.name not in self._known:
-            part = made(self._line, PARTS[member.name]) if member.returns else None
+            part = make_proxy(self._line, PARTS[member.name]) if member.returns else None
             self._known[member.name] = part or self._line.asked(self._number, member.name, ())
         return self._known[member.name]
 
@@ -104,6 +104,6 @@ _CLASSES = {
 }
 
 
-def made(line: StoreLink, handle: Handle) -> Any:
+def make_proxy(line: StoreLink, handle: Handle) -> Any:
     """The proxy in this process of an object in the server's process."""
     return _CLASSES[handle.kind](line, handle.number)

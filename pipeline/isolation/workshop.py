@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from speckit_memory.pipeline.isolation.codec import Handle, unpacked
-from speckit_memory.pipeline.isolation.descriptions import described, described_flags
+from speckit_memory.pipeline.isolation.codec import Handle, unpack
+from speckit_memory.pipeline.isolation.descriptions import describe_component, described_flags
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
-from speckit_memory.pipeline.isolation.store_client import Ask, StoreLink, made
+from speckit_memory.pipeline.isolation.store_client import Ask, StoreLink, make_proxy
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.model.describing import describe
 from speckit_memory.pipeline.process.clock import query_ns
@@ -48,7 +48,7 @@ class Workshop:
             registry.admit(known.role, known.component, known.name)
         EntryPoint(name, value, ENTRY_POINTS).load()(registry)
         new = {entry.name: entry for entry in registry if entry.name not in self._known}
-        descriptions = [described(entry).model_dump_json(by_alias=False) for entry in new.values()]
+        descriptions = [describe_component(entry).model_dump_json(by_alias=False) for entry in new.values()]
         flags = [one.model_dump_json() for one in described_flags(registry.flag_files())]
         self._known |= new
         return descriptions, flags
@@ -86,7 +86,7 @@ class Workshop:
     def _made(self, use: str, recipe: str) -> Params:
         """The parameters of a recipe: the values in the file, and the pipeline context in which they were settled."""
         if (use, recipe) not in self._params:
-            given, context = unpacked(recipe.encode(), b"", writable=True)
+            given, context = unpack(recipe.encode(), b"", writable=True)
             entry = self._known[use]
             params = entry.params.model_validate(given)
             if context is not None and (settling := SETTLED.of(entry.component)):
@@ -99,7 +99,7 @@ class Workshop:
 
 def _here(argument: Any, line: StoreLink) -> Any:
     if isinstance(argument, Handle):
-        return made(line, argument)
+        return make_proxy(line, argument)
     if isinstance(argument, Query) and argument.deadline_ns is not None:
         return replace(argument, deadline_ns=query_ns() + argument.deadline_ns)
     return argument

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.model.describing import said, shape_of
+from speckit_memory.pipeline.model.describing import displayable, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.ports import Unavailable
 
@@ -45,7 +45,7 @@ def absence(answer: Unavailable) -> Unavailable:
     (reason,) = values_of(answer, Unavailable)
     if not issubclass(type(reason), str):
         raise InvalidComponentOutput(f"returned Unavailable with {shape_of(reason)} as its reason; accepted: a text")
-    return Unavailable(said(str.__str__(reason)))
+    return Unavailable(displayable(str.__str__(reason)))
 
 
 def values_of(answer: object, kind: type[Any]) -> tuple[Any, ...]:
@@ -103,7 +103,7 @@ def flag(found: object, what: str) -> bool:
     raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: True or False")
 
 
-def whole(found: object, what: str, low: int, high: int) -> int:
+def checked_integer(found: object, what: str, low: int, high: int) -> int:
     """An integer within a range, both ends included.
 
     Args:
@@ -143,7 +143,7 @@ def number(found: object, what: str, low: float, high: float) -> float:
     """
     kind = type(found)
     if kind is int or (kind is not bool and issubclass(kind, int)):
-        plain = whole(found, what, -(2**63), 2**63 - 1) + 0.0
+        plain = checked_integer(found, what, -(2**63), 2**63 - 1) + 0.0
     elif issubclass(kind, float):
         plain = float.__float__(found)  # type: ignore[arg-type]  # likewise
     else:

@@ -28,7 +28,7 @@ _OWN_TEXT = [kind.__dict__["__str__"] for kind in (BaseException, KeyError, OSEr
 """The `__str__` methods that build the text of an exception from its plain arguments."""
 
 
-def said(text: str, most: int = MOST_SAID) -> str:
+def displayable(text: str, most: int = MOST_SAID) -> str:
     """A plain text ready to be shown: truncated, and with "?" for lone surrogates, which no encoding can hold."""
     shown = text if len(text) <= most else text[: most - 1] + "…"
     return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
@@ -39,7 +39,7 @@ def name_of(found: object) -> str:
     if found is None:
         return "None"
     kinds: tuple[type, ...] = _MRO.__get__(type(found))
-    names = [said(_NAME.__get__(kind), 100) for kind in kinds if kind is not object or len(kinds) == 1]
+    names = [displayable(_NAME.__get__(kind), 100) for kind in kinds if kind is not object or len(kinds) == 1]
     return names[0] if len(names) == 1 or kinds[0] is bool else f"{names[0]}, a subclass of {names[1]}"
 
 
@@ -52,7 +52,7 @@ def shape_of(found: object) -> str:
 
 def kind_of(error: BaseException) -> str:
     """The name of the class of an exception."""
-    return said(_NAME.__get__(type(error)), 100)
+    return displayable(_NAME.__get__(type(error)), 100)
 
 
 def describe(error: BaseException) -> str:
@@ -65,9 +65,9 @@ def describe(error: BaseException) -> str:
         kind in (InvalidComponentOutput, ContractError, StageInvariantError)
         and type(violation := vars(error).get("violation")) is str
     ):
-        return said(f"it {violation}")
+        return displayable(f"it {violation}")
     try:
-        message = said(_text(error))
+        message = displayable(_text(error))
     except Exception:  # it has no text, for example because a number has too many digits
         message = ""
     name = kind_of(error)

@@ -40,7 +40,7 @@ class Formula:
 
 
 @lru_cache(maxsize=256)
-def parsed(text: str) -> Formula:
+def parse_formula(text: str) -> Formula:
     """Parses a formula. Raises ValueError, which says what is accepted."""
     refused = ValueError(
         f"the formula '{text[:MOST_CHARACTERS]}'; accepted: names, numbers, parentheses and + - * /, "
@@ -81,4 +81,4 @@ def _value(tree: ast.expr, numbers: Mapping[str, Column]) -> Column | float:
             return numbers[name]
         case ast.Constant(value=int() | float() as number):
             return float(number)
-    raise TypeError(type(tree).__name__)  # `parsed` rejects everything else
+    raise TypeError(type(tree).__name__)  # `parse_formula` rejects everything else

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.model.formulas import BEFORE, Formula, parsed
+from speckit_memory.pipeline.model.formulas import BEFORE, Formula, parse_formula
 from speckit_memory.pipeline.ports import Column
 
 
@@ -37,7 +37,7 @@ class Workings:
         """The score of every row, float64[n]; NaN if no formula applies. Raises ValueError for an invalid formula."""
         scores = np.full(len(before), np.nan)
         left = np.ones(len(before), np.bool_)
-        formulas = list(map(parsed, self.formulas))
+        formulas = list(map(parse_formula, self.formulas))
         for formula in formulas:
             self._require_parts(formula)
         for formula in formulas:
@@ -69,7 +69,7 @@ class Workings:
         """The formula that applies to a row, and its numbers."""
         numbers = dict(zip(self.names, self.parts[row].tolist(), strict=True))
         for text in self.formulas:
-            own = {name: numbers[name] for name in parsed(text).names}
+            own = {name: numbers[name] for name in parse_formula(text).names}
             if not any(np.isnan(list(own.values()))):
                 return text, own
         raise ValueError(f"no formula holds for row {row}")  # the checks reject such workings

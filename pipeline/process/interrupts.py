@@ -48,7 +48,7 @@ class Interrupts:
         return self._pressed or (self._unknown and isinstance(raised, KeyboardInterrupt))
 
 
-def guarded(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+def call_guarded(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
     """The result of a component's work, or its exception; an interrupt by the user is raised again."""
     answer, raised = None, None
     interrupts = Interrupts()

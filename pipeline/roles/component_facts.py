@@ -30,7 +30,7 @@ _SCORES = (Role.CHANNEL, Role.FUSER)
 _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 
 
-def examined(role: Role, component: type, name: str, *, proven: bool = False) -> tuple[type[Params], About]:
+def examine_component(role: Role, component: type, name: str, *, proven: bool = False) -> tuple[type[Params], About]:
     """The parameters of a component and a copy of its description.
 
     Args:

@@ -18,11 +18,11 @@ from types import FrameType
 from typing import Any, Literal, Protocol, overload
 
 from speckit_memory.config.flags.flag_files import FlagFile, said_in_code
-from speckit_memory.config.flags.flags import refused
+from speckit_memory.config.flags.flags import extension_flag_problems
 from speckit_memory.errors import SpeckitError, Where, nearest
 from speckit_memory.pipeline.model.describing import describe, shape_of
-from speckit_memory.pipeline.process.interrupts import guarded
-from speckit_memory.pipeline.roles.component_facts import examined
+from speckit_memory.pipeline.process.interrupts import call_guarded
+from speckit_memory.pipeline.roles.component_facts import examine_component
 from speckit_memory.pipeline.roles.contracts import (
     About,
     Annotator,
@@ -133,7 +133,7 @@ class Extensions(Protocol):
         """The flags of the extensions loaded so far."""
 
 
-def installed() -> Sequence[EntryPoint]:
+def installed_extensions() -> Sequence[EntryPoint]:
     """The entry points of installed extensions. Imports none of them."""
     return entry_points(group=ENTRY_POINTS) if may_be_offered(ENTRY_POINTS) else ()
 
@@ -202,7 +202,7 @@ class Registry:
         if name in self._by_name:
             first = self._by_name[name].origin
             raise SpeckitError("E133", f"two components are called '{name}': {first} and {component.__module__}")
-        params, about = examined(role, component, name, proven=proven)
+        params, about = examine_component(role, component, name, proven=proven)
         self._by_name[name] = RegisteredComponent(name, role, component, params, about, self._extension)
 
     def add_flag(
@@ -242,7 +242,7 @@ class Registry:
         facts |= {key: text for key, text in (("evidence", evidence), ("criterion", criterion)) if text}
         offers = self._extension or where.file
         entry = said_in_code(name, facts, where)
-        if problems := refused(self._flags, FlagFile(offers, (entry,), extension=offers)):
+        if problems := extension_flag_problems(self._flags, FlagFile(offers, (entry,), extension=offers)):
             raise SpeckitError.of(problems)
         self._flags.append(FlagFile(offers, (entry,), extension=offers))
 
@@ -256,10 +256,10 @@ class Registry:
 
         A failing extension adds none, and does not affect the others.
         """
-        for entry_point in installed():
+        for entry_point in installed_extensions():
             known, declared = dict(self._by_name), list(self._flags)
             self._extension = Extension.name_of(entry_point)
-            _, error = guarded(partial(self._let, entry_point))
+            _, error = call_guarded(partial(self._let, entry_point))
             self._frozen = False  # an extension must not freeze the registry
             if error:
                 self._by_name, self._flags = known, declared
@@ -275,7 +275,7 @@ class Registry:
 
     def leave_out(self) -> None:
         """Offers nothing of the installed extensions; messages about unknown names mention them."""
-        self._left_out = tuple(dict.fromkeys(map(Extension.name_of, installed())))
+        self._left_out = tuple(dict.fromkeys(map(Extension.name_of, installed_extensions())))
 
     def freeze(self) -> Registry:
         """Prevents further registrations."""

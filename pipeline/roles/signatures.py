@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import NamedTuple, Self
 
 from speckit_memory.errors import closest
-from speckit_memory.pipeline.model.describing import name_of, said
+from speckit_memory.pipeline.model.describing import displayable, name_of
 from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.roles.hooks import HOOKS, ROLE_METHODS, Method
 
@@ -64,7 +64,7 @@ def _function(found: object) -> FunctionType | None:
 
 def _place(function: FunctionType) -> str:
     """The position of a function: "my_package.channels:12"."""
-    return f"{said(str(function.__module__), 100)}:{function.__code__.co_firstlineno}"
+    return f"{displayable(str(function.__module__), 100)}:{function.__code__.co_firstlineno}"
 
 
 def _misfit(method: Method[object], found: object) -> Iterator[str]:
@@ -124,7 +124,7 @@ class _Taken(NamedTuple):
         at = len(self.positional) - self.optional
         names = [*self.positional[:at], *(f"{name}=…" for name in self.positional[at:])]
         names += ["*…"] * (self.any_more or bool(self.by_name))
-        return ", ".join(said(name, 100) for name in (*names, *self.by_name))
+        return ", ".join(displayable(name, 100) for name in (*names, *self.by_name))
 
 
 @cache

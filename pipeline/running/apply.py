@@ -120,7 +120,7 @@ def _clip(scores: Column, scale: Scale) -> Column:
     return np.clip(scores, 0.0, 1.0) if scale is Scale.UNIT else scores
 
 
-def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Pool:
+def apply_fusion(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Pool:
     """The first pool: candidates with the fused score.
 
     Args:
@@ -134,7 +134,7 @@ def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Poo
     return _sorted(Pool(candidates, (score,), np.ones(len(candidates), np.int32)))
 
 
-def signalled(
+def apply_signal(
     step: str, combine: Combine, params: SignalParams, pool: Pool, column: Column, used: Column
 ) -> tuple[Pool, Column]:
     """The pool with one more signal, and the column that the signal added.
@@ -159,7 +159,7 @@ def signalled(
     return Pool(pool.candidates, (*pool.steps, score), pool.chunk_hits), column
 
 
-def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
+def apply_rerank(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
     """The pool after a rerank step, in total order again.
 
     Args:
@@ -215,10 +215,10 @@ def _sorted(pool: Pool) -> Pool:
     score = pool.score
     if np.all(score[:-1] > score[1:]):
         return pool
-    return ordered(pool)
+    return in_total_order(pool)
 
 
-def ordered(pool: Pool) -> Pool:
+def in_total_order(pool: Pool) -> Pool:
     """The pool in total order; the same object if it is already in order, which saves a copy."""
     rows = pool.order()
     return pool if (rows[1:] > rows[:-1]).all() else pool.take(rows)

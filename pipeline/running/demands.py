@@ -52,13 +52,13 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
             warnings.append(
                 f"the {_kind(phrase)} {_quoted(phrase)} is made of everyday words, which cannot be left out"
             )
-    read = demanded(required, excluded) or "none could be honoured"
+    read = describe_demands(required, excluded) or "none could be honoured"
     memories = plan.memories if len(left) == len(admitted) else tuple(left.tolist())
     said = (*plan.warnings, *warnings)
     return replace(plan, memories=memories, warnings=said, reasons=plan.because(f"marks: {read}"))
 
 
-def demanded(required: Iterable[str], excluded: Iterable[str]) -> str:
+def describe_demands(required: Iterable[str], excluded: Iterable[str]) -> str:
     """The conditions in words; empty if there are none."""
     held, without = " and ".join(map(_quoted, required)), " or ".join(map(_quoted, excluded))
     return " ".join(filter(None, (held and f"with {held}", without and f"without {without}")))

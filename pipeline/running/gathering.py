@@ -43,7 +43,7 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: StepRu
         return None
     judges = [(step, judge) for step in stage.channels if (judge := ABOUT_CONCEPT.of(step.component))]
     scope = store.attributes.scope(query.wanted, query.now)
-    found: Ids | None = None
+    memories: Ids | None = None
     for number, concept in enumerate(query.concepts):
         about = memories_with_all(concept, store.lexicon)
         for step, judge in judges:
@@ -53,10 +53,10 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: StepRu
             )
             if judged is not None:
                 about = np.union1d(about, judged)
-        found = about if found is None else np.intersect1d(found, about)
+        memories = about if memories is None else np.intersect1d(memories, about)
     journal.join()
-    assert found is not None  # a query reaches this with at least one concept
-    return tuple(found[scope.admits(found)].tolist())
+    assert memories is not None  # a query reaches this with at least one concept
+    return tuple(memories[scope.admits(memories)].tolist())
 
 
 def _judged(
@@ -191,7 +191,7 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: StepRunner)
         for step in channels:
             limit = channel_limit(step, asked)
             bounds = unbound if step.about.unconditional else scope
-            work = partial(found, step, asked, limit, bounds, store, journal.shown)
+            work = partial(channel_hits, step, asked, limit, bounds, store, journal.shown)
             # the first search runs even after the deadline: an empty answer is of no use
             due = not searched
             hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
@@ -210,7 +210,7 @@ def _variant(query: Query, text: str, store: Store) -> Query:
     return replace(query, text=text, terms=searchable(text, store.lexicon)).planned(query.plan)
 
 
-def found(
+def channel_hits(
     step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: DefensiveCopies
 ) -> Hits | Unavailable:
     """At most `limit` hits of a channel within a scope, as a private copy.

@@ -28,7 +28,7 @@ MOST_COMPARED = 128
 def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     """The analysed words of a text, repeats included, up to `MOST_TERMS` different ones."""
     # Truncated at the first term that would exceed the limit of distinct terms.
-    terms = asked(text, lexicon)
+    terms = query_tokens(text, lexicon)
     if len(terms) <= MOST_TERMS:
         return terms
     known: set[str] = set()
@@ -39,7 +39,7 @@ def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     return terms
 
 
-def asked(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+def query_tokens(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     """The tokens of a query without German function words, followed by German terms that it may mean.
 
     These are the stems of its words and, for a short query, compounds that contain them and their parts, as far as
@@ -81,7 +81,7 @@ def _without(terms: tuple[str, ...], words: Iterable[str], lexicon: Lexicon) -> 
 
 def left_unsearched(terms: tuple[str, ...], text: str, lexicon: Lexicon) -> tuple[str, ...]:
     """The warning of an answer if `searchable` left out words of the text, else nothing."""
-    if len(set(terms)) < MOST_TERMS or len(terms) == len(asked(text, lexicon)):
+    if len(set(terms)) < MOST_TERMS or len(terms) == len(query_tokens(text, lexicon)):
         return ()
     return (f"only the first {MOST_TERMS:,} different words of the query were looked up; its meaning covers all of it",)
 

@@ -27,7 +27,7 @@ from speckit_memory.pipeline.ports import Column, Store, Unavailable
 from speckit_memory.pipeline.process.clock import query_ns
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.roles.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
-from speckit_memory.pipeline.running.apply import fused, ordered, reranked, signalled
+from speckit_memory.pipeline.running.apply import apply_fusion, apply_rerank, apply_signal, in_total_order
 from speckit_memory.pipeline.running.gathering import gather, understand
 from speckit_memory.pipeline.running.journal import Clock, Pause, StepRunner
 from speckit_memory.pipeline.running.step_memo import Answers, Configurations
@@ -99,7 +99,7 @@ class Runner:
         work = partial(self._fused, step, query, candidates, journal.shown)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
         assert answer is not None  # a required step answers or raises
-        pool = fused(step.id, _declared(step), candidates, answer)
+        pool = apply_fusion(step.id, _declared(step), candidates, answer)
         journal.reached(step, None, pool)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
@@ -117,7 +117,7 @@ class Runner:
                 added[group] = used + column if group else used
             journal.reached(signal, before, pool)
         # Signals do not reorder the pool one by one: it is sorted once, after the last of them.
-        return ordered(pool) if self.pipeline.fusion.signals else pool
+        return in_total_order(pool) if self.pipeline.fusion.signals else pool
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> Pool:
         for step in self.pipeline.rerank:
@@ -128,7 +128,7 @@ class Runner:
             )
             before = pool
             if answer is not None:
-                pool = reranked(step.id, scale, pool, answer)
+                pool = apply_rerank(step.id, scale, pool, answer)
                 if len(pool) < len(before):
                     journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
             journal.reached(step, before, pool)
@@ -177,7 +177,7 @@ class Runner:
         column = check_column(answer, len(pool), step.id)
         if isinstance(column, Unavailable):
             return column
-        after, column = signalled(step.id, combine, params, pool, column, used)
+        after, column = apply_signal(step.id, combine, params, pool, column, used)
         check_score(after.score, step.id)
         return after, column
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from speckit_memory.pipeline.process.interrupts import guarded
+from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 from speckit_memory.pipeline.testing import annotating, candidates, scoring
@@ -36,7 +36,7 @@ def parameters_are_closed_and_tunable_ranges_are_accepted(trial: Trial) -> None:
         extra = field.json_schema_extra
         bounds = extra.get("tunable") if isinstance(extra, dict) else None
         for bound in bounds if isinstance(bounds, list) else ():
-            _, error = guarded(partial(trial.entry.params.model_validate, {**values, field.alias or name: bound}))
+            _, error = call_guarded(partial(trial.entry.params.model_validate, {**values, field.alias or name: bound}))
             trial.must(error is None, f"rejects {bound} for '{name}', an end of the parameter's tunable range: {error}")
 
 
@@ -76,7 +76,7 @@ OF_ROLE: dict[Role, tuple[Promise, ...]] = {
 
 
 @dataclass(frozen=True)
-class ContractCase:
+class Case:
     """One promise of one component with one set of parameters. `str()` names it; `run` raises AssertionError."""
 
     trial: Trial
@@ -102,7 +102,7 @@ def contract_cases(
     parameters: Mapping[str, Sequence[Values]] | None = None,
     may_lack: Collection[str] = (),
     sample: Sample | None = None,
-) -> list[ContractCase]:
+) -> list[Case]:
     """Every promise of every component of a registry, for `pytest.mark.parametrize("case", …, ids=str)`.
 
     Args:
@@ -114,7 +114,7 @@ def contract_cases(
     """
     sample = sample or Sample()
     return [
-        ContractCase(Trial(entry, entry.params.model_validate(values), sample, entry.name in may_lack), promise, values)
+        Case(Trial(entry, entry.params.model_validate(values), sample, entry.name in may_lack), promise, values)
         for entry in registry
         for values in (parameters or {}).get(entry.name, ({},))
         for promise in (*OF_ALL, *OF_ROLE[entry.role])

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours
-from speckit_memory.pipeline.testing.memories import FakeEdge
+from speckit_memory.pipeline.testing.memories import Edge
 
 
 class FakeGraph:
     """Implements `ports.CausalGraph`; `parent` maps every id to its memory."""
 
-    def __init__(self, edges: Sequence[FakeEdge], parent: dict[int, int]) -> None:
+    def __init__(self, edges: Sequence[Edge], parent: dict[int, int]) -> None:
         self._edges, self._parent = edges, parent
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic.bags import BagParameters, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, Postings, Scope
-from speckit_memory.pipeline.testing.memories import FakeMemory, MemoryTable, words
+from speckit_memory.pipeline.testing.memories import Memory, MemoryTable, words
 
 
 class FakeIndex:
@@ -68,7 +68,7 @@ class FakeLexicon:
     def __init__(self, table: MemoryTable, attributes: Attributes, holes: int) -> None:
         self._attributes = attributes
         memories = list(table.memories.values())
-        texts: dict[Field, Callable[[FakeMemory], str]] = {
+        texts: dict[Field, Callable[[Memory], str]] = {
             "title": lambda m: m.title,
             "triggers": lambda m: " ".join(m.triggers),
             "path": lambda m: m.path,
@@ -150,6 +150,6 @@ class FakeFullText:
         return np.array(sorted(found)[:limit], np.int64)
 
 
-def _spaced(memory: FakeMemory) -> list[str]:
+def _spaced(memory: Memory) -> list[str]:
     """The words of the title and of all texts, with blanks around them."""
     return [f" {' '.join(words(text))} " for text in (memory.title, " ".join(memory.chunks))]

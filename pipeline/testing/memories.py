@@ -16,7 +16,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 @dataclass
-class FakeMemory:
+class Memory:
     """One memory. `chunks` are its texts; a single chunk shares the memory's id, several are numbered id·100 + i.
 
     `numbers` and `labels` are further facts, by their names in `ports.Attributes`.
@@ -47,13 +47,13 @@ class FakeMemory:
 class MemoryTable:
     """The memories of a fake store by id, and the memory that each id of a memory or of a text belongs to."""
 
-    def __init__(self, memories: Iterable[FakeMemory]) -> None:
+    def __init__(self, memories: Iterable[Memory]) -> None:
         self.memories = {memory.id: memory for memory in memories}
         self.parent = {id_: memory.id for memory in self.memories.values() for id_ in (memory.id, *memory.chunk_ids)}
 
 
 @dataclass(frozen=True)
-class FakeEdge:
+class Edge:
     """A causal edge from one memory to another; `strength` is in (0, 1]."""
 
     source: int

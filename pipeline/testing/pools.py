@@ -11,7 +11,7 @@ from speckit_memory.pipeline.guards.sealing import seal
 from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Plan, Pool, Query
 from speckit_memory.pipeline.model.ranking import Ranking
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.running.apply import fused
+from speckit_memory.pipeline.running.apply import apply_fusion
 from speckit_memory.pipeline.testing.memories import DAY, words
 from speckit_memory.pipeline.testing.store import FakeStore
 
@@ -67,7 +67,7 @@ def pool_of(
         rank=rank,
     )
     column = np.array([scores[int(i)] for i in ids], np.float64)
-    return fused("fuse", scale, candidates, Fused(("fuse",), column[:, None]))
+    return apply_fusion("fuse", scale, candidates, Fused(("fuse",), column[:, None]))
 
 
 def ranking_of(store: FakeStore, scores: Mapping[int, float], **options: Any) -> Ranking:

@@ -10,7 +10,7 @@ from speckit_memory.pipeline.model.columns import Plan, Pool, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, FolderDescription
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
-from speckit_memory.pipeline.testing.memories import DAY, FakeEdge, FakeMemory, words
+from speckit_memory.pipeline.testing.memories import DAY, Edge, Memory, words
 from speckit_memory.pipeline.testing.pools import pool_of
 from speckit_memory.pipeline.testing.store import FakeStore
 
@@ -34,7 +34,7 @@ STEPS = "<!-- ANCHOR:steps -->\nmeasure again\n<!-- /ANCHOR:steps -->"
 def sample_store() -> FakeStore:
     """A store with all parts, in which each built-in component has an effect."""
     memories = [
-        FakeMemory(
+        Memory(
             1,
             "Rank fusion",
             ("fusion of ranked lists", "why fusion by rank"),
@@ -43,13 +43,13 @@ def sample_store() -> FakeStore:
             document_type="spec",
             numbers=NUMBERS,
         ),
-        FakeMemory(
+        Memory(
             2, "House rules", ("never push untested fusion",), tier="constitutional", folder="rules", numbers=NUMBERS
         ),
-        FakeMemory(3, "Old fusion", ("fusion as it was",), tier="deprecated", folder="search", numbers=NUMBERS),
-        FakeMemory(4, "Decay", ("memories decay", "until a review"), folder="search/deep", tier="critical"),
-        FakeMemory(5, "Gone", ("fusion that expired",), folder="search", numbers={**NUMBERS, "expires_at": NOW - DAY}),
-        FakeMemory(
+        Memory(3, "Old fusion", ("fusion as it was",), tier="deprecated", folder="search", numbers=NUMBERS),
+        Memory(4, "Decay", ("memories decay", "until a review"), folder="search/deep", tier="critical"),
+        Memory(5, "Gone", ("fusion that expired",), folder="search", numbers={**NUMBERS, "expires_at": NOW - DAY}),
+        Memory(
             6,
             "Fusion weights",
             ("weights of ranked lists",),
@@ -59,7 +59,7 @@ def sample_store() -> FakeStore:
             context_type="decision",
             labels={"content_hash": "twin"},
         ),
-        FakeMemory(
+        Memory(
             7,
             "Fusion",
             (f"weights of ranked lists again {STEPS}",),
@@ -67,19 +67,19 @@ def sample_store() -> FakeStore:
             numbers=NEW,
             labels={"content_hash": "twin"},
         ),
-        FakeMemory(8, "Aggregation", ("computeMPAB: mean best passage (MBP)",), folder="notes", numbers=NUMBERS),
+        Memory(8, "Aggregation", ("computeMPAB: mean best passage (MBP)",), folder="notes", numbers=NUMBERS),
         *(
-            FakeMemory(i, f"Note {i}", (f"note {i} " + "text " * i,), folder="notes", numbers=NUMBERS)
+            Memory(i, f"Note {i}", (f"note {i} " + "text " * i,), folder="notes", numbers=NUMBERS)
             for i in range(10, 20)
         ),
     ]
     return FakeStore(
         *memories,
         edges=(
-            FakeEdge(1, 4, "caused", 0.8),
-            FakeEdge(6, 1, "supersedes"),
-            FakeEdge(2, 4, "supports", 0.5),
-            FakeEdge(3, 4, "caused"),
+            Edge(1, 4, "caused", 0.8),
+            Edge(6, 1, "supersedes"),
+            Edge(2, 4, "supports", 0.5),
+            Edge(3, 4, "caused"),
         ),
         folders=(
             FolderDescription("search", "Ranked retrieval.", frozenset({"fusion", "lists"})),
@@ -125,7 +125,7 @@ POOLS: dict[str, dict[int, float]] = {
 }
 
 EMPTY = FakeStore()
-LACKING = FakeStore(FakeMemory(1, "fusion", ("",)), FakeMemory(2, "lists", ("",)), no_embedder="there is no model")
+LACKING = FakeStore(Memory(1, "fusion", ("",)), Memory(2, "lists", ("",)), no_embedder="there is no model")
 """A store without texts, vectors or a model."""
 
 

@@ -10,7 +10,7 @@ from speckit_memory.pipeline.model.columns import Candidates, Fused, Grouped, Hi
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import Combine, SignalParams
 from speckit_memory.pipeline.roles.hooks import combine_of
-from speckit_memory.pipeline.running.apply import ChannelSearch, fused, reranked, signalled, union
+from speckit_memory.pipeline.running.apply import ChannelSearch, apply_fusion, apply_rerank, apply_signal, union
 from speckit_memory.pipeline.testing.sample import sample_store
 from speckit_memory.pipeline.testing.trial import Trial
 
@@ -38,7 +38,7 @@ def fuser_names_the_parts_of_every_score(trial: Trial) -> None:
         trial.must(len(set(answer.names)) == len(answer.names), f"gave two parts one name: {answer.names}")
         scale = trial.scale
         assert scale is not None  # the registry rejects a fuser that declares none
-        after = fused(trial.entry.name, scale, table, answer)
+        after = apply_fusion(trial.entry.name, scale, table, answer)
         trial.must(set(after.ids.tolist()) == set(table.ids.tolist()), "lost candidates")
         trial.must(len(np.unique(after.score)) > 1 or not len(table), "gave all candidates the same score")
         if scale is Scale.UNIT:
@@ -69,7 +69,7 @@ def signal_answers_a_finite_number_per_row_and_tells_some_apart(trial: Trial) ->
             found, wanted = f"{column.dtype}{list(column.shape)}", f"float64[{len(before)}]"
             trial.must(found == wanted, f"returned {found}; accepted: {wanted}")
             trial.must(np.isfinite(column).all(), "returned a column with numbers that are not finite")
-            after, _ = signalled(trial.entry.name, combine, params, before, column, np.zeros(len(before)))
+            after, _ = apply_signal(trial.entry.name, combine, params, before, column, np.zeros(len(before)))
             trial.must(np.array_equal(after.ids, before.ids), "moved rows")
             again = component.evidence(asked, before, trial.sample.store)
             trial.must(np.array_equal(column, again), f"gave another answer to {asked.text!r} the second time")
@@ -101,4 +101,4 @@ def reranker_invents_no_memory_repeats_itself_and_changes_some_pool(trial: Trial
 def _reranked(trial: Trial, before: Pool, answer: Any) -> Pool:
     """The pool after a rerank step, computed as in the runner."""
     scale = trial.entry.about.gives or (before.scale.widened if trial.entry.about.widens else before.scale)
-    return reranked(trial.entry.name, scale, before, answer)
+    return apply_rerank(trial.entry.name, scale, before, answer)

@@ -10,7 +10,7 @@ from speckit_memory.pipeline.ports import FolderDescription
 from speckit_memory.pipeline.testing.conversation import FakeFolders, FakeSessions, FakeTriggers
 from speckit_memory.pipeline.testing.graph import FakeGraph
 from speckit_memory.pipeline.testing.lexicon import FakeFullText, FakeLexicon
-from speckit_memory.pipeline.testing.memories import FakeEdge, FakeMemory, MemoryTable
+from speckit_memory.pipeline.testing.memories import Edge, Memory, MemoryTable
 from speckit_memory.pipeline.testing.texts import FakeAttributes, FakePassages
 from speckit_memory.pipeline.testing.vectors import FakeEncoder, FakeRelevance, FakeTokens, FakeVectors
 
@@ -26,8 +26,8 @@ class FakeStore(MemoryTable):
 
     def __init__(
         self,
-        *memories: FakeMemory,
-        edges: Sequence[FakeEdge] = (),
+        *memories: Memory,
+        edges: Sequence[Edge] = (),
         folders: Sequence[FolderDescription] = (),
         attended: dict[str, dict[int, float]] | None = None,
         delivered: dict[str, set[int]] | None = None,

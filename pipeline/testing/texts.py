@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column, Filter, Ids, MemoryName, Passage, Scope
-from speckit_memory.pipeline.testing.memories import FakeMemory, MemoryTable
+from speckit_memory.pipeline.testing.memories import Memory, MemoryTable
 
 
 class FakeAttributes:
@@ -17,7 +17,7 @@ class FakeAttributes:
     def __init__(self, table: MemoryTable) -> None:
         self._table = table
 
-    def _of(self, id_: int) -> FakeMemory:
+    def _of(self, id_: int) -> Memory:
         return self._table.memories[self._table.parent[int(id_)]]
 
     def parents(self, ids: Ids) -> Ids:

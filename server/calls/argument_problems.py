@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speckit_memory.errors import Problem, closest, nearest
-from speckit_memory.errors.echo import LISTED, abridged
+from speckit_memory.errors.echo import LISTED, abridge
 from speckit_memory.errors.synonyms import accepted_synonym
 
 RANGES = frozenset(
@@ -83,7 +83,7 @@ def _placed(
 def _place(loc: Sequence[str | int], properties: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The dotted name of a location in the arguments, and its schema; {} if there is none."""
     first, *further = loc
-    names, form = [abridged(str(first))], _single(properties.get(str(first), {}))
+    names, form = [abridge(str(first))], _single(properties.get(str(first), {}))
     for part in further:
         if not isinstance(part, int) or "items" not in form:
             break
@@ -144,7 +144,7 @@ def _found(value: object) -> str:
 
 def _likely(form: Mapping[str, Any], value: object) -> str:
     """Offers the accepted word that is closest to a misspelt one."""
-    word = closest(abridged(str(value)).lower(), form["enum"])
+    word = closest(abridge(str(value)).lower(), form["enum"])
     return f"; did you mean '{word}'?" if word else ""
 
 

@@ -112,7 +112,7 @@ class Parameters:
         return _read(self._forms[name], value)
 
 
-def told(notes: Mapping[str, str], most_characters: int) -> tuple[str, ...]:
+def coercion_hints(notes: Mapping[str, str], most_characters: int) -> tuple[str, ...]:
     """Returns one hint per note. If together they exceed `most_characters`, returns one hint with the number of
     parameters and as many of their names as fit."""
     hints = tuple(notes.values())

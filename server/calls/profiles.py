@@ -46,7 +46,7 @@ def offers(profile: ToolProfile, name: str) -> bool:
     return profile == "full" or name in CORE
 
 
-def offered(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
+def offered_tools(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
     """The tools of a profile, in the given order."""
     if profile == "full":
         return list(tools)

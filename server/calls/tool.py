@@ -16,14 +16,14 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.server.calls.argument_problems import FAR, problems_of
-from speckit_memory.server.calls.lenient_arguments import Parameters, told
+from speckit_memory.server.calls.lenient_arguments import Parameters, coercion_hints
 from speckit_memory.server.calls.unused_parameters import Rule, told_idle
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.console.fitting_actions import advice_for_client, for_client
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_cache import AnswerCache
 from speckit_memory.server.replies.call_progress import CallProgress
-from speckit_memory.server.replies.envelope import SCHEMA, BudgetedReply, Count, Reply, failure, fitted
+from speckit_memory.server.replies.envelope import SCHEMA, BudgetedReply, Count, Reply, failure, fit_to_budget
 from speckit_memory.server.replies.worker_calls import EqualCalls, WorkerCall
 
 NOTES_PER_TOKEN = 1
@@ -162,7 +162,7 @@ class SpeckitTool(Tool):
         call = self._under_way.joined(self._equal_by(arguments), lambda: WorkerCall(answer, self._limiter))
         given = await call.answer(CallProgress(context, "documents"))
         config_hash = given.pipeline or self._config_hash()
-        logs.tool_called(self.name, taken(), given.code, arguments, cached=given.again, config_hash=config_hash)
+        logs.log_tool_call(self.name, taken(), given.code, arguments, cached=given.again, config_hash=config_hash)
         return given.result.model_copy()  # calls may share a result, but each gets its own `_meta`
 
     def _equal_by(self, arguments: dict[str, Any]) -> Hashable | None:
@@ -185,7 +185,7 @@ class SpeckitTool(Tool):
         def made() -> BudgetedReply:
             reply: Reply = self.fn(**values)
             hints = tuple(advice_for_client(hint, self._offers) for hint in reply.hints)
-            return fitted(replace(reply, hints=hints), self.name, self._budget, self._count)
+            return fit_to_budget(replace(reply, hints=hints), self.name, self._budget, self._count)
 
         if self._cache is None:
             answer, again = made(), False
@@ -194,7 +194,7 @@ class SpeckitTool(Tool):
         else:
             answer, again = self._cache.answered(self.name, values, made)
         most = answer.meta.get("token_budget", 0) * NOTES_PER_TOKEN
-        hints = (*told(notes, most), *told_idle(self._idle, values, self._defaults))
+        hints = (*coercion_hints(notes, most), *told_idle(self._idle, values, self._defaults))
         return answer.noted(hints, self._count), again
 
     def _values(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:

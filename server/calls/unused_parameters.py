@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 
 NAMED = 6
 """Parameters named; the rest are only counted."""
@@ -29,4 +29,4 @@ def told_idle(rule: Rule | None, values: Mapping[str, Any], defaults: Mapping[st
         return ()
     # a default value cannot be told apart from "not given"
     given = [name for name, value in values.items() if name in idle.names and value != defaults[name]]
-    return (f"without effect, as {idle.why}: {listed(given, NAMED)}",) if given else ()
+    return (f"without effect, as {idle.why}: {list_names(given, NAMED)}",) if given else ()

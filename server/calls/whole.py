@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from speckit_memory.engine.search.reading import TextExcerpt
-from speckit_memory.server.console.markdown import about, one_line, quoted
-from speckit_memory.server.console.output import counted
+from speckit_memory.server.console.markdown import about, one_line, quote_text
+from speckit_memory.server.console.output import plural
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply
 from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
@@ -49,14 +49,14 @@ def read_whole(
     for section, reading in zip(sections or [""], readings, strict=True):
         text, lines, broken = _fitting(reading, room, bool(rows), workspace.count_tokens)
         if lines:
-            room -= workspace.count_tokens([quoted(text)])[0]
+            room -= workspace.count_tokens([quote_text(text)])[0]
             rows.append(_row(reading, section, text, lines))
         last = reading.first_line + lines - 1
         cut = cut or broken or last < reading.last_line
         if broken:
             hints.append(f"line {last} is cut, it is longer than the budget")
         if last < reading.last_line:
-            hints.append(f"{counted(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
+            hints.append(f"{plural(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
             break
     if rows:
         memory.was_read(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
@@ -102,19 +102,19 @@ def _fitting(reading: TextExcerpt, room: int, further: bool, count: Count) -> tu
     """The lines that fit, their number, and whether the only one was cut; the lines of further sections are not cut."""
     lines = reading.text.split("\n")
     # sizes: tokens per line; their sum only approximates the tokens of the joined text
-    sizes = count([quoted(line) + "\n" for line in lines])
+    sizes = count([quote_text(line) + "\n" for line in lines])
     fitting = total = 0
     while fitting < len(lines) and total + sizes[fitting] + 1 <= room:
         total += sizes[fitting] + 1
         fitting += 1
     # correct the estimate with the exact count
-    while fitting > 1 and count([quoted("\n".join(lines[:fitting]))])[0] > room:
+    while fitting > 1 and count([quote_text("\n".join(lines[:fitting]))])[0] > room:
         fitting -= 1
     if fitting or further:
         return "\n".join(lines[:fitting]), fitting, False
     # a single line longer than the budget: cut it, starting from about four characters per token
     text = lines[0][: room * 4]
-    while count([quoted(text)])[0] > room:
+    while count([quote_text(text)])[0] > room:
         text = text[: len(text) * 3 // 4]
     return f"{text}…", 1, True
 
@@ -125,4 +125,4 @@ def _row_text(_number: int, row: dict[str, Any]) -> str:
     section = f"section {row['section']}" if "section" in row else ""
     tier = row["tier"] if row["tier"] != "normal" else ""
     head = f"\n## {one_line(row['key'])}:{first}-{last}"
-    return "\n".join([head, about(title, section, f"id {row['id']}", tier), quoted(row[TEXT_FIELD])])
+    return "\n".join([head, about(title, section, f"id {row['id']}", tier), quote_text(row[TEXT_FIELD])])

@@ -9,9 +9,9 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
-from speckit_memory.server.views.checkpoint_text import as_json, told
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
+from speckit_memory.server.views.checkpoint_text import as_json, describe_checkpoint
 
 
 def _metadata(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def _metadata(_context: click.Context, _parameter: click.Parameter, text: str | 
 @click.argument("name")
 @click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
 @click.option("--metadata", callback=_metadata, metavar="JSON", help="A JSON object that is shown with the checkpoint.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) -> None:
     """Store the present state of all memories under a new NAME.
 
@@ -40,8 +40,8 @@ def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) ->
     if common.as_json:
         print_json({"checkpoint": as_json(made.checkpoint), "dropped": list(made.dropped)})
         return
-    click.echo(wrapped(f"{name}: {told(made.checkpoint)}"))
+    click.echo(wrap_text(f"{name}: {describe_checkpoint(made.checkpoint)}"))
     if made.checkpoint.faults:
-        click.echo(wrapped(f"the store has faults, which the checkpoint has too: {made.checkpoint.faults[0]}"))
+        click.echo(wrap_text(f"the store has faults, which the checkpoint has too: {made.checkpoint.faults[0]}"))
     for dropped in made.dropped:
-        click.echo(wrapped(f"deleted {dropped}: more checkpoints than the workspace keeps", dim=True))
+        click.echo(wrap_text(f"deleted {dropped}: more checkpoints than the workspace keeps", dim=True))

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from speckit_memory.config.workspace.settings import settings
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.checkpoint_text import as_json, parted_counts, told_files, told_restore
 from speckit_memory.server.views.find_checkpoint import require_kept
 
@@ -20,7 +20,7 @@ from speckit_memory.server.views.find_checkpoint import require_kept
 )
 @click.option("--no-backup", is_flag=True, help="With --replace: make no checkpoint of the store first.")
 @click.option("--foreign", is_flag=True, help="Accept a checkpoint of another store; its memories get new ids.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: bool) -> None:
     """Restore the memories of the checkpoint NAME.
 
@@ -37,7 +37,7 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
         counts = ("returned", "set_back", "removed", "pending")
         print_json(document | {key: getattr(result, key) for key in counts} | parted_counts(done))
         return
-    click.echo(wrapped(told_restore(result)))
-    click.echo(wrapped(told_files(done, "`speckit-memory undelete {}`", "`save FILE`")))
+    click.echo(wrap_text(told_restore(result)))
+    click.echo(wrap_text(told_files(done, "`speckit-memory undelete {}`", "`save FILE`")))
     if done.before:
-        click.echo(wrapped(f"the store before the restore is kept as {done.before}", dim=True))
+        click.echo(wrap_text(f"the store before the restore is kept as {done.before}", dim=True))

@@ -179,7 +179,7 @@ def _run(arguments: Sequence[str], as_json: bool) -> int:
         except click.exceptions.Exit as finished:
             status = finished.exit_code
         except SpeckitError as error:
-            status = failures.interrupted() if failures.by_interrupt(error) else failures.show(error, as_json)
+            status = failures.report_interrupt() if failures.by_interrupt(error) else failures.show(error, as_json)
         except click.exceptions.NoArgsIsHelpError as asked:
             click.echo(asked.format_message(), err=True)
             status = asked.exit_code
@@ -188,7 +188,7 @@ def _run(arguments: Sequence[str], as_json: bool) -> int:
         except click.ClickException as error:
             status = failures.show(SpeckitError("E200", error.format_message()), as_json)
         except (click.Abort, KeyboardInterrupt):
-            status = failures.interrupted()
+            status = failures.report_interrupt()
         except OSError as error:
             if unwritable := standard_streams.output_error():
                 raise unwritable from None

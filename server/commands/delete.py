@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 
 
 @click.command("delete")
@@ -25,7 +25,7 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.option("--skip-checkpoint", is_flag=True, help="With --tier: make no checkpoint first.")
 @click.option("--confirm", is_flag=True, help="Needed for folders, tiers, and constitutional or critical memories.")
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting it.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     name: str | None,
@@ -61,20 +61,20 @@ def command(
             )
         else:
             deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
-    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
+    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, describe_deletion
 
     if common.as_json:
         print_json(deleted_data(deleted, dry_run))
         return
-    click.echo(wrapped(told(deleted, dry_run)))
+    click.echo(wrap_text(describe_deletion(deleted, dry_run)))
     for one in deleted.memories[:LISTED]:
-        click.echo(wrapped(f"  {one.key} (id {one.id}, {one.tier})"))
+        click.echo(wrap_text(f"  {one.key} (id {one.id}, {one.tier})"))
     if len(deleted.memories) > LISTED:
-        click.echo(wrapped(f"  and {len(deleted.memories) - LISTED} more"))
+        click.echo(wrap_text(f"  and {len(deleted.memories) - LISTED} more"))
     if deleted.checkpoint:
-        click.echo(wrapped(f"the state before the deletion is the checkpoint {deleted.checkpoint}", dim=True))
+        click.echo(wrap_text(f"the state before the deletion is the checkpoint {deleted.checkpoint}", dim=True))
     if deleted.name:
-        click.echo(wrapped(f"to restore it: speckit-memory undelete {deleted.name}", dim=True))
+        click.echo(wrap_text(f"to restore it: speckit-memory undelete {deleted.name}", dim=True))
 
 
 def _named(folder: str | None) -> str:

@@ -20,12 +20,12 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import bundled
 from speckit_memory.server.commands.search import show_row
 from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
-from speckit_memory.server.console.invocation import called
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.invocation import program_name
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.demo.demo_shadow import VARIANT, LiveShadow, live_shadow
-from speckit_memory.server.views.recombination import recombined
+from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -76,7 +76,7 @@ SHOWN = 2
 @click.command("demo")
 @click.option("--keep", type=NamedPath(), metavar="FILE", help="Keep the store in this new file.")
 @click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write the shadow report as a page.")
-@shared("pipeline", "set", "json")
+@shared_options("pipeline", "set", "json")
 def command(common: Common, keep: Path | None, page: Path | None) -> int:
     """Index the project's own documents, ask questions, and explain the answers.
 
@@ -101,7 +101,7 @@ def command(common: Common, keep: Path | None, page: Path | None) -> int:
         indexed = monotonic() - started
         if not common.as_json:
             counts = f"{len(report.created)} documents ({report.chunks} passages)"
-            click.echo(wrapped(f"Indexed {counts} in {indexed:.1f} s, into {keep or 'a temporary store'}."))
+            click.echo(wrap_text(f"Indexed {counts} in {indexed:.1f} s, into {keep or 'a temporary store'}."))
         answers = [_ask(memory, number, common.as_json) for number in range(len(QUESTIONS))]
         if not common.as_json:
             _explain(memory, answers[0][1])
@@ -141,12 +141,12 @@ def _ask(memory: Memory, number: int, quiet: bool) -> tuple[dict[str, Any], Sear
     first = result.results[0].key if result.results else ""
     right = first == question.expected
     if not quiet:
-        click.echo("\n" + wrapped(question.text, "  ", "? ", bold=True))
+        click.echo("\n" + wrap_text(question.text, "  ", "? ", bold=True))
         for rank, row in enumerate(result.results[:SHOWN], start=1):
             show_row(rank, row)
         verdict = "the expected document is first" if right else f"expected {question.expected} first"
         line = f"{'✓' if right else '✗'} {verdict} · {result.timings_ms.total:.1f} ms"
-        click.echo(wrapped(line, "    ", fg="green" if right else "red"))
+        click.echo(wrap_text(line, "    ", fg="green" if right else "red"))
     document = {
         "query": question.text,
         "expected": question.expected,
@@ -161,28 +161,32 @@ def _explain(memory: Memory, result: SearchResult) -> None:
     if not result.results:
         return
     row = result.results[0]
-    click.echo("\n" + wrapped(f"How {row.key} got its score for “{result.query}”, step by step:"))
-    click.echo(recombined(memory.explain(result, row.id), "  "))
+    click.echo("\n" + wrap_text(f"How {row.key} got its score for “{result.query}”, step by step:"))
+    click.echo(render_recombination(memory.explain(result, row.id), "  "))
 
 
 def _show_shadow(shadow: LiveShadow, page: Path | None) -> None:
     """Shows the verdict on the shadow, and how to get one on one's own queries."""
     beside = f"in the background, `{VARIANT}` answered {shadow.asked} curated queries too"
-    click.echo("\n" + wrapped(f"One live shadow: {beside}."))
-    click.echo(wrapped(shadow.report.sentence(), "  ", bold=True))
-    where = f"`{called()} demo --html FILE` writes the full report as a page" if page is None else f"as a page: {page}"
-    click.echo(wrapped(f"{where}.", "  "))
+    click.echo("\n" + wrap_text(f"One live shadow: {beside}."))
+    click.echo(wrap_text(shadow.report.sentence(), "  ", bold=True))
+    where = (
+        f"`{program_name()} demo --html FILE` writes the full report as a page"
+        if page is None
+        else f"as a page: {page}"
+    )
+    click.echo(wrap_text(f"{where}.", "  "))
     own = f"On your own queries: write `shadows: [{VARIANT}]` into .speckit/pipeline.yaml, work as usual, then ask"
-    click.echo(wrapped(f"{own} `{called()} shadow report`.", "  "))
+    click.echo(wrap_text(f"{own} `{program_name()} shadow report`.", "  "))
 
 
 def _end(right: int, asked: int, seconds: float) -> None:
-    click.echo("\n" + wrapped(f"{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True))
+    click.echo("\n" + wrap_text(f"{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True))
 
 
 def _advise(kept: Path | None) -> None:
     """Suggests next steps; every line can be run as printed in the reader's folder."""
-    program = called()
+    program = program_name()
     # the suggested file must not exist yet
     names = chain(["demo.db"], map("demo-{}.db".format, count(2)))
     free = next(name for name in names if not Path(name).exists())
@@ -198,7 +202,7 @@ def _advise(kept: Path | None) -> None:
         play,
     ):
         click.echo(f"  {program} {line}")  # never wrapped, so that it can be copied
-        click.echo(wrapped(comment, "      "))
+        click.echo(wrap_text(comment, "      "))
 
 
 def _own_documents() -> str:

@@ -15,10 +15,10 @@ from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.environment import flags_of_extensions, remarks
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -45,7 +45,7 @@ class DoctorCheck:
 @click.option("--fix", is_flag=True, help="First rewrite the segment of the store, and remove leftovers of others.")
 @click.option("--repair", is_flag=True, help="First rebuild derived data of the store, after a checkpoint.")
 @click.option("--verbose", "-v", is_flag=True, help="Show passed checks too.")
-@shared("db", "pipeline", "set", "json")
+@shared_options("db", "pipeline", "set", "json")
 def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check SQLite, the store, the embedding model and the configuration.
 
@@ -66,10 +66,10 @@ def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     for row, check in zip(table_rows(rows), told, strict=True):
         click.echo(row)
         if check.hint:
-            click.echo(wrapped(check.hint, "        ", "      → "))
-    more = "" if verbose else f" ({counted(len(checks), 'check')}; -v shows them)"
+            click.echo(wrap_text(check.hint, "        ", "      → "))
+    more = "" if verbose else f" ({plural(len(checks), 'check')}; -v shows them)"
     summary = "everything is in order" if healthy else "something is wrong: see the lines marked fail"
-    click.echo(wrapped(summary + more))
+    click.echo(wrap_text(summary + more))
     return 0 if healthy else 1
 
 

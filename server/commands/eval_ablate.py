@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.workspace.settings import settings
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @click.command("ablate")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
-@shared("db", "pipeline", "set", "json")
-@sourced(several=True)
+@shared_options("db", "pipeline", "set", "json")
+@source_options(several=True)
 def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None) -> None:
     """Measure what each step of a pipeline gains and costs, by leaving it out.
 

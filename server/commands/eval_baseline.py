@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.workspace.settings import settings
-from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared
-from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command("baseline")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @no_keep_option
-@shared("db", "pipeline", "set", "json")
-@sourced(several=False)
+@shared_options("db", "pipeline", "set", "json")
+@source_options(several=False)
 def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None, no_keep: bool) -> None:
     """Compare a pipeline with BM25 alone, and say how much more effort is due.
 

@@ -10,9 +10,9 @@ import click
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared
-from speckit_memory.server.console.arguments.sources import sourced
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
 
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     help="With --own: use the N-th 400 of the queries that can be made, so that a second comparison has new queries.",
 )
 @no_keep_option
-@shared("db", "set", "json")
-@sourced(several=True, or_else="qrels")
+@shared_options("db", "set", "json")
+@source_options(several=True, or_else="qrels")
 def command(
     common: Common,
     sources: tuple[GroundSource, ...],
@@ -110,7 +110,7 @@ def command(
     for report in reports:
         show_report(report)
     for one in together:
-        click.echo("\n" + wrapped(one.sentence))
+        click.echo("\n" + wrap_text(one.sentence))
 
 
 def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSource, ...]:

@@ -12,9 +12,9 @@ import click
 from speckit_memory.config.files.written_file import check_target, written
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared
-from speckit_memory.server.console.arguments.sources import sourced
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
 
@@ -50,8 +50,8 @@ _TITLE = "### Retrieval gate"
 @click.option("--markdown", type=NamedPath(), metavar="FILE", help="Write a short summary for a pull request.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @no_keep_option
-@shared("db", "pipeline", "set", "json")
-@sourced(several=False)
+@shared_options("db", "pipeline", "set", "json")
+@source_options(several=False)
 def command(
     common: Common,
     sources: tuple[GroundSource, ...],
@@ -106,7 +106,7 @@ def command(
     else:
         show_report(found)
         for one in flags:
-            click.echo(wrapped(f"flag {one.sentence}"))
+            click.echo(wrap_text(f"flag {one.sentence}"))
     return found.status
 
 
@@ -127,7 +127,7 @@ def _flags(common: Common) -> list[FlagVerdict]:
             return flag_verdicts(whole, registry, whole.flags.values(), database)
     except SpeckitError as error:  # the verdict of the gate is measured and does not depend on stored evaluations
         warning = f"warning: no flag is tested against its criterion: {error.problems[0].message}"
-        click.echo(wrapped(warning, stream=sys.stderr), err=True)
+        click.echo(wrap_text(warning, stream=sys.stderr), err=True)
         return []
 
 

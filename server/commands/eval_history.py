@@ -7,7 +7,7 @@ import time
 import click
 
 from speckit_memory.config.workspace.settings import settings
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.reports import show_report
 from speckit_memory.server.shadows.time_spec import since as moment_of
@@ -16,7 +16,7 @@ from speckit_memory.server.shadows.time_spec import since as moment_of
 @click.command("history")
 @click.option("--metric", default="nDCG@10", show_default=True, help="The metric to show.")
 @click.option("--since", metavar="WHEN", help="Only evaluations since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, metric: str, since: str | None) -> None:
     """Show a metric of every kept comparison, gate and replay over time.
 

@@ -13,8 +13,14 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, no_keep_option, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import (
+    Common,
+    DatasetPath,
+    NamedPath,
+    no_keep_option,
+    shared_options,
+)
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -84,7 +90,7 @@ if TYPE_CHECKING:
 )
 @click.option("--qrels-out", type=NamedPath(), metavar="FILE", help="Write all judgements as TREC lines.")
 @no_keep_option
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     experiment: str | None,
@@ -228,14 +234,16 @@ def _by_preference(common: Common, docket: JudgingQueue, labels: JudgementList, 
     else:
         told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
         click.echo(
-            wrapped(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} differing ones are left")
+            wrap_text(
+                f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} differing ones are left"
+            )
         )
         word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
         click.echo(
-            wrapped(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})")
+            wrap_text(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})")
         )
     if kept and not common.as_json:
-        click.echo(wrapped(f"kept as {kept}", dim=True))
+        click.echo(wrap_text(f"kept as {kept}", dim=True))
     if stopped is not None:
         raise stopped
 
@@ -298,15 +306,15 @@ def _report(common: Common, sitting: JudgingSession, name: str, failures: list[s
             }
         )
         return
-    judged = f"{counted(len(sitting.labels), 'pair')} judged by {name}, of {len(sitting):,} on which the two disagree"
+    judged = f"{plural(len(sitting.labels), 'pair')} judged by {name}, of {len(sitting):,} on which the two disagree"
     click.echo(
-        wrapped(judged + ("; kept, so that the next session continues there" if kept and sitting.labels else ""))
+        wrap_text(judged + ("; kept, so that the next session continues there" if kept and sitting.labels else ""))
     )
     if failures:
         click.echo(
-            wrapped(f"warning: no judgement on {counted(len(failures), 'pair')}; the first: {failures[0]}", "  ")
+            wrap_text(f"warning: no judgement on {plural(len(failures), 'pair')}; the first: {failures[0]}", "  ")
         )
     if closed:
-        click.echo(wrapped(f"the verdict on nDCG@10 is final: {closed}"))
+        click.echo(wrap_text(f"the verdict on nDCG@10 is final: {closed}"))
     else:
-        click.echo(wrapped(f"still open; {so_far(sitting, verdict)}"))
+        click.echo(wrap_text(f"still open; {so_far(sitting, verdict)}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
-from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, shared
+from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, shared_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
 @click.option("--force", is_flag=True, help="Overwrite the dataset in the folder.")
-@shared("json")
+@shared_options("json")
 def command(
     common: Common,
     dataset: Path,

@@ -10,9 +10,9 @@ import click
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared
+from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
@@ -41,7 +41,7 @@ from speckit_memory.server.shadows.time_spec import since as moment_of
 )
 @click.option("--since", metavar="WHEN", help="Only queries since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @no_keep_option
-@shared("db", "set", "json")
+@shared_options("db", "set", "json")
 def command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
     """Ask recorded queries again through another pipeline and compare the answers.
 
@@ -82,10 +82,10 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
 
     show(of_one(config.db, result.judged, made=time.time()))
     if result.without_text:
-        click.echo("\n" + wrapped(f"{counted(result.without_text, 'query')} without texts left out", dim=True))
+        click.echo("\n" + wrap_text(f"{plural(result.without_text, 'query')} without texts left out", dim=True))
     if result.served_by_others:
         told = (
-            f"{counted(result.served_by_others, 'query')} were originally answered by a pipeline other than the control"
+            f"{plural(result.served_by_others, 'query')} were originally answered by a pipeline other than the control"
         )
-        click.echo(wrapped(told, dim=True))
-    click.echo(wrapped(result.keeping, dim=True))
+        click.echo(wrap_text(told, dim=True))
+    click.echo(wrap_text(result.keeping, dim=True))

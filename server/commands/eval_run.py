@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
-from speckit_memory.server.console.arguments.sources import sourced
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 )
 @click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared("db", "set", "json")
-@sourced(several=True)
+@shared_options("db", "set", "json")
+@source_options(several=True)
 def command(
     common: Common,
     sources: tuple[GroundSource, ...],
@@ -62,7 +62,7 @@ def command(
         if not common.as_json:
             show_report(report)
             if "*" in report.as_text():
-                click.echo(wrapped("* the best in its column", "  ", ""))
+                click.echo(wrap_text("* the best in its column", "  ", ""))
     if common.as_json:
         documents = [report.as_json() for report in reports]
         print_json(documents if len(documents) > 1 else documents[0])

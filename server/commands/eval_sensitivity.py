@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
@@ -57,8 +57,8 @@ def _is_number(text: str) -> bool:
     help="The values to try.",
 )
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared("db", "pipeline", "set", "json")
-@sourced(several=False)
+@shared_options("db", "pipeline", "set", "json")
+@source_options(several=False)
 def command(
     common: Common,
     sources: tuple[GroundSource, ...],

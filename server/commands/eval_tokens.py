@@ -9,13 +9,13 @@ import click
 
 from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnswer
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.console.reports import show_report
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
-from speckit_memory.server.replies.envelope import TEXT_FIELD, fitted
+from speckit_memory.server.replies.envelope import TEXT_FIELD, fit_to_budget
 from speckit_memory.server.tools import search
 from speckit_memory.server.workspace.workspace import Workspace
 
@@ -60,7 +60,7 @@ def _answerer(memory: Memory, form: AnswerForm, name: str) -> Answerer:
     def answer(query: DatasetQuery, budget: int) -> SentAnswer:
         # no deadline: answers must not depend on the load of the machine
         reply = tool(query=query.text, specFolder=query.folder, tokenBudget=budget, deadlineMs=0)
-        made = fitted(reply, TOOL, budget, memory.count_tokens)  # not `sent`: no use is recorded
+        made = fit_to_budget(reply, TOOL, budget, memory.count_tokens)  # not `sent`: no use is recorded
         rows = made.document["data"]["results"]
         texts = tuple((row["key"], row.get(TEXT_FIELD, "")) for row in rows)
         return SentAnswer(texts, made.meta["token_count"])
@@ -98,8 +98,8 @@ BUDGETS = (500, 1000, 2000)
 )
 @click.option("--no-peers", is_flag=True, help="Leave out the two simpler memories.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared("db", "set", "json")
-@sourced(several=True, or_else_bundled=True)
+@shared_options("db", "set", "json")
+@source_options(several=True, or_else_bundled=True)
 def command(
     common: Common,
     sources: tuple[GroundSource, ...],

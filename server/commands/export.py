@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 
 LISTED = 10
 
@@ -16,7 +16,7 @@ LISTED = 10
 @click.command("export")
 @click.argument("directory", type=NamedPath(), metavar="DIR")
 @click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, directory: Path, folder: str) -> None:
     """Write every memory into DIR as a file that people can read and edit.
 
@@ -37,10 +37,10 @@ def command(common: Common, directory: Path, folder: str) -> None:
             }
         )
         return
-    files = f"{counted(done.written, 'file')} written" + (f", {done.removed} removed" if done.removed else "")
-    click.echo(wrapped(f"{done.path}: {counted(done.memories, 'memory')}, {files}"))
+    files = f"{plural(done.written, 'file')} written" + (f", {done.removed} removed" if done.removed else "")
+    click.echo(wrap_text(f"{done.path}: {plural(done.memories, 'memory')}, {files}"))
     if done.secrets:
-        click.echo(wrapped(f"{counted(done.secrets, 'secret')} left out of the texts", dim=True))
+        click.echo(wrap_text(f"{plural(done.secrets, 'secret')} left out of the texts", dim=True))
     if done.without_file:
         named = ", ".join(done.without_file[:LISTED]) + (" …" if len(done.without_file) > LISTED else "")
-        click.echo(wrapped(f"written from the store, as the file is missing: {named}", dim=True))
+        click.echo(wrap_text(f"written from the store, as the file is missing: {named}", dim=True))

@@ -8,7 +8,7 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console import failures
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.environment import flags_of_extensions
 from speckit_memory.server.console.output import print_json
 from speckit_memory.server.flags.flag_audit import audit, today
@@ -17,7 +17,7 @@ from speckit_memory.server.flags.flag_reading import evidence_in_force
 
 @click.command("audit")
 @click.option("--strict", is_flag=True, help="Treat expired shipped flags as a breach too.")
-@shared("db", "pipeline", "json")
+@shared_options("db", "pipeline", "json")
 def command(common: Common, strict: bool) -> int:
     """Check the rules of feature flags; exit with 1 on a breach.
 

@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.flags.flag_changes import demote
 
 
 @click.command("demote")
 @click.argument("name")
-@shared("db", "pipeline", "json")
+@shared_options("db", "pipeline", "json")
 def command(common: Common, name: str) -> None:
     """Move the flag NAME one state back, which needs no evidence.
 
@@ -24,6 +24,6 @@ def command(common: Common, name: str) -> None:
         print_json(changed.as_json())
         return
     for line in changed.lines():
-        click.echo(wrapped(line))
+        click.echo(wrap_text(line))
     for remark in changed.remarks:
-        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
+        click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)

@@ -10,14 +10,14 @@ import click
 from speckit_memory.config.flags.flags import read_flags
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.environment import flags_of_extensions, remarks
-from speckit_memory.server.console.output import print_json, table, wrapped
+from speckit_memory.server.console.output import print_json, table, wrap_text
 from speckit_memory.server.flags.flag_audit import audit, today
 
 
 @click.command("list")
-@shared("pipeline", "json")
+@shared_options("pipeline", "json")
 def command(common: Common) -> None:
     """List the feature flags with state, age, expiry, criterion and evidence.
 
@@ -33,7 +33,7 @@ def command(common: Common) -> None:
     if unreadable := [problem for problem in found.problems if problem.code != "E124"]:
         raise SpeckitError.of(unreadable)
     for remark in (*remarks(os.environ), *found.remarks):
-        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
+        click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
     if common.as_json:
         listed = [
             {**flag.as_json(), "pipelines": list(pipelines.pipelines(flag.name)), "runs": runs[flag.name]}
@@ -41,7 +41,7 @@ def command(common: Common) -> None:
         ]
         print_json({"flags": listed})
     elif not flags:
-        click.echo(wrapped("No feature flags are declared: every step of the pipeline is decided by its file alone."))
+        click.echo(wrap_text("No feature flags are declared: every step of the pipeline is decided by its file alone."))
     else:
         heads = ("flag", "state", "runs", "pipelines", "group", "owner", "days", "expires", "decided by")
         rows = [(*heads, "criterion", "evidence")]

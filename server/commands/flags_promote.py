@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.flags.flag_changes import promote
 
 
@@ -25,7 +25,7 @@ from speckit_memory.server.flags.flag_changes import promote
     metavar="TEXT",
     help="The purpose of the flag, needed if its criterion only rules out a loss and the comparison shows no gain.",
 )
-@shared("db", "pipeline", "json")
+@shared_options("db", "pipeline", "json")
 def command(common: Common, name: str, evidence: str, reason: str) -> None:
     """Move the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
 
@@ -39,6 +39,6 @@ def command(common: Common, name: str, evidence: str, reason: str) -> None:
         print_json(changed.as_json())
         return
     for line in changed.lines():
-        click.echo(wrapped(line))
+        click.echo(wrap_text(line))
     for remark in changed.remarks:
-        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
+        click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)

@@ -7,12 +7,12 @@ from dataclasses import asdict
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 
 
 @click.command("link")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common) -> None:
     """Link memories that share a name, while the graph has few edges.
 
@@ -26,6 +26,6 @@ def command(common: Common) -> None:
     if common.as_json:
         print_json(asdict(found))
         return
-    links = f"{counted(found.added, 'link')} added, {found.removed} removed"
+    links = f"{plural(found.added, 'link')} added, {found.removed} removed"
     dense = "" if found.room else "; the graph is dense enough without links by name"
-    click.echo(wrapped(f"{counted(found.searched, 'memory')} searched for names, {links}{dense}"))
+    click.echo(wrap_text(f"{plural(found.searched, 'memory')} searched for names, {links}{dense}"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 
 
 @click.command("remove")
@@ -14,7 +14,7 @@ from speckit_memory.server.console.output import counted, print_json, wrapped
     "--by", "made_by", required=True, metavar="NAME", help="The process that made the edges, as `graph show` lists it."
 )
 @click.option("--dry-run", is_flag=True, help="Count the edges and delete none.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, made_by: str, dry_run: bool) -> None:
     """Delete every causal edge that an automatic process made.
 
@@ -27,4 +27,6 @@ def command(common: Common, made_by: str, dry_run: bool) -> None:
     if common.as_json:
         print_json({"dry_run": dry_run, "made_by": made_by, "edges": removed})
     else:
-        click.echo(wrapped(f"{counted(removed, 'edge')} of '{made_by}' {'would be deleted' if dry_run else 'deleted'}"))
+        click.echo(
+            wrap_text(f"{plural(removed, 'edge')} of '{made_by}' {'would be deleted' if dry_run else 'deleted'}")
+        )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LISTED = 20
     "--into", metavar="FOLDER", help="The folder for documents that are not an export; else one named like SOURCE."
 )
 @click.option("--dry-run", is_flag=True, help="Show the outcome for each memory without importing it.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, source: Path, merge: bool, replace: bool, into: str | None, dry_run: bool) -> int:
     """Import the memories of SOURCE: an export, a folder of documents, or a single one.
 
@@ -62,19 +62,19 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
     for outcome in ("updated", "kept", "refused"):
         told = [one for one in done.memories if one.outcome == outcome]
         for one in told[:LISTED]:
-            click.echo(wrapped(f"{outcome} {one.key}: {one.why}", "  ", ""))
+            click.echo(wrap_text(f"{outcome} {one.key}: {one.why}", "  ", ""))
         if len(told) > LISTED:
-            click.echo(wrapped(f"and {len(told) - LISTED} more {outcome}", "  "))
+            click.echo(wrap_text(f"and {len(told) - LISTED} more {outcome}", "  "))
     counts = ", ".join(f"{done.count(outcome)} {outcome}" for outcome in OUTCOMES if done.count(outcome))
-    click.echo(wrapped(f"{counts}{'; nothing was changed (dry run)' if done.dry_run else ''}"))
+    click.echo(wrap_text(f"{counts}{'; nothing was changed (dry run)' if done.dry_run else ''}"))
     if done.written:
-        click.echo(wrapped(f"{counted(len(done.written), 'file')} written to the workspace", dim=True))
+        click.echo(wrap_text(f"{plural(len(done.written), 'file')} written to the workspace", dim=True))
     if done.checkpoint:
-        click.echo(wrapped(f"the store before the import is kept as {done.checkpoint}", dim=True))
+        click.echo(wrap_text(f"the store before the import is kept as {done.checkpoint}", dim=True))
     if done.aside:
-        click.echo(wrapped(f"overwritten files were copied to {done.aside}", dim=True))
+        click.echo(wrap_text(f"overwritten files were copied to {done.aside}", dim=True))
     if done.left_out:
-        click.echo(wrapped(f"{counted(done.left_out, 'link')} to missing memories left out", dim=True))
+        click.echo(wrap_text(f"{plural(done.left_out, 'link')} to missing memories left out", dim=True))
     if done.pending:
-        click.echo(wrapped(f"{counted(done.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
+        click.echo(wrap_text(f"{plural(done.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
     return 1 if refused else 0

@@ -16,14 +16,14 @@ import click
 from speckit_memory.config.files.paths import is_there, named_paths
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.failures import lines
 from speckit_memory.server.console.failures import show as show_failure
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.views.file_changes import changes, require_watching, until_told_to_end
 
@@ -51,7 +51,7 @@ SHOWN_PROBLEMS = 20
     is_flag=True,
     help="Keep running and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
 )
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
     """Index files and folders: new, changed and missing ones.
 
@@ -159,8 +159,8 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
             report = memory.index(paths, force=force, dry_run=dry_run, progress=note, processes=helpful_processes())
     except KeyboardInterrupt:
         if written and not dry_run:
-            kept = f"{counted(written, 'document')} had been written and stay; index again for the rest"
-            click.echo(wrapped(kept, stream=sys.stderr), err=True)
+            kept = f"{plural(written, 'document')} had been written and stay; index again for the rest"
+            click.echo(wrap_text(kept, stream=sys.stderr), err=True)
         raise
     return _shown(common, memory, report, monotonic() - started)
 
@@ -174,7 +174,7 @@ def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) 
         print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)
-        click.echo(wrapped(f"store {store}, workspace {memory.settings.root}", dim=True))
+        click.echo(wrap_text(f"store {store}, workspace {memory.settings.root}", dim=True))
     return error.exit_status if error else 0
 
 
@@ -207,35 +207,35 @@ def show(report: IndexReport, seconds: float) -> None:
 
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
     if not any(getattr(report, outcome) for outcome in CHANGES):
-        there = counted(len(report.unchanged), "document")
+        there = plural(len(report.unchanged), "document")
         counts = f"nothing has changed: {there} as before" if report.unchanged else "nothing has changed: no documents"
-    click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
+    click.echo(wrap_text(f"dry run, nothing written: {counts}" if report.dry_run else counts))
     figures = (
-        f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
-        f"{counted(report.links, 'link')} in {seconds:.1f} s; "
+        f"{plural(report.chunks, 'passage')}, {plural(report.characters, 'character')}, "
+        f"{plural(report.links, 'link')} in {seconds:.1f} s; "
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
     if any(getattr(report, name) for name in COUNTS):
-        click.echo(wrapped(figures))
+        click.echo(wrap_text(figures))
     for line in absence_lines(report):
-        click.echo(wrapped(line, "  ", ""))
+        click.echo(wrap_text(line, "  ", ""))
     for move in report.renamed[:SHOWN_PROBLEMS]:
         edited = "" if move.similarity == 1 else f" (edited, {move.similarity:.0%} alike)"
-        click.echo(wrapped(f"renamed: {abridged(move.old)} -> {abridged(move.new)}{edited}", "  ", ""))
+        click.echo(wrap_text(f"renamed: {abridge(move.old)} -> {abridge(move.new)}{edited}", "  ", ""))
     if len(report.renamed) > SHOWN_PROBLEMS:
-        click.echo(wrapped(f"… and {len(report.renamed) - SHOWN_PROBLEMS} more; see them all with --json"))
+        click.echo(wrap_text(f"… and {len(report.renamed) - SHOWN_PROBLEMS} more; see them all with --json"))
     for keys in report.aliases[:SHOWN_PROBLEMS]:
-        click.echo(wrapped(f"same content: {', '.join(keys)}", "  ", ""))
+        click.echo(wrap_text(f"same content: {', '.join(keys)}", "  ", ""))
     if len(report.aliases) > SHOWN_PROBLEMS:
-        click.echo(wrapped(f"… and {len(report.aliases) - SHOWN_PROBLEMS} more; see them all with --force --json"))
+        click.echo(wrap_text(f"… and {len(report.aliases) - SHOWN_PROBLEMS} more; see them all with --force --json"))
     if report.known_aliases:
-        groups = counted(report.known_aliases, "group")
-        click.echo(wrapped(f"same content as on earlier runs: {groups} of files; --force names them again"))
+        groups = plural(report.known_aliases, "group")
+        click.echo(wrap_text(f"same content as on earlier runs: {groups} of files; --force names them again"))
     if report.ignored:
-        click.echo(wrapped(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
+        click.echo(wrap_text(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
-        click.echo(wrapped(f"taken because it was named: {abridged(key)} ({reason})", "  ", ""))
+        click.echo(wrap_text(f"taken because it was named: {abridge(key)} ({reason})", "  ", ""))
     show_saving(report)
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)
@@ -243,17 +243,17 @@ def show(report: IndexReport, seconds: float) -> None:
 
 def show_saving(report: IndexReport) -> None:
     """Prints redactions and repairs of stored texts, and the relation of new documents to existing ones."""
-    from speckit_memory.server.views.save_verdict import told
+    from speckit_memory.server.views.save_verdict import describe_verdict
 
     if report.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.redacted.items()))
-        click.echo(wrapped(f"secrets left out of the store: {kinds}"))
+        click.echo(wrap_text(f"secrets left out of the store: {kinds}"))
     if report.recalled:
-        click.echo(wrapped(f"recalled text left out: {counted(report.recalled, 'block')}"))
+        click.echo(wrap_text(f"recalled text left out: {plural(report.recalled, 'block')}"))
     if report.mended:
-        click.echo(wrapped(f"repaired in the store, not in their files: {counted(report.mended, 'document')}"))
+        click.echo(wrap_text(f"repaired in the store, not in their files: {plural(report.mended, 'document')}"))
     for key, verdict in report.verdicts.items():
-        click.echo(wrapped(f"{abridged(key)}: {abridged(told(verdict))}", "  ", ""))
+        click.echo(wrap_text(f"{abridge(key)}: {abridge(describe_verdict(verdict))}", "  ", ""))
 
 
 def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
@@ -272,7 +272,7 @@ def _by_reason(ignored: dict[str, str]) -> str:
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))
     causes = [f"{count} {kind}" if kind in states else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
-    return f"{', '.join(counted(count, noun) for count, noun in counts if count)} ({', '.join(causes)})"
+    return f"{', '.join(plural(count, noun) for count, noun in counts if count)} ({', '.join(causes)})"
 
 
 def show_problems(title: str, label: str, problems: list[Problem]) -> None:
@@ -284,4 +284,4 @@ def show_problems(title: str, label: str, problems: list[Problem]) -> None:
         click.echo(lines(problem, label), err=True)
     if len(problems) > SHOWN_PROBLEMS:
         rest = f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json"
-        click.echo(wrapped(rest, stream=sys.stderr), err=True)
+        click.echo(wrap_text(rest, stream=sys.stderr), err=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.files.paths import named_path, resolved, working_folder
+from speckit_memory.config.files.paths import named_path, resolve_path, working_folder
 from speckit_memory.config.workspace.settings import DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import keep_out_of_git, make_folder
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.output import print_json, printable
 from speckit_memory.server.setup.clients import CLIENTS, NAME, Entry
 from speckit_memory.server.setup.writing import ClientOutcome, FileChanges, agents_section, configure, starter_files
@@ -34,7 +34,7 @@ from speckit_memory.server.setup.writing import ClientOutcome, FileChanges, agen
     multiple=True,
     help="A client to configure; may be repeated. Else those that the folder shows signs of (.cursor, .vscode, ...).",
 )
-@shared("json")
+@shared_options("json")
 def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     """Make the current folder (or SPECKIT_ROOT) a workspace for MCP clients.
 
@@ -44,7 +44,7 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     an entry that cannot be added without a loss is printed for you to paste.
     """
     place = os.environ.get(ROOT_VARIABLE)
-    root = resolved(named_path(place, ROOT_VARIABLE) if place else working_folder())
+    root = resolve_path(named_path(place, ROOT_VARIABLE) if place else working_folder())
     before = workspace_root(root)
     made = FileChanges(created=_folder(root))
     entry = _entry(root)
@@ -69,7 +69,7 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
         click.echo("\nFor an MCP client:")
         print_json(client)
     _tell_how(named, write)
-    whole = "." if root == resolved(working_folder()) else str(root)
+    whole = "." if root == resolve_path(working_folder()) else str(root)
     click.echo(printable(f"\nNext: speckit-memory index {whole}"))
 
 
@@ -99,10 +99,10 @@ def _tell_how(named: tuple[str, ...], write: bool) -> None:
 
 def _folder(root: Path) -> list[str]:
     folder = root / FOLDER
-    if folder.is_symlink() and not resolved(folder).is_relative_to(root):
+    if folder.is_symlink() and not resolve_path(folder).is_relative_to(root):
         hint = "Nothing is written through a link that leads out of the workspace."
         actions = ("replace it by a folder", f"keep the store elsewhere with {DB_VARIABLE}")
-        raise SpeckitError("E014", f"{folder} is a link to {resolved(folder)}", hint=hint, actions=actions)
+        raise SpeckitError("E014", f"{folder} is a link to {resolve_path(folder)}", hint=hint, actions=actions)
     make_folder(folder)
     return [f"{FOLDER}/.gitignore"] if keep_out_of_git(folder) else []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from speckit_memory.server.console.output import counted, printable, wrapped
+from speckit_memory.server.console.output import plural, printable, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import JudgingQueue
@@ -88,7 +88,7 @@ def prefer_at_terminal(
     """
     first = True
     while (pair := session.present) is not None and (limit is None or session.said < limit):
-        head = f"{session.said + 1:,} of {len(session):,} · {counted(len(session.preferences), 'preference')} so far"
+        head = f"{session.said + 1:,} of {len(session):,} · {plural(len(session.preferences), 'preference')} so far"
         _write(("" if first else "\n") + _line(head, dim=True))
         first = False
         _write(_line(f"query: {pair.case.text}", bold=True))
@@ -117,7 +117,7 @@ def how_far(sitting: JudgingSession) -> str:
     """Describes the state of the verdict."""
     if verdict := sitting.latest:
         return f"verdict open, so far {verdict}"
-    return f"verdict open, {counted(len(sitting.labels), 'label')} so far"
+    return f"verdict open, {plural(len(sitting.labels), 'label')} so far"
 
 
 def so_far(sitting: JudgingSession, verdict: Verdict | None) -> str:
@@ -143,8 +143,8 @@ def passage(text: str, query: str) -> list[str]:
     if start <= 1:
         return [*folded[: LINES - 1], f"  … {len(folded) - LINES + 1} more lines"]
     rest = len(folded) - start - room
-    above = [f"  … {counted(start, 'line')} above"]
-    below = [f"  … {counted(rest, 'more line')}"] if rest else []
+    above = [f"  … {plural(start, 'line')} above"]
+    below = [f"  … {plural(rest, 'more line')}"] if rest else []
     return [*above, *folded[start : start + room], *below]
 
 
@@ -156,7 +156,7 @@ def _folded(paragraph: str) -> list[str]:
 
 
 def _line(text: str, **style: Any) -> str:
-    return wrapped(text, "  ", None, sys.stderr, **style)
+    return wrap_text(text, "  ", None, sys.stderr, **style)
 
 
 def _write(text: str) -> None:

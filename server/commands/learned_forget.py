@@ -7,15 +7,15 @@ import click
 from speckit_memory.server.commands.learned_list import row
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 
 
 @click.command("forget")
 @click.argument("name", required=False, metavar="[ID|KEY]")
 @click.option("--phrase", default="", metavar="TEXT", help="Only this phrase.")
 @click.option("--all", "every", is_flag=True, help="The phrases of all memories.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
     """Remove learned phrases of one memory or of all.
 
@@ -29,5 +29,5 @@ def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
         print_json({"forgotten": [row(one) for one in gone]})
         return
     for one in gone:
-        click.echo(wrapped(f"{one.key}: {one.phrase}"))
-    click.echo(wrapped(f"{counted(len(gone), 'phrase')} forgotten", dim=True))
+        click.echo(wrap_text(f"{one.key}: {one.phrase}"))
+    click.echo(wrap_text(f"{plural(len(gone), 'phrase')} forgotten", dim=True))

@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table, wrap_text
 from speckit_memory.server.views.judgements_text import HEADS, cells, row
 
 
@@ -21,7 +21,7 @@ from speckit_memory.server.views.judgements_text import HEADS, cells, row
     show_default=True,
     help="Maximum number, the latest first.",
 )
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str | None, session: str, limit: int) -> None:
     """Show judgements and promotions: when, by which session, and their effect.
 
@@ -34,4 +34,4 @@ def command(common: Common, name: str | None, session: str, limit: int) -> None:
         return
     if found:
         click.echo(table([HEADS, *(cells(one) for one in found)], headed=True))
-    click.echo(wrapped(counted(len(found), "judgement"), dim=True))
+    click.echo(wrap_text(plural(len(found), "judgement"), dim=True))

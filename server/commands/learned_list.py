@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.learning import LearnedPhrases
@@ -18,7 +18,7 @@ DAY = 86_400.0
 
 
 @click.command("list")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common) -> None:
     """List learned trigger phrases with their memory, selection, start and expiry.
 
@@ -48,7 +48,7 @@ def command(common: Common) -> None:
             for one in found.phrases
         ]
         click.echo(table([heads, *rows], headed=True))
-    click.echo(wrapped(f"{counted(len(found.phrases), 'phrase')} learned; {standing(found)}", dim=True))
+    click.echo(wrap_text(f"{plural(len(found.phrases), 'phrase')} learned; {standing(found)}", dim=True))
 
 
 def standing(found: LearnedPhrases) -> str:
@@ -56,7 +56,7 @@ def standing(found: LearnedPhrases) -> str:
     if not found.texts:
         return "nothing is learned: questions are not kept (evaluation: {keep_texts: never} in .speckit/config.yaml)"
     if found.learns:
-        return f"learning, after {counted(found.pairs, 'selection')}"
+        return f"learning, after {plural(found.pairs, 'selection')}"
     return (
         f"watching: {found.pairs_wanting} more selections and {found.seconds_wanting / DAY:.1f} more days are needed "
         "before anything is learned"

@@ -8,9 +8,9 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
 from speckit_memory.server.views.judgements_text import cells, row
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("numbers", nargs=-1, type=PrefixedInt(), metavar="[JUDGEMENT]...")
 @click.option("--memory", "name", metavar="ID|KEY", help="All judgements of this memory.")
 @click.option("--session", default="", metavar="NAME", help="All judgements by this session.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, numbers: tuple[int, ...], name: str | None, session: str) -> None:
     """Undo judgements and promotions by number, or all of a memory or a session.
 
@@ -48,13 +48,13 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
         click.echo(line)
     for one in found.memories:
         click.echo(
-            wrapped(
-                f"{one.key}: {one.tier}, confidence {one.confidence:g}, {counted(one.validation_count, 'validation')}"
+            wrap_text(
+                f"{one.key}: {one.tier}, confidence {one.confidence:g}, {plural(one.validation_count, 'validation')}"
             )
         )
-    without = f"; {counted(len(found.followed), 'promotion')} undone for lack of support" if found.followed else ""
+    without = f"; {plural(len(found.followed), 'promotion')} undone for lack of support" if found.followed else ""
     why = "" if found.undone else f": {_nothing(key, session, kept)}"
-    click.echo(wrapped(f"{counted(len(found.undone), 'judgement')} undone{why}{without}"))
+    click.echo(wrap_text(f"{plural(len(found.undone), 'judgement')} undone{why}{without}"))
 
 
 def _nothing(key: str | None, session: str, kept: bool) -> str:

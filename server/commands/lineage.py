@@ -9,8 +9,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.views.links.relations import DIRECTIONS, RELATIONS, Direction
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def link_text(link: Mapping[str, Any]) -> str:
     help="Follow only this relation; may be repeated.",
 )
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart and nothing else.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common, name: str, direction: Direction, depth: int, relations: tuple[str, ...], mermaid: bool
 ) -> None:
@@ -67,17 +67,20 @@ def _print(found: Lineage) -> None:
     document = found.as_json()
     title = f", {found.title}" if found.title not in ("", found.key) else ""
     click.echo(
-        wrapped(
-            f"{found.key}{title}: {counted(len(found.steps), 'link')} within {counted(found.depth, 'hop')}", bold=True
+        wrap_text(
+            f"{found.key}{title}: {plural(len(found.steps), 'link')} within {plural(found.depth, 'hop')}",
+            bold=True,
         )
     )
     for reading, links in document["groups"].items():
-        click.echo(wrapped(reading))
+        click.echo(wrap_text(reading))
         for link in links:
-            click.echo(wrapped(link_text(link), indent="    ", first="  "))
+            click.echo(wrap_text(link_text(link), indent="    ", first="  "))
     if found.cut:
-        click.echo(wrapped("there are more: ask for fewer hops, one direction or one relation"))
+        click.echo(wrap_text("there are more: ask for fewer hops, one direction or one relation"))
     for hint in found.hints:
-        click.echo(wrapped(f"note: {hint}"))
+        click.echo(wrap_text(f"note: {hint}"))
     if not found.steps:
-        click.echo(wrapped("Documents declare links under causalLinks; `speckit-memory links add` makes one by hand."))
+        click.echo(
+            wrap_text("Documents declare links under causalLinks; `speckit-memory links add` makes one by hand.")
+        )

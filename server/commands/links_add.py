@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.links.links_text import edge_text, place_text
 from speckit_memory.server.views.links.relations import RELATIONS
 
@@ -18,7 +18,7 @@ from speckit_memory.server.views.links.relations import RELATIONS
 @click.argument("target", metavar="ID|KEY")
 @click.option("--strength", type=float, help="Confidence in the link, 0 to 1: 1 for a new one.")
 @click.option("--evidence", default="", help="The reason for the link.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, source: str, relation: str, target: str, strength: float | None, evidence: str) -> None:
     """Link two memories, as in `new.md supersedes old.md`, or change the link.
 
@@ -32,5 +32,5 @@ def command(common: Common, source: str, relation: str, target: str, strength: f
     if common.as_json:
         print_json(edge.as_json())
     else:
-        click.echo(wrapped(edge_text(edge)))
-        click.echo(wrapped(place_text(edge), dim=True))
+        click.echo(wrap_text(edge_text(edge)))
+        click.echo(wrap_text(place_text(edge), dim=True))

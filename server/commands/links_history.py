@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
 from speckit_memory.server.views.links.links_text import change_cells
 
 
@@ -21,7 +21,7 @@ from speckit_memory.server.views.links.links_text import change_cells
     show_default=True,
     help="Maximum number, the latest first.",
 )
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str | None, by: str, limit: int) -> None:
     """Show changes of links: strengths, additions and removals.
 
@@ -35,4 +35,4 @@ def command(common: Common, name: str | None, by: str, limit: int) -> None:
         return
     for row in table_rows([change_cells(change) for change in changes]):
         click.echo(row)
-    click.echo(wrapped(counted(len(changes), "change"), dim=True))
+    click.echo(wrap_text(plural(len(changes), "change"), dim=True))

@@ -7,9 +7,9 @@ import time
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 
 MOST_STALE = 20
 """Maximum number of stale memories printed; JSON has all."""
@@ -22,7 +22,7 @@ MOST_STALE = 20
     metavar="NUMBER",
     help="Mark the pair as not contradictory.",
 )
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, dismiss: int | None) -> None:
     """Show pairs that seem to contradict each other, and memories unused for 90 days.
 
@@ -37,13 +37,16 @@ def command(common: Common, dismiss: int | None) -> None:
         print_json(found.as_json())
         return
     for pair in found.contradictions:
-        click.echo(wrapped(f"{pair.id}. {pair.newer} may contradict {pair.older}", bold=True))
+        click.echo(wrap_text(f"{pair.id}. {pair.newer} may contradict {pair.older}", bold=True))
         about = f"similarity {pair.similarity:.2f}, {pair.pattern} {pair.confidence:.2f}: {pair.sentence}"
-        click.echo(wrapped(about, indent="    "))
+        click.echo(wrap_text(about, indent="    "))
     for memory_row in found.stale[:MOST_STALE]:
         day = time.strftime("%Y-%m-%d", time.localtime(memory_row.since))
-        click.echo(wrapped(f"stale since {day}: {memory_row.key}"))
+        click.echo(wrap_text(f"stale since {day}: {memory_row.key}"))
     if (more := len(found.stale) - MOST_STALE) > 0:
-        click.echo(wrapped(f"and {counted(more, 'stale memory')} more"))
-    pairs, stale = counted(len(found.contradictions), "contradiction"), counted(len(found.stale), "stale memory")
-    click.echo(wrapped(f"{pairs} to review, {stale}", dim=True))
+        click.echo(wrap_text(f"and {plural(more, 'stale memory')} more"))
+    pairs, stale = (
+        plural(len(found.contradictions), "contradiction"),
+        plural(len(found.stale), "stale memory"),
+    )
+    click.echo(wrap_text(f"{pairs} to review, {stale}", dim=True))

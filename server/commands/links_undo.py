@@ -5,16 +5,16 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
 from speckit_memory.server.views.links.links_text import change_cells
 
 
 @click.command("undo")
 @click.argument("changes", nargs=-1, type=PrefixedInt(), metavar="[CHANGE]...")
 @click.option("--by", default="", metavar="MAKER", help="All changes by this maker, such as consolidation.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, changes: tuple[int, ...], by: str) -> int:
     """Undo changes of links by number, or all changes by a maker.
 
@@ -31,7 +31,7 @@ def command(common: Common, changes: tuple[int, ...], by: str) -> int:
     else:
         for row in table_rows([change_cells(change) for change in found.undone]):
             click.echo(row)
-        click.echo(wrapped(f"{counted(len(found.undone), 'change')} undone"))
+        click.echo(wrap_text(f"{plural(len(found.undone), 'change')} undone"))
         for change, reason in found.refused:
-            click.echo(wrapped(f"#{change.id} is left: {reason}"))
+            click.echo(wrap_text(f"#{change.id} is left: {reason}"))
     return 1 if found.refused else 0

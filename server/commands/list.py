@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.views.folder_text import in_folder, missing_folder
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
 
@@ -28,7 +28,7 @@ DATE = len("2026-11-22")
     "--offset", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Number of memories to skip."
 )
 @click.option("--chunks", is_flag=True, help="Show the passages of each memory below it.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, folder: str, sort: str, limit: int, offset: int, chunks: bool) -> None:
     """List the memories, newest first, a page at a time."""
     with existing_store(common) as memory:
@@ -40,16 +40,16 @@ def command(common: Common, folder: str, sort: str, limit: int, offset: int, chu
         return
     for row in rows:
         if is_passage(row):
-            click.echo(wrapped(passage_text(row), indent="      ", first="    "))
+            click.echo(wrap_text(passage_text(row), indent="      ", first="    "))
             continue
         title = row["title"] if row["title"] != row["key"] else ""
         facts = (title, f"id {row['id']}", "" if row["tier"] == "normal" else row["tier"], row["updated"][:DATE])
-        click.echo(wrapped(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
+        click.echo(wrap_text(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
     part = PartOfPage(rows, len(rows))
     end = offset + part.memories
     more = f"; --offset {end} goes on" if part.memories and end < total else ""
     if part.is_cut:
-        click.echo(wrapped(f"{part.told_cut()}; `speckit-memory show` has the whole document", dim=True))
+        click.echo(wrap_text(f"{part.told_cut()}; `speckit-memory show` has the whole document", dim=True))
     if missing:
-        click.echo(wrapped(f"warning: {missing}", fg="yellow"))
-    click.echo(wrapped(f"{part.memories} of {counted(total, 'memory')}{in_folder(folder)}{more}", dim=True))
+        click.echo(wrap_text(f"warning: {missing}", fg="yellow"))
+    click.echo(wrap_text(f"{part.memories} of {plural(total, 'memory')}{in_folder(folder)}{more}", dim=True))

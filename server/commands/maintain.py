@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine.upkeep.maintenance import JobOutcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("maintain")
 @click.option("--dry-run", is_flag=True, help="Show what would be done and write nothing.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, dry_run: bool) -> int:
     """Run the background work that is due, once: for cron, where no server runs.
 
@@ -36,7 +36,7 @@ def command(common: Common, dry_run: bool) -> int:
         for row in table_rows([(done.job, _told(done, dry_run)) for done in found.jobs]):
             click.echo(row)
         if found.elsewhere:
-            click.echo(wrapped("another process is running the background work"))
+            click.echo(wrap_text("another process is running the background work"))
     return 1 if found.failed else 0
 
 

@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 
 
@@ -20,7 +20,7 @@ from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_
     type=click.IntRange(0, 2**31),
     help="The turn of the session's conversation; attention fades with each turn.",
 )
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
     """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
     if not prompt.strip():
@@ -39,13 +39,13 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
         return
     for row in rows:
         title = f", {row['title']}" if row["title"] != row["key"] else ""
-        click.echo(wrapped(f"{row['key']}{title}", bold=True))
+        click.echo(wrap_text(f"{row['key']}{title}", bold=True))
         learned = row.get("learned_phrases", 0)
-        triggers = [*row["phrases"], *([counted(learned, "learned phrase")] if learned else [])]
-        click.echo(wrapped(f"triggered by: {', '.join(triggers)}", indent="  "))
-        click.echo(wrapped(row["text"], indent="  "))
+        triggers = [*row["phrases"], *([plural(learned, "learned phrase")] if learned else [])]
+        click.echo(wrap_text(f"triggered by: {', '.join(triggers)}", indent="  "))
+        click.echo(wrap_text(row["text"], indent="  "))
     if related:
-        click.echo(wrapped(f"related: {', '.join(row['key'] for row in related)}"))
-    click.echo(wrapped(f"{counted(found.total, 'memory')} triggered", dim=True))
+        click.echo(wrap_text(f"related: {', '.join(row['key'] for row in related)}"))
+    click.echo(wrap_text(f"{plural(found.total, 'memory')} triggered", dim=True))
     if not rows:
-        click.echo(wrapped("no trigger phrase occurs in the prompt; `speckit-memory search` searches for its words"))
+        click.echo(wrap_text("no trigger phrase occurs in the prompt; `speckit-memory search` searches for its words"))

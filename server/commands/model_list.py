@@ -10,21 +10,21 @@ import click
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 
 
 @click.command("list")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common) -> None:
     """List embedding models: in the store, on this machine, and available by name."""
     from speckit_memory.memory.models.embedders.model_name import SERVICES
     from speckit_memory.memory.models.embedders.pulled import fetching, shelf
 
     store = _of_store(common)
-    here = shelf.installed(os.environ)
+    here = shelf.installed_models(os.environ)
     try:
-        offered, missing = fetching.offered(), ""
+        offered, missing = fetching.offered_models(), ""
     except SpeckitError as error:
         offered, missing = [], f"{error.problems[0].message}: {error.problems[0].actions[0]}"
     fetched: list[dict[str, Any]] = [
@@ -45,9 +45,9 @@ def command(common: Common) -> None:
     for line in table_rows([_row(one) for one in store["models"]]) if store["models"] else ["  nothing yet"]:
         click.echo(line)
     if build := store["build"]:
-        click.echo(wrapped(f"being built: {build['name']}, {build['done']:,} of {build['total']:,} passages"))
+        click.echo(wrap_text(f"being built: {build['name']}, {build['done']:,} of {build['total']:,} passages"))
     if named:
-        click.echo(wrapped(f"named by {EMBEDDER_VARIABLE}: {named}"))
+        click.echo(wrap_text(f"named by {EMBEDDER_VARIABLE}: {named}"))
     click.echo("on this machine:")
     rows = [("bundled", "256", ""), *((one["name"], str(one["dimensions"]), one["revision"][:12]) for one in fetched)]
     for line in table_rows(rows):
@@ -56,9 +56,9 @@ def command(common: Common) -> None:
     for line in table_rows([(one["name"], str(one["dimensions"]), f"{one['megabytes']} MB") for one in can_be]) or ():
         click.echo(line)
     if missing:
-        click.echo(wrapped(missing))
+        click.echo(wrap_text(missing))
     services = ", ".join(f"{kind}:MODEL" for kind in SERVICES)
-    click.echo(wrapped(f"services: {services} (docs/embedders.md)", dim=True))
+    click.echo(wrap_text(f"services: {services} (docs/embedders.md)", dim=True))
 
 
 def _of_store(common: Common) -> dict[str, Any]:

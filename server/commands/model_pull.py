@@ -8,24 +8,24 @@ from dataclasses import asdict
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 
 @click.command("pull")
 @click.argument("name")
-@shared("json")
+@shared_options("json")
 def command(common: Common, name: str) -> None:
     """Fetch the embedding model NAME, such as fastembed:BAAI/bge-small-en-v1.5.
 
     Needs the extra 'quality'. Every file is compared with the checksum from its repository. Afterwards the network is
     not used.
     """
-    from speckit_memory.memory.models.embedders.model_name import FASTEMBED, parsed
+    from speckit_memory.memory.models.embedders.model_name import FASTEMBED, parse_model_name
     from speckit_memory.memory.models.embedders.pulled import fetching, shelf
 
-    wanted = parsed(name, {})
+    wanted = parse_model_name(name, {})
     if wanted.kind != FASTEMBED:
         raise SpeckitError(
             "E030",
@@ -39,5 +39,5 @@ def command(common: Common, name: str) -> None:
         print_json({**asdict(manifest), "folder": str(place), "fetched": fetched})
         return
     what = "fetched into" if fetched else "is already complete in"
-    click.echo(wrapped(f"fastembed:{manifest.model}, revision {manifest.revision[:12]}, {what} {place}"))
-    click.echo(wrapped(f"`speckit-memory model use fastembed:{manifest.model}` activates it"))
+    click.echo(wrap_text(f"fastembed:{manifest.model}, revision {manifest.revision[:12]}, {what} {place}"))
+    click.echo(wrap_text(f"`speckit-memory model use fastembed:{manifest.model}` activates it"))

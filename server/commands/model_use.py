@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--rollback", is_flag=True, help="Go back to the model that was in use before the last change.")
 @click.option("--compare-only", is_flag=True, help="Build the vectors and compare them; keep those in use.")
 @click.option("--no-compare", is_flag=True, help="Change without a comparison.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> int:
     """Build the vectors of the embedding model NAME and use them unless they are worse.
 
@@ -44,20 +44,20 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
     if "built" in found:
         built = found["built"]
         told = f"{built['embedded']:,} embedded, {built['cached']:,} taken from the cache"
-        click.echo(wrapped(f"{counted(built['total'], 'passage')}: {told}"))
+        click.echo(wrap_text(f"{plural(built['total'], 'passage')}: {told}"))
     if "refused" in found:
-        click.echo(wrapped(found["refused"]))
+        click.echo(wrap_text(found["refused"]))
         return 1
     if "changed" not in found:
-        click.echo(wrapped(f"nothing was changed; `speckit-memory model use {name}` changes the model"))
+        click.echo(wrap_text(f"nothing was changed; `speckit-memory model use {name}` changes the model"))
         return 0
     changed = found["changed"]
     waiting = f", {changed['pending']:,} memories wait for their vectors" if changed["pending"] else ""
     if changed["before"] in ("", changed["after"]):
-        click.echo(wrapped(f"{changed['after']} is in use{waiting}"))
+        click.echo(wrap_text(f"{changed['after']} is in use{waiting}"))
     else:
-        click.echo(wrapped(f"{changed['after']} is in use, {changed['before']} was before{waiting}"))
-        click.echo(wrapped("`speckit-memory model use --rollback` goes back"))
+        click.echo(wrap_text(f"{changed['after']} is in use, {changed['before']} was before{waiting}"))
+        click.echo(wrap_text("`speckit-memory model use --rollback` goes back"))
     return 0
 
 

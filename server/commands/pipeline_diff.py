@@ -7,7 +7,7 @@ import os
 import click
 
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.output import print_json
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -16,7 +16,7 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command("diff")
 @click.argument("a", shell_complete=completion.pipelines)
 @click.argument("b", shell_complete=completion.pipelines)
-@shared("json")
+@shared_options("json")
 def command(common: Common, a: str, b: str) -> None:
     """Compare two pipelines (files or presets) by what would run, defaults included."""
     from speckit_memory.engine.pipelines.pipelines import diff

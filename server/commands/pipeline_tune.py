@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
-from speckit_memory.server.console.arguments.sources import sourced
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import print_json, printable
 from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
 from speckit_memory.server.console.progress import ProgressReporter
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that share the work."
 )
-@shared("db", "json")
-@sourced(several=True)
+@shared_options("db", "json")
+@source_options(several=True)
 def command(
     common: Common,
     source: str,

@@ -12,9 +12,9 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.typed_text import standard_input, typed
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.arguments.typed_text import decode_option, standard_input
+from speckit_memory.server.console.output import print_json, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import SaveResult
@@ -22,28 +22,30 @@ if TYPE_CHECKING:
 
 @click.command("save")
 @click.argument("file", required=False, default="", metavar="[FILE]", shell_complete=completion.files)
-@click.option("--content", metavar="TEXT|-", callback=typed, help="The text to store, '-' for standard input.")
-@click.option("--title", default="", metavar="TEXT", callback=typed, help="The title of the new document.")
+@click.option("--content", metavar="TEXT|-", callback=decode_option, help="The text to store, '-' for standard input.")
+@click.option("--title", default="", metavar="TEXT", callback=decode_option, help="The title of the new document.")
 @click.option("--folder", metavar="DIR", help="The folder of the new file, else 'memories'.")
-@click.option("--tier", default="", metavar="TIER", callback=typed, help="The tier of the new document.")
+@click.option("--tier", default="", metavar="TIER", callback=decode_option, help="The tier of the new document.")
 @click.option(
     "--trigger",
     "triggers",
     multiple=True,
     metavar="PHRASE",
-    callback=typed,
+    callback=decode_option,
     help="A trigger phrase of the document; may be repeated.",
 )
 @click.option("--supersedes", multiple=True, metavar="ID|KEY", help="A memory that it replaces; may be repeated.")
 @click.option("--relates-to", multiple=True, metavar="ID|KEY", help="A related memory; may be repeated.")
 @click.option("--append", "append", is_flag=True, help="Add the text to FILE, or to a section of it.")
 @click.option("--replace", "replace", is_flag=True, help="Replace a section of FILE by the text.")
-@click.option("--section", default="", metavar="NAME", callback=typed, help="The section, by ANCHOR id or heading.")
+@click.option(
+    "--section", default="", metavar="NAME", callback=decode_option, help="The section, by ANCHOR id or heading."
+)
 @click.option("--force", is_flag=True, help="Save despite problems found by the checks.")
 @click.option("--skip-preflight", is_flag=True, help="Skip the checks of anchors, duplicates and length.")
 @click.option("--dry-run", is_flag=True, help="Only check, and show how the text relates to existing memories.")
 @click.option("--session", default="", help="Name of the session that saves.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     file: str,
@@ -123,7 +125,7 @@ def command(
         hints = unweighed_tier(memory, tier) if saved.id else ()
     _show(saved, common.as_json)
     for hint in hints if not common.as_json else ():
-        click.echo(wrapped(hint, dim=True))
+        click.echo(wrap_text(hint, dim=True))
 
 
 def _require_fitting(file: str, content: str | None, how: str, both: bool, section: str, describes: bool) -> None:
@@ -142,18 +144,18 @@ def _require_fitting(file: str, content: str | None, how: str, both: bool, secti
 
 def _show(saved: SaveResult, as_json: bool) -> None:
     from speckit_memory.server.views.save_result import saved_data
-    from speckit_memory.server.views.save_verdict import link_lines, question, told
+    from speckit_memory.server.views.save_verdict import describe_verdict, link_lines, question
 
     if as_json:
         print_json(saved_data(saved))
         return
     outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
-    click.echo(wrapped(f"{saved.key}: {outcome}{f' (id {saved.id})' if saved.id else ''}"))
+    click.echo(wrap_text(f"{saved.key}: {outcome}{f' (id {saved.id})' if saved.id else ''}"))
     if saved.verdict:
-        click.echo(wrapped(f"verdict: {told(saved.verdict)}"))
+        click.echo(wrap_text(f"verdict: {describe_verdict(saved.verdict)}"))
     for line in link_lines(saved):
-        click.echo(wrapped(line))
+        click.echo(wrap_text(line))
     if asked := question(saved, f"speckit-memory save {shlex.quote(saved.key)} --supersedes KEY"):
-        click.echo(wrapped(asked))
+        click.echo(wrap_text(asked))
     for problem in saved.problems:
-        click.echo(wrapped(f"{problem.code} {problem.where or saved.key}: {problem.message}"))
+        click.echo(wrap_text(f"{problem.code} {problem.where or saved.key}: {problem.message}"))

@@ -14,11 +14,11 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, query_argument, shared
+from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import beginning, block, counted, print_json, table, wrapped
+from speckit_memory.server.console.output import beginning, block, plural, print_json, table, wrap_text
 from speckit_memory.server.views.absence_text import reason_of_absence
-from speckit_memory.server.views.recombination import recombined
+from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -63,7 +63,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     shell_complete=completion.pipelines,
     help="Also show the answer of another pipeline; may be repeated.",
 )
-@shared("db", "pipeline", "set", "json")
+@shared_options("db", "pipeline", "set", "json")
 def command(
     common: Common,
     query: str,
@@ -118,17 +118,17 @@ def command(
             return
         show(result, explained, verbose=verbose)
         if told:
-            click.echo("\n" + "\n".join(wrapped(line, "  ") for line in told.splitlines()))
+            click.echo("\n" + "\n".join(wrap_text(line, "  ") for line in told.splitlines()))
         if explain:
             show_work(result)
         if not is_working_folder(memory.settings.root):
-            click.echo(wrapped(f"workspace {memory.settings.root}", dim=True))
+            click.echo(wrap_text(f"workspace {memory.settings.root}", dim=True))
         if shadows:
             show_shadows(result)
         if absent:
-            click.echo("\n" + wrapped(f"Why not {why_not}? {absent}"))
+            click.echo("\n" + wrap_text(f"Why not {why_not}? {absent}"))
             if change:
-                click.echo(wrapped(change.sentence))
+                click.echo(wrap_text(change.sentence))
             if change and change.change and change.change.file:
                 click.echo("\n" + block(change.change.file, "    "))
 
@@ -154,7 +154,7 @@ def show_shadows(result: SearchResult) -> None:
     from speckit_memory.server.views import side_by_side
 
     if not result.beside:
-        click.echo("\n" + wrapped("The handover pipeline answered; no shadow ran."))
+        click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
     side_by_side.show_beside(result)
 
 
@@ -181,36 +181,36 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     verbose = verbose or bool(explained)
     warnings = [warning for warning in result.notes.warnings if verbose or not warning.startswith(GAP_WARNING)]
     if result.notes.evidence_gap and result.results:
-        click.echo(wrapped(WEAK, fg="yellow"))
+        click.echo(wrap_text(WEAK, fg="yellow"))
     for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
         if row.repeated and not row.snippet:
-            click.echo(wrapped(f"already sent: {row.notes['already_sent']}", "    ", number(rank, row), dim=True))
+            click.echo(wrap_text(f"already sent: {row.notes['already_sent']}", "    ", number(rank, row), dim=True))
         else:
             (show_row if verbose else show_briefly)(rank, row)
         if explanation:
-            click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
-            click.echo(recombined(explanation, "      "))
+            click.echo(wrap_text(f"{row.score:.4f}, step by step:", "    "))
+            click.echo(render_recombination(explanation, "      "))
     if not result.results and not warnings:
         click.echo("No results.")
     if attended := result.notes.facts.get("attended"):
         keys = ", ".join(str(memory["key"]) for memory in attended)
-        click.echo(wrapped(f"this session attended to: {keys}", dim=True))
+        click.echo(wrap_text(f"this session attended to: {keys}", dim=True))
     if other := result.notes.facts.get("interleaved_with"):
-        click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
+        click.echo(wrap_text(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
     for warning in warnings:
         # for a handover this sentence is the answer itself
         is_answer = warning == result.why_nothing and result.pipeline.name == "resume"
-        click.echo(wrapped(warning if is_answer else f"warning: {warning}", fg="yellow"))
+        click.echo(wrap_text(warning if is_answer else f"warning: {warning}", fg="yellow"))
     for part in result.notes.degraded:
         what = part.reason if part.steps else f"{part.part} did not take part ({part.reason})"
         more = "; --deadline-ms gives more time" if part.steps else ""
         text = f"degraded: {what}; instead: {part.instead}; loss of confidence: {part.confidence_impact}{more}"
-        click.echo(wrapped(text, fg="yellow"))
-    from speckit_memory.pipeline.running.demands import demanded
+        click.echo(wrap_text(text, fg="yellow"))
+    from speckit_memory.pipeline.running.demands import describe_demands
 
-    if marks := demanded(result.plan.required, result.plan.excluded):
-        click.echo(wrapped(f"asked for memories {marks}", dim=True))
-    plan, count = result.plan, counted(len(result.results), "result")
+    if marks := describe_demands(result.plan.required, result.plan.excluded):
+        click.echo(wrap_text(f"asked for memories {marks}", dim=True))
+    plan, count = result.plan, plural(len(result.results), "result")
     understood = f" · {plan.complexity} query, intent {plan.intent} ({plan.intent_confidence:.2f})" if verbose else ""
     late = f" (budget {plan.budget_ms:g} ms)" if result.outcome.trace.over_budget else ""
     opening = result.timings_ms.opening
@@ -219,7 +219,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
         f"{count} in {result.timings_ms.total:.1f} ms{late}{opened}{understood} · "
         f"pipeline {result.pipeline.name} {result.pipeline.hash}"
     )
-    click.echo(wrapped(figures, dim=True))
+    click.echo(wrap_text(figures, dim=True))
 
 
 def show_briefly(rank: int, row: ResultRow) -> None:
@@ -230,14 +230,14 @@ def show_briefly(rank: int, row: ResultRow) -> None:
     # a pasted answer is recognised by the id, see `memory.intake.self_quotes`
     about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
     style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
-    click.echo(wrapped(" · ".join(about), "    ", **style))
+    click.echo(wrap_text(" · ".join(about), "    ", **style))
     if row.snippet:
         click.echo(beginning(row.snippet, "    │ "))
 
 
 def show_title(rank: int, row: ResultRow) -> None:
     """Prints the first line of a result."""
-    click.echo(wrapped(row.title, "    ", number(rank, row), bold=True))
+    click.echo(wrap_text(row.title, "    ", number(rank, row), bold=True))
 
 
 def number(rank: int, row: ResultRow) -> str:
@@ -254,27 +254,27 @@ def show_row(rank: int, row: ResultRow) -> None:
     """Prints one result with its state, copies, successors, passage and reason."""
     show_title(rank, row)
     about = [place(row), f"id {row.id}", row.tier, row.state]
-    click.echo(wrapped(" · ".join(part for part in about if part), "    ", dim=True))
+    click.echo(wrap_text(" · ".join(part for part in about if part), "    ", dim=True))
     if copies := row.notes.get("also_at"):
-        click.echo(wrapped(f"also at {', '.join(copy['key'] for copy in copies)}", "    ", dim=True))
+        click.echo(wrap_text(f"also at {', '.join(copy['key'] for copy in copies)}", "    ", dim=True))
     for successor in row.notes.get("superseded_by", ()):
         line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
-        click.echo(wrapped(line, "    ", fg="yellow"))
+        click.echo(wrap_text(line, "    ", fg="yellow"))
         if words := successor.get("words"):
-            click.echo(wrapped(words, "      "))
+            click.echo(wrap_text(words, "      "))
     if row.heading and row.heading != row.title:
-        click.echo(wrapped(row.heading, "    "))
+        click.echo(wrap_text(row.heading, "    "))
     if row.snippet:
         click.echo(block(row.snippet, "    │ "))
-    click.echo(wrapped(row.reason, "    ", dim=True))
+    click.echo(wrap_text(row.reason, "    ", dim=True))
 
 
 def show_work(result: SearchResult) -> None:
     """Prints the causal coverage of the question, and the time of each step."""
     if coverage := result.plan.coverage:
         few = ", too few to rely on" if coverage.gap else ""
-        connected = counted(coverage.connected, "memory")
-        click.echo("\n" + wrapped(f"Causal links connect {connected} with the question{few}."))
+        connected = plural(coverage.connected, "memory")
+        click.echo("\n" + wrap_text(f"Causal links connect {connected} with the question{few}."))
     rows = [("stage", "step", "ms", "rows in", "rows out", "outcome")]
     for record in result.timings_ms.steps:
         counts = (f"{record.ms:.3f}", str(record.rows_in), str(record.rows_out))
@@ -282,8 +282,8 @@ def show_work(result: SearchResult) -> None:
     click.echo("\nWhere the time went:")
     if result.notes.facts.get("words_from") == "file":
         text = "Words were looked up in the store itself, as no segment was in use: the same answer takes longer."
-        click.echo(wrapped(text, "  ", dim=True))
+        click.echo(wrap_text(text, "  ", dim=True))
     if result.notes.facts.get("vectors_from") == "lists":
         text = "Similar passages were found by an approximate index; SPECKIT_VECTOR_INDEX=exact compares all."
-        click.echo(wrapped(text, "  ", dim=True))
+        click.echo(wrap_text(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

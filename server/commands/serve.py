@@ -10,7 +10,7 @@ import click
 from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.failures import show
 
 BAD_CONFIGURATION = 2
@@ -63,7 +63,7 @@ BAD_CONFIGURATION = 2
     is_flag=True,
     help="Index changed files in the background; only one server per store does. Needs the extra 'watch'.",
 )
-@shared("db", "pipeline", "set")
+@shared_options("db", "pipeline", "set")
 def command(
     common: Common,
     transport: str,

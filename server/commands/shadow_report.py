@@ -13,9 +13,9 @@ from speckit_memory.config.files.written_file import check_target, written
 from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared
+from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
@@ -32,7 +32,7 @@ PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
     "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
 )
 @click.option("--experiment", default="", metavar="ID", help="Only this comparison, by its id in reports.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, page: Path | None, since: str | None, experiment: str) -> None:
     """Show the results of shadow pipelines: verdict, agreement, cost, next steps.
 
@@ -63,8 +63,8 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     if common.as_json:
         print_json(report.as_json())
     elif page is not None:
-        click.echo(wrapped(report.sentence()))
-        click.echo(wrapped(f"written as a page: {page}"))
+        click.echo(wrap_text(report.sentence()))
+        click.echo(wrap_text(f"written as a page: {page}"))
     else:
         show(report)
 
@@ -80,7 +80,7 @@ def replay(common: Common, config: Settings) -> None:
         with Memory.open(config.db, common.pipeline, create=False) as memory, ProgressReporter("replay") as bar:
             memory.finish_shadows(None, lambda done, total: bar.update(done, total, "kept queries"))
     except SpeckitError as error:
-        click.echo(wrapped(f"Kept queries could not be replayed: {error}", fg="yellow"), err=True)
+        click.echo(wrap_text(f"Kept queries could not be replayed: {error}", fg="yellow"), err=True)
 
 
 def write_page(file: Path, report: ShadowReport) -> None:

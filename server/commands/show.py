@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 
@@ -17,7 +17,7 @@ from speckit_memory.server.views.superseded_text import superseded_data, superse
 @click.option("--section", default="", metavar="NAME", help="Only this section, by ANCHOR id or heading.")
 @click.option("--from-line", default=1, type=click.IntRange(1), metavar="N", help="Begin at this line of the document.")
 @click.option("--session", default="", help="Name of the reading session, which then attends to the memory.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str, section: str, from_line: int, session: str) -> None:
     """Print the stored text of a memory: all of it, or one section."""
     with existing_store(common) as memory:
@@ -40,9 +40,9 @@ def command(common: Common, name: str, section: str, from_line: int, session: st
         )
         return
     if found.put_away:
-        click.echo(wrapped(away_text(found.put_away, "`unarchive`"), dim=True), err=True)
+        click.echo(wrap_text(away_text(found.put_away, "`unarchive`"), dim=True), err=True)
     if superseded := superseded_text(found):
-        click.echo(wrapped(superseded, fg="yellow"), err=True)
+        click.echo(wrap_text(superseded, fg="yellow"), err=True)
     about = f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})"
-    click.echo(wrapped(about, dim=True), err=True)
+    click.echo(wrap_text(about, dim=True), err=True)
     click.echo(found.text)

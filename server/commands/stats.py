@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table, table_rows, wrap_text
 from speckit_memory.server.views.store_figures import left_out_text, store_figures
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ RANKINGS: tuple[FolderOrder, ...] = ("count", "recency", "importance", "composit
 )
 @click.option("--scores", is_flag=True, help="Show the score of each folder and its components.")
 @click.option("--archived", is_flag=True, help="Rank archive folders too, and count archived memories.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common, limit: int, ranking: FolderOrder, exclude: tuple[str, ...], scores: bool, archived: bool
 ) -> None:
     """Count memories by tier and folder, passages, causal links, triggers and bytes."""
-    from speckit_memory.memory.store.reading.density import told
+    from speckit_memory.memory.store.reading.density import describe_density
 
     with existing_store(common) as memory:
         ranked = memory.folders(ranking, exclude=exclude, scores=scores, archived=archived)
@@ -56,14 +56,14 @@ def command(
         *((f"  {tier}", f"{count:,}") for tier, count in figures["by_tier"].items()),
         ("passages", f"{stats.chunks:,}"),
         ("trigger phrases", f"{stats.triggers:,}"),
-        ("causal links", f"{stats.edges:,}, {told(stats.density)}"),
+        ("causal links", f"{stats.edges:,}, {describe_density(stats.density)}"),
         ("bytes", f"{stats.bytes:,}"),
     ]
     if stats.pending_links:
         facts.append(("declared links", f"{stats.pending_links:,} have no target"))
     if stats.pending_embeddings:
         facts.append(
-            ("without vectors", f"{counted(stats.pending_embeddings, 'memory')}; the next `index` creates them")
+            ("without vectors", f"{plural(stats.pending_embeddings, 'memory')}; the next `index` creates them")
         )
     if stats.embedding_model:
         facts.append(("model", f"{stats.embedding_model}, {stats.dimensions} dimensions"))
@@ -83,9 +83,9 @@ def command(
         heads += ["score", *figures["folders"][0]["parts"]] if scores else []
         click.echo("\n" + table([heads, *folders], right=range(1, len(heads)), headed=True))
     if further := len(ranked.folders) - len(folders):
-        click.echo(wrapped(f"and {counted(further, 'folder')} more; --limit N shows them", dim=True))
+        click.echo(wrap_text(f"and {plural(further, 'folder')} more; --limit N shows them", dim=True))
     if left_out := left_out_text(figures["left_out"]):
-        click.echo(wrapped(f"not ranked: {left_out}", dim=True))
+        click.echo(wrap_text(f"not ranked: {left_out}", dim=True))
 
 
 def _day(when: float) -> str:

@@ -8,9 +8,9 @@ import click
 
 from speckit_memory.memory.lifecycle.tasks import MOST_LISTED
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.markdown import fields
-from speckit_memory.server.console.output import print_json, table, wrapped
+from speckit_memory.server.console.output import print_json, table, wrap_text
 
 
 @click.command("history")
@@ -20,7 +20,7 @@ from speckit_memory.server.console.output import print_json, table, wrapped
     "--limit", type=click.IntRange(1, MOST_LISTED), default=10, show_default=True, help="Maximum number of tasks."
 )
 @click.option("--complete", is_flag=True, help="Only tasks that are complete.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, folder: str, session: str, limit: int, complete: bool) -> None:
     """List tasks of a folder, the latest first, with means and trend over all of them."""
     from speckit_memory.server.views.rows.task_rows import changes, summary_row, task_row
@@ -35,7 +35,7 @@ def command(common: Common, folder: str, session: str, limit: int, complete: boo
     shown += [_line(row, changes(row) if "delta" in row else {}) for row in rows]
     if rows:
         click.echo(table(shown, right=[1], headed=True))
-    click.echo(wrapped(fields(summary), dim=True))
+    click.echo(wrap_text(fields(summary), dim=True))
 
 
 def _line(row: dict[str, Any], changed: dict[str, str]) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.commands.task_preflight import SCORE
-from speckit_memory.server.console.arguments.options import Common, shared
+from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.markdown import fields
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.output import print_json, wrap_text
 
 
 @click.command("postflight")
@@ -19,7 +19,7 @@ from speckit_memory.server.console.output import print_json, wrapped
 @click.option("--context", type=SCORE, required=True, help="Completeness of the context after the task, 0 to 100.")
 @click.option("--closed", multiple=True, metavar="TEXT", help="A gap that is closed; may be repeated.")
 @click.option("--new-gap", "new_gaps", multiple=True, metavar="TEXT", help="A new gap; may be repeated.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     folder: str,
@@ -50,4 +50,4 @@ def command(
     if common.as_json:
         print_json({"specFolder": done.folder, **row})
     else:
-        click.echo(wrapped(f"learning index {row['learning_index']:g} ({row['band']}): {fields(changes(row))}"))
+        click.echo(wrap_text(f"learning index {row['learning_index']:g} ({row['band']}): {fields(changes(row))}"))

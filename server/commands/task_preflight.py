@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import print_json, wrap_text
 
 SCORE = click.IntRange(0, 100)
 
@@ -19,7 +19,7 @@ SCORE = click.IntRange(0, 100)
 @click.option("--context", type=SCORE, required=True, help="Completeness of the context, 0 to 100.")
 @click.option("--gap", "gaps", multiple=True, metavar="TEXT", help="A gap in knowledge; may be repeated.")
 @click.option("--session", default="", metavar="NAME", help="The session that works on it.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     folder: str,
@@ -44,4 +44,4 @@ def command(
     if common.as_json:
         print_json({"specFolder": begun.folder, **task_row(begun)})
     else:
-        click.echo(wrapped(f"recorded before the task {begun.task} of {begun.folder}"))
+        click.echo(wrap_text(f"recorded before the task {begun.task} of {begun.folder}"))

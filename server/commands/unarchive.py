@@ -9,13 +9,13 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
 
 
 @click.command("unarchive")
 @click.argument("names", nargs=-1, metavar="[ID|KEY]...")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, names: tuple[str, ...]) -> None:
     """Restore archived memories for searches; without a name, list them.
 
@@ -33,7 +33,7 @@ def command(common: Common, names: tuple[str, ...]) -> None:
         print_json({"restored": [key for key, was in restored.items() if was], "memories": list(restored)})
         return
     for key, was in restored.items():
-        click.echo(wrapped(f"{key}: {'found by searches again' if was else 'was not archived'}"))
+        click.echo(wrap_text(f"{key}: {'found by searches again' if was else 'was not archived'}"))
 
 
 def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
@@ -43,4 +43,4 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
     shown = [(row["key"], row["reason"], time.strftime("%Y-%m-%d", time.localtime(row["archived_at"]))) for row in rows]
     for line in table_rows(shown) if shown else ():
         click.echo(line)
-    click.echo(wrapped(f"{counted(len(rows), 'memory')} archived", dim=True))
+    click.echo(wrap_text(f"{plural(len(rows), 'memory')} archived", dim=True))

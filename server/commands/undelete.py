@@ -8,15 +8,15 @@ import click
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, table, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, table, wrap_text
 
 LISTED = 50
 
 
 @click.command("undelete")
 @click.argument("deletion", required=False)
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, deletion: str | None) -> None:
     """Restore a DELETION: memories with their learned data, and files.
 
@@ -32,10 +32,10 @@ def command(common: Common, deletion: str | None) -> None:
             shown = {"memories": list(back.memories), "files": list(back.files), "pending": back.pending}
             print_json({"undone": deletion, **shown})
             return
-        memories, files = counted(len(back.memories), "memory"), counted(len(back.files), "file")
-        click.echo(wrapped(f"{memories} and {files} were restored"))
+        memories, files = plural(len(back.memories), "memory"), plural(len(back.files), "file")
+        click.echo(wrap_text(f"{memories} and {files} were restored"))
         if back.pending:
-            click.echo(wrapped(f"{counted(back.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
+            click.echo(wrap_text(f"{plural(back.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
         return
     rows = [
         {
@@ -52,4 +52,4 @@ def command(common: Common, deletion: str | None) -> None:
         lines = [(str(row["name"]), str(row["at"]), str(row["memories"]), str(row["what"])) for row in rows]
         click.echo(table([("deletion", "at", "memories", "what"), *lines], right=[2], headed=True))
     else:
-        click.echo(wrapped("there is no deletion that could be undone"))
+        click.echo(wrap_text("there is no deletion that could be undone"))

@@ -6,22 +6,27 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.arguments.typed_text import typed
-from speckit_memory.server.console.output import print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.arguments.typed_text import decode_option
+from speckit_memory.server.console.output import print_json, wrap_text
 
 
 @click.command("update")
 @click.argument("name", metavar="ID|KEY")
-@click.option("--title", metavar="TEXT", callback=typed, help="The new title.")
+@click.option("--title", metavar="TEXT", callback=decode_option, help="The new title.")
 @click.option(
-    "--trigger", "triggers", multiple=True, metavar="PHRASE", callback=typed, help="A trigger phrase; may be repeated."
+    "--trigger",
+    "triggers",
+    multiple=True,
+    metavar="PHRASE",
+    callback=decode_option,
+    help="A trigger phrase; may be repeated.",
 )
 @click.option("--no-triggers", is_flag=True, help="Remove all trigger phrases.")
 @click.option("--tier", metavar="TIER", help="constitutional, critical, important, normal, temporary or deprecated.")
 @click.option("--weight", type=float, metavar="0..1", help="The importance weight.")
 @click.option("--partial", is_flag=True, help="Keep the change even if the model cannot embed the memory again.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(
     common: Common,
     name: str,
@@ -39,7 +44,7 @@ def command(
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())
     from speckit_memory.server.views.rows.rows import update_facts
-    from speckit_memory.server.views.unweighed_inputs import unweighed
+    from speckit_memory.server.views.unweighed_inputs import unweighed_hint
 
     with existing_store(common) as memory:
         updated = memory.update(
@@ -52,14 +57,14 @@ def command(
         )
         before, after = update_facts(updated.before), update_facts(updated.after)
         changed = {name: value for name, value in after.items() if value != before[name]}
-        hints = unweighed(memory, changed, {before["importanceTier"], after["importanceTier"]})
+        hints = unweighed_hint(memory, changed, {before["importanceTier"], after["importanceTier"]})
     if common.as_json:
         was = {name: before[name] for name in changed}
         print_json({"key": updated.after.key, "changed": changed, "was": was, "embedding_pending": updated.pending})
         return
     for fact, value in changed.items():
-        click.echo(wrapped(f"{updated.after.key}: {fact} {value!r}, was {before[fact]!r}"))
+        click.echo(wrap_text(f"{updated.after.key}: {fact} {value!r}, was {before[fact]!r}"))
     if not changed:
-        click.echo(wrapped(f"{updated.after.key}: nothing changed"))
+        click.echo(wrap_text(f"{updated.after.key}: nothing changed"))
     for hint in hints:
-        click.echo(wrapped(hint, dim=True))
+        click.echo(wrap_text(hint, dim=True))

@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import of_known
-from speckit_memory.server.console.arguments.options import Common, shared
-from speckit_memory.server.console.output import counted, print_json, wrapped
+from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.output import plural, print_json, wrap_text
 from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
 
 
@@ -16,7 +16,7 @@ from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_da
 @click.option("--useful/--not-useful", default=None, help="Whether the memory was useful; one of them is required.")
 @click.option("--promote", is_flag=True, help="Make the memory critical, once readers trust it.")
 @click.option("--session", default="", metavar="NAME", help="Name of the judging session.")
-@shared("db", "json")
+@shared_options("db", "json")
 def command(common: Common, name: str, useful: bool | None, promote: bool, session: str) -> None:
     """Record whether a memory that you read was useful, which changes its confidence."""
     if useful is None:
@@ -31,11 +31,11 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
     if common.as_json:
         print_json(validated_data(judged, session))
         return
-    times = counted(judged.validation_count, "validation")
-    click.echo(wrapped(f"{judged.key}: confidence {judged.confidence:g} after {times}, tier {judged.tier}"))
+    times = plural(judged.validation_count, "validation")
+    click.echo(wrap_text(f"{judged.key}: confidence {judged.confidence:g} after {times}, tier {judged.tier}"))
     if judged.restored:
-        click.echo(wrapped(TAKEN_BACK))
+        click.echo(wrap_text(TAKEN_BACK))
     if judged.eligible:
-        click.echo(wrapped("it may become critical: the next `validate` may use --promote"))
+        click.echo(wrap_text("it may become critical: the next `validate` may use --promote"))
     for hint in hints:
-        click.echo(wrapped(hint, dim=True))
+        click.echo(wrap_text(hint, dim=True))

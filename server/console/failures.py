@@ -17,11 +17,11 @@ from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.workspace.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError, closest
 from speckit_memory.errors.codes import CODES
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.errors.synonyms import accepted_synonym
 from speckit_memory.server.console import standard_streams, terminal
 from speckit_memory.server.console.fitting_actions import for_console
-from speckit_memory.server.console.output import MAX_WIDTH, print_json, printable, wrapped
+from speckit_memory.server.console.output import MAX_WIDTH, print_json, printable, wrap_text
 from speckit_memory.server.console.wrapping import cells
 
 LEAST_ROOM = 60
@@ -111,8 +111,8 @@ def lines(
     stream = stream or sys.stderr
     code = click.style(problem.code, fg="red", bold=True)
     start = f"{printable(str(problem.where))}: {code} " if problem.where else f"{label} {code}: "
-    head = wrapped(problem.message, "  ", start, stream)
-    hint = [wrapped(problem.hint, "        ", "  hint: ", stream)] if hinted else []
+    head = wrap_text(problem.message, "  ", start, stream)
+    hint = [wrap_text(problem.hint, "        ", "  hint: ", stream)] if hinted else []
     actions = [f"  try:  {printable(action)}" for action in problem.actions] if advised else []
     return "\n".join([head, *pointed_line(problem, terminal.columns(stream)), *hint, *actions])
 
@@ -125,7 +125,7 @@ def unwritable(error: OSError) -> int:
     return show(SpeckitError("E201", f"standard output cannot be written: {error.strerror or error}"), as_json=False)
 
 
-def interrupted() -> int:
+def report_interrupt() -> int:
     """Reports that the user interrupted the command; returns the exit status."""
     click.echo("interrupted", err=True)
     return INTERRUPTED
@@ -144,11 +144,11 @@ def internal(error: BaseException) -> SpeckitError:
 
     Only the type of the error is used: its text may be content, may be long, and rendering it may fail.
     """
-    what = f"an unexpected {abridged(type(error).__name__)}"
+    what = f"an unexpected {abridge(type(error).__name__)}"
     if not os.environ.get(DEBUG):
         return SpeckitError("E199", what, actions=(f"set {DEBUG}=1 and run it again",))
     try:
-        click.echo(abridged("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
+        click.echo(abridge("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
     except Exception:  # the error cannot be rendered, or standard error is closed
         return SpeckitError("E199", what, hint="Its traceback cannot be shown.")
     return SpeckitError("E199", what, hint="The traceback is above.")
@@ -158,7 +158,7 @@ def of_system(error: OSError) -> SpeckitError:
     """E014 for a name that the system rejects as a path, else an internal error."""
     if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
         return internal(error)
-    return SpeckitError("E014", f"'{abridged(str(error.filename))}' cannot be a path: {error.strerror}")
+    return SpeckitError("E014", f"'{abridge(str(error.filename))}' cannot be a path: {error.strerror}")
 
 
 def usage(error: click.UsageError) -> SpeckitError:

@@ -8,7 +8,7 @@ from pathlib import Path
 PROGRAM = "speckit-memory"
 
 
-def called() -> str:
+def program_name() -> str:
     """The program's name if the shell finds this installation by it, else the path it was called by."""
     import shlex
     import shutil

@@ -17,7 +17,7 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(" ", text).strip()
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """The text as a quotation. Every line is marked, so that none can end the quotation; invisible characters are
     escaped."""
     spelled = _UNSEEN.sub(lambda sign: ascii(sign[0])[1:-1], text)

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import click
 
-from speckit_memory.errors.names import sendable, shown
+from speckit_memory.errors.names import displayable_name, sendable
 from speckit_memory.server.console import standard_streams, terminal
 
 MAX_WIDTH = 120
@@ -26,10 +26,10 @@ def print_json(document: Any) -> None:
 
 def printable(text: str) -> str:
     """Escapes control characters, so that file names and documents cannot control the terminal."""
-    return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], shown(text))
+    return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], displayable_name(text))
 
 
-def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextIO | None = None, **style: Any) -> str:
+def wrap_text(text: str, indent: str = "", first: str | None = None, stream: TextIO | None = None, **style: Any) -> str:
     """Wraps a text to an indented block that fits the terminal; without a terminal it stays on one line.
 
     Args:
@@ -64,7 +64,7 @@ def block(text: str, indent: str) -> str:
     for line in printable(text).expandtabs(4).split("\n"):
         margin = indent + line[: len(line) - len(line.lstrip())]
         fits = room is None or cells(indent + line) <= min(room, MAX_WIDTH)
-        shown.append((indent + line).rstrip() if fits else wrapped(line, margin))
+        shown.append((indent + line).rstrip() if fits else wrap_text(line, margin))
     return "\n".join(shown)
 
 
@@ -78,7 +78,7 @@ def beginning(text: str, indent: str) -> str:
     return f"{indent}{first}{' …' if more else ''}"
 
 
-def counted(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     """A count in words: "1 link", "2 links", "3 memories"."""
     if count == 1:
         return f"1 {noun}"
@@ -108,13 +108,13 @@ def table_rows(
         indent: Put before every line.
         headed: Whether the first row has the names of the columns.
     """
-    from speckit_memory.server.console.tables import GAP, aligned, fitted, widths
+    from speckit_memory.server.console.tables import GAP, align_rows, fit_rows, widths
 
     if not rows:
         return []
     room, natural = terminal.columns(), widths(rows)
     if room is None or sum(natural) + GAP * (len(natural) - 1) + len(indent) <= room:
-        shown = aligned(rows, natural, right)
+        shown = align_rows(rows, natural, right)
     else:
-        shown = fitted(rows, right, room - len(indent), headed)
+        shown = fit_rows(rows, right, room - len(indent), headed)
     return ["\n".join((indent + line).rstrip() for line in row.split("\n")) for row in shown]

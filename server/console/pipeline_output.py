@@ -52,12 +52,12 @@ def write_pipeline(
     Raises:
         SpeckitError: E014 if the file cannot be written.
     """
-    from speckit_memory.engine.pipelines.pipelines import extension, written
+    from speckit_memory.engine.pipelines.pipelines import extension, pipeline_text_with
 
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
     # compare by file, not by name: both may be reached by different paths
     itself = is_there(file) and is_there(Path(source.source)) and file.samefile(source.source)
-    write = extension if extending and not itself else written
+    write = extension if extending and not itself else pipeline_text_with
     text = write(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)
     try:
         with written_file.written(file) as stream:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from speckit_memory.server.console import terminal
-from speckit_memory.server.console.output import table, wrapped
+from speckit_memory.server.console.output import table, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.statistics.tables import Block
@@ -38,7 +38,7 @@ def _fitted(block: Block, room: int) -> str:
 
     lines = str(block).split("\n")
     if isinstance(block, str):
-        return "\n".join(wrapped(line, "  ", "") for line in lines)
+        return "\n".join(wrap_text(line, "  ", "") for line in lines)
     # the report's own layout is best if it fits
     if max(map(cells, lines)) <= room:
         return str(block)

@@ -21,7 +21,7 @@ def widths(rows: Rows) -> list[int]:
     return [max(cells(click.unstyle(cell)) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def aligned(rows: Rows, room: Sequence[int], right: Sequence[int]) -> list[str]:
+def align_rows(rows: Rows, room: Sequence[int], right: Sequence[int]) -> list[str]:
     """One line per row; `room` has the widths of the columns."""
     lines = []
     for row in rows:
@@ -33,7 +33,7 @@ def aligned(rows: Rows, room: Sequence[int], right: Sequence[int]) -> list[str]:
     return lines
 
 
-def fitted(rows: Rows, right: Sequence[int], room: int, headed: bool) -> list[str]:
+def fit_rows(rows: Rows, right: Sequence[int], room: int, headed: bool) -> list[str]:
     """Renders each row as one or more lines within `room` cells.
 
     Cells are wrapped if the columns stay readable. Otherwise only the first columns stay in the row, and the others
@@ -96,7 +96,7 @@ def _split(rows: Rows, kept: int, natural: Sequence[int], right: Sequence[int], 
     names = [*rows[0]] if headed else [""] * len(natural)
     body = rows[1:] if headed else rows
     begun = [row[:kept] for row in ([names, *body] if headed else body)]
-    lines = aligned(begun, natural, right) if kept > 1 else ["\n".join(fold(row[0], room)) for row in begun]
+    lines = align_rows(begun, natural, right) if kept > 1 else ["\n".join(fold(row[0], room)) for row in begun]
     shown = lines[:1] if headed else []
     for line, row in zip(lines[len(shown) :], body, strict=True):
         rest = [f"{name} {cell.strip()}".strip() for name, cell in zip(names[kept:], row[kept:], strict=True)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.server.console.output import counted
+from speckit_memory.server.console.output import plural
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.statistics.agreement import Agreement
 
-__all__ = ["counted", "figure", "in_common", "milliseconds", "moment", "percent", "period"]
+__all__ = ["figure", "in_common", "milliseconds", "moment", "percent", "period", "plural"]
 
 
 def percent(part: float, whole: float) -> str:

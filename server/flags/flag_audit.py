@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_checks import FACTS
 from speckit_memory.config.flags.flag_files import FlagFile
-from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of, surplus, told, ways_back
+from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of, describe_flags, surplus, ways_back
 from speckit_memory.config.flags.flag_states import ON, STATES, ahead
 from speckit_memory.config.flags.flags import declared_flags, read_flags
 from speckit_memory.errors import Problem
@@ -114,13 +114,13 @@ def audit(
                 problems.append(Problem("E124", f"{name} expired on {expires}", where=flag.where))
     active = active_of(in_force.values())
     if many := surplus(active, MAX_ACTIVE):
-        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {told(active)}"
+        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {describe_flags(active)}"
         where = next((flag.decided for flag in many if flag.decided), None)
         problems.append(Problem("E124", message, actions=ways_back(many), where=where))
     return Audit(flags, problems, _expiries(expired))
 
 
-def over(flag: Flag, day: date) -> date | None:
+def expiry_of(flag: Flag, day: date) -> date | None:
     """The expiry date of a workspace flag that has expired by `day`; None for a live or permanent flag."""
     expires = _date(flag.facts.get("expires"))
     lives = expires is None or expires >= day or flag.state == "permanent" or not flag.of_workspace

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of
 from speckit_memory.config.flags.flag_states import ACTIVE, ON, ahead
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.server.flags.flag_audit import over, today
+from speckit_memory.server.flags.flag_audit import expiry_of, today
 from speckit_memory.server.flags.flag_reading import ActiveComponents
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, 
 
 def _judge(in_use: ActiveComponents, flag: Flag, after: str, evidence: str) -> None:
     """Raises SpeckitError with all that a flag lacks for its next state."""
-    from speckit_memory.evaluation.experiments.flag_evidence import cited, keep_evidence
+    from speckit_memory.evaluation.experiments.flag_evidence import find_comparison, keep_evidence
     from speckit_memory.evaluation.experiments.flag_steps import lacking, second_window, too_dear
 
     name, whole, registry = flag.name, in_use.whole(), in_use.registry
@@ -104,7 +104,7 @@ def _judge(in_use: ActiveComponents, flag: Flag, after: str, evidence: str) -> N
     try:
         missing: Sequence[str] = ()
         if after in ON:
-            find = cache(lambda one: cited(database, one) if database else None)
+            find = cache(lambda one: find_comparison(database, one) if database else None)
             missing = lacking(whole, flag, registry, evidence, find)
             if after == "permanent":
                 enabled_at = _enabled_at(database, name)
@@ -162,7 +162,7 @@ def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[
     others = [other.name for other in active_of(in_force.values()) if other.name != flag.name]
     if after in ACTIVE and len(others) >= MAX_ACTIVE:
         yield f"{len(others)} others are active ({', '.join(others)}), accepted: at most {MAX_ACTIVE} in all"
-    expired = over(flag, today())
+    expired = expiry_of(flag, today())
     if expired is not None and after != "permanent":
         yield f"it expired on {expired}; `flags demote` takes it back, a later 'expires' gives it time"
 

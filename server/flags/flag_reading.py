@@ -87,7 +87,7 @@ def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidenc
 
     Each comparison is read once. Yields None if the pipeline cannot be read, which other commands report.
     """
-    from speckit_memory.evaluation.experiments.flag_evidence import cited
+    from speckit_memory.evaluation.experiments.flag_evidence import find_comparison
     from speckit_memory.evaluation.experiments.flag_steps import unborne
 
     in_use = ActiveComponents.of(db, pipeline)
@@ -99,7 +99,7 @@ def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidenc
     database = in_use.opened(create=False)
     try:
         find: Callable[[str], CitedComparison | None] = cache(
-            lambda one: cited(database, one, promoted=True) if database else None
+            lambda one: find_comparison(database, one, promoted=True) if database else None
         )
         yield lambda flag: list(unborne(whole, flag, in_use.registry, find))
     finally:

@@ -10,7 +10,7 @@ from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.server.jsonrpc.lines import LONGEST_ID
 
 
@@ -49,7 +49,7 @@ def _mended(line: bytes) -> JSONRPCMessage:
     except RecursionError:
         raise RefusedError(PARSE_ERROR, "this line is nested too deeply") from None
     except ValueError as error:
-        raise RefusedError(PARSE_ERROR, f"this line is not JSON: {abridged(str(error))}") from None
+        raise RefusedError(PARSE_ERROR, f"this line is not JSON: {abridge(str(error))}") from None
     if isinstance(document, list):
         raise RefusedError(INVALID_REQUEST, "batches are not accepted: send one message per line")
     if not isinstance(document, dict):

@@ -127,7 +127,7 @@ def event(name: str, level: Literal["info", "warning"] = "info", /, **facts: Any
             getattr(structlog.get_logger(), level)(name, **facts)
 
 
-def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:
+def log_overflow(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:
     """Logs that an answer exceeded its budget (feature A6).
 
     Args:
@@ -140,7 +140,7 @@ def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int)
     event("overflow", part=part, rows=rows, kept=kept, tokens_wanted=tokens_wanted, budget=budget)
 
 
-def tool_called(
+def log_tool_call(
     tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False, config_hash: str = ""
 ) -> None:
     """Logs a tool call.

@@ -21,9 +21,9 @@ from pydantic import ValidationError
 from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.errors.problems import LONGEST_TEXT
-from speckit_memory.server.calls.profiles import left_out, offered, offers
+from speckit_memory.server.calls.profiles import left_out, offered_tools, offers
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.calls.tool_names import meant_tool
 from speckit_memory.server.console.arguments.options import Common
@@ -98,7 +98,7 @@ class MemoryServer(MCPServer[None]):
         elif name in self.further:
             result = refused(left_out(name, self.profile))
         else:
-            result = refused(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {meant_tool(name, known)}"))
+            result = refused(SpeckitError("E033", f"there is no tool '{abridge(name)}'; {meant_tool(name, known)}"))
         if query_id := logs.query_id():
             # outside the content: it serves readers of the log and costs the model no tokens
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
@@ -139,11 +139,11 @@ class GuardMiddleware:
         except MCPError as error:
             data = error.error.data
             told = data if data is None or len(str(data)) <= LONGEST_TEXT else None
-            message = abridged(error.error.message, LONGEST_TEXT)
+            message = abridge(error.error.message, LONGEST_TEXT)
             raise MCPError(code=error.error.code, message=message, data=told) from None
         except BaseException as error:
             failed = internal(error)
-            logs.event("request failed", method=abridged(str(ctx.method)), problems=[str(failed)])
+            logs.event("request failed", method=abridge(str(ctx.method)), problems=[str(failed)])
             raise MCPError(code=INTERNAL_ERROR, message=str(failed)) from None
 
 
@@ -270,7 +270,7 @@ def build(
         middleware: Further middleware, outermost first.
     """
     every = tools(workspace, limits, profile)
-    shown = offered(every, profile)
+    shown = offered_tools(every, profile)
     listening = ChangeNotifier(workspace, limits, watch=watch)
     with logs.without_rich():
         server = MemoryServer(

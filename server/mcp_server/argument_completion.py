@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from mcp_types import Completion, PromptReference, ResourceTemplateReference
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
-from speckit_memory.server.prompts.catalogue import named
+from speckit_memory.errors.echo import abridge
+from speckit_memory.server.prompts.catalogue import find_prompt
 from speckit_memory.server.prompts.prompt import Completed
 from speckit_memory.server.replies.answering import refuse
 from speckit_memory.server.resources.uris import TEMPLATE
@@ -20,7 +20,7 @@ MOST = 100
 _NOTHING = Completion(values=[], total=0, has_more=False)
 
 
-def completed(
+def complete_argument(
     workspace: Workspace, reference: PromptReference | ResourceTemplateReference, argument: str, begun: str
 ) -> Completion:
     """Completes the value of an argument: names that begin with the text, then names that contain it, each sorted.
@@ -56,15 +56,15 @@ def folders(keys: Iterable[str]) -> list[str]:
 def _kind(reference: PromptReference | ResourceTemplateReference, argument: str) -> Completed:
     kinds: dict[str, Completed]
     if isinstance(reference, PromptReference):
-        prompt = named(reference.name)
+        prompt = find_prompt(reference.name)
         owner, kinds = f"the prompt {prompt.name}", {one.name: one.completed for one in prompt.arguments}
     elif reference.uri == TEMPLATE:
         owner, kinds = TEMPLATE, {"key": "key"}
     else:
-        told = abridged(reference.uri)
+        told = abridge(reference.uri)
         refuse(f"there is no resource template '{told}'; {nearest(told, [TEMPLATE])}", uri=told)
     if argument not in kinds:
-        told = abridged(argument)
+        told = abridge(argument)
         refuse(f"{owner} has no argument '{told}'; {nearest(told, kinds)}", argument=told)
     return kinds[argument]
 

@@ -21,9 +21,9 @@ from mcp_types import (
     ReadResourceResult,
 )
 
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.server.calls.tool import SpeckitTool
-from speckit_memory.server.mcp_server.argument_completion import completed
+from speckit_memory.server.mcp_server.argument_completion import complete_argument
 from speckit_memory.server.prompts import catalogue as prompts
 from speckit_memory.server.replies.answering import WorkerPool
 from speckit_memory.server.resources import catalogue as resources
@@ -75,14 +75,14 @@ class RequestHandlers:
         return resources.templates()
 
     async def _read(self, _asked: Asked, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await self._answering.run(partial(read, self._workspace, params.uri), uri=abridged(params.uri))
+        return await self._answering.run(partial(read, self._workspace, params.uri), uri=abridge(params.uri))
 
     async def _prompts(self, _asked: Asked, _params: PaginatedRequestParams) -> ListPromptsResult:
-        return prompts.listed()
+        return prompts.list_prompts()
 
     async def _prompt(self, _asked: Asked, params: GetPromptRequestParams) -> GetPromptResult:
         return await prompts.message(params.name, params.arguments or {}, self._tools, self._offers)
 
     async def _complete(self, _asked: Asked, params: CompleteRequestParams) -> CompleteResult:
-        asked = partial(completed, self._workspace, params.ref, params.argument.name, params.argument.value)
+        asked = partial(complete_argument, self._workspace, params.ref, params.argument.name, params.argument.value)
         return CompleteResult(completion=await self._answering.run(asked))

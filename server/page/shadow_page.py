@@ -16,7 +16,15 @@ from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, S
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.tables import in_line
 from speckit_memory.server.console.output import printable
-from speckit_memory.server.console.wording import counted, figure, in_common, milliseconds, moment, percent, period
+from speckit_memory.server.console.wording import (
+    figure,
+    in_common,
+    milliseconds,
+    moment,
+    percent,
+    period,
+    plural,
+)
 from speckit_memory.server.page.plots.overhead import overhead_distribution
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.svg import INK, MUTED, VARIANT, drawn
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 # Control characters and bidirectional controls are escaped first, as on a terminal.
 
 
-def rendered(name: str, **texts: object) -> str:
+def render_template(name: str, **texts: object) -> str:
     """Renders a template of this folder with its style included; an undefined name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -159,7 +167,7 @@ def page(report: ShadowReport) -> str:
         "nothing": [(line.startswith("    "), line.strip()) for line in report.nothing.split("\n") if line.strip()],
         "comparisons": comparisons,
     }
-    return str(sendable(rendered("shadow_report.html", **texts)))
+    return str(sendable(render_template("shadow_report.html", **texts)))
 
 
 def _comparison(
@@ -206,7 +214,7 @@ def _quality(report: ExperimentReport) -> Tile:
     if report.duels:
         won = f"{report.duels.variant_wins} won, {report.duels.control_wins} lost"
         return Tile("Quality", f"{report.duels.lead:+.3f}", won, "interleaving.lead", report.duels.lead)
-    return Tile("Quality", "not known", f"{counted(known_queries(report), 'query')} judged")
+    return Tile("Quality", "not known", f"{plural(known_queries(report), 'query')} judged")
 
 
 def _agreement(report: ExperimentReport) -> Tile:

@@ -8,8 +8,8 @@ from typing import Any
 from mcp_types import CallToolResult, GetPromptResult, ListPromptsResult, PromptMessage, TextContent
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.echo import abridge
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.prompts.decision_history import WHY
 from speckit_memory.server.prompts.handover import HANDOVER
@@ -20,15 +20,15 @@ from speckit_memory.server.replies.answering import as_protocol_error, refuse
 PROMPTS = {prompt.name: prompt for prompt in (HANDOVER, WHY, REMEMBER)}
 
 
-def listed() -> ListPromptsResult:
+def list_prompts() -> ListPromptsResult:
     """All prompts on one page; does not use the store."""
     return ListPromptsResult(prompts=[prompt.listed() for prompt in PROMPTS.values()])
 
 
-def named(name: str) -> Prompt:
+def find_prompt(name: str) -> Prompt:
     """The prompt of this name. Raises MCPError for an unknown one, with the nearest name."""
     if name not in PROMPTS:
-        told = abridged(name)
+        told = abridge(name)
         refuse(f"there is no prompt '{told}'; {nearest(told, PROMPTS)}", prompt=told)
     return PROMPTS[name]
 
@@ -59,12 +59,12 @@ async def message(
     Raises:
         MCPError: For an unknown prompt, invalid arguments, or a failing tool.
     """
-    prompt = named(name)
+    prompt = find_prompt(name)
     try:
         checked = prompt.checked(arguments)
     except SpeckitError as error:
         raise as_protocol_error(error, prompt=name) from None
-    text = shown(await prompt.write(checked, _Asking(tools, offers)))
+    text = displayable_name(await prompt.write(checked, _Asking(tools, offers)))
     return GetPromptResult(
         description=prompt.description, messages=[PromptMessage(role="user", content=TextContent(text=text))]
     )

@@ -10,7 +10,7 @@ import mcp_types
 from mcp_types import CallToolResult
 
 from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 
 Completed = Literal["key", "folder", ""]
 QUOTED = (
@@ -74,8 +74,8 @@ class Prompt:
         problems = []
         for name in given:
             if name not in known:
-                offer = nearest(abridged(name), known)
-                problems.append(Problem("E033", f"the prompt {self.name} has no argument '{abridged(name)}'; {offer}"))
+                offer = nearest(abridge(name), known)
+                problems.append(Problem("E033", f"the prompt {self.name} has no argument '{abridge(name)}'; {offer}"))
         for one in self.arguments:
             value = given.get(one.name, "")
             if one.required and not value.strip():

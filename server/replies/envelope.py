@@ -10,8 +10,8 @@ from typing import Any, Literal
 from mcp_types import CallToolResult, TextContent
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import LISTED, abridged
-from speckit_memory.errors.names import sendable, shown
+from speckit_memory.errors.echo import LISTED, abridge
+from speckit_memory.errors.names import displayable_name, sendable
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.console.markdown import fields, one_line
 from speckit_memory.server.logging import logs
@@ -152,7 +152,7 @@ class _Draft:
 
     def row_texts(self) -> list[str]:
         row_text = (self.brief and self.reply.brief_row_text) or self.reply.row_text
-        return [shown(row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
+        return [displayable_name(row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
 
     def text(self) -> str:
         notes = [f"Note: {one_line(hint)}" for hint in self.all_hints()]
@@ -164,7 +164,7 @@ class _Draft:
         head = [f"# {one_line(self.reply.summary)}", self.reply.facts, self.aside()]
         # a blank line keeps the notes out of a list or quotation above them
         blocks = ["\n".join(filter(None, [*head, *self.row_texts()])), "\n".join(notes)]
-        return shown("\n\n".join(filter(None, blocks)))
+        return displayable_name("\n\n".join(filter(None, blocks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class BudgetedReply:
         return CallToolResult(content=[TextContent(text=self.text)], structured_content={**self.document, "meta": meta})
 
 
-def fitted(reply: Reply, tool: str, budget: int, count: Count) -> BudgetedReply:
+def fit_to_budget(reply: Reply, tool: str, budget: int, count: Count) -> BudgetedReply:
     """Shortens a reply to its budget and adds hints on omissions.
 
     Rows dropped or cut in the text are dropped or cut in the structured content, too.
@@ -226,7 +226,7 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> BudgetedReply:
     wanted = count([draft.text()])[0]
     text, tokens = _fitted(draft, count) if wanted > budget else (draft.text(), wanted)
     if wanted > budget:
-        logs.overflowed(tool, draft.total, len(draft.rows), wanted, budget)
+        logs.log_overflow(tool, draft.total, len(draft.rows), wanted, budget)
     meta = {"tool": tool, "token_count": tokens, "token_budget": budget, "degraded": sendable(list(reply.degraded))}
     # a part that failed now may work at the next call
     again = None if reply.degraded else reply.again
@@ -258,7 +258,7 @@ def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult
     text = "\n".join([*dict.fromkeys(lines), *([f"and {further:,} more problems"] if further > 0 else [])])
     told = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
     # clients check failures against the output schema, too, and would report a mismatch instead of the error
-    meta = {"tool": sendable(abridged(tool)), "latency_ms": round(latency_ms, 1)}
+    meta = {"tool": sendable(abridge(tool)), "latency_ms": round(latency_ms, 1)}
     envelope: dict[str, Any] = {"summary": str(error.problems[0]), "data": {}, "hints": [], "meta": meta}
     return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mcp_types import ReadResourceResult, TextResourceContents
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.errors.echo import abridged
-from speckit_memory.errors.names import sendable, shown
+from speckit_memory.errors.echo import abridge
+from speckit_memory.errors.names import displayable_name, sendable
 from speckit_memory.server.replies.answering import refuse
 from speckit_memory.server.resources.catalogue import JSON, MARKDOWN, YAML
 from speckit_memory.server.resources.uris import MEMORY, PIPELINE, SHADOW_REPORT, TEMPLATE, memory_uri, names_in
@@ -35,7 +35,7 @@ def read(workspace: Workspace, uri: str) -> ReadResourceResult:
         kind, text = kinds[uri]
         return _answer(uri, kind, text(workspace))
     if not uri.startswith(MEMORY) or uri == MEMORY:
-        told = abridged(uri)
+        told = abridge(uri)
         refuse(f"there is no resource '{told}'; {nearest(told, [*kinds, TEMPLATE])}", uri=told)
     return _memory(workspace.memory(), uri)
 
@@ -69,9 +69,9 @@ def _memory(memory: Memory, uri: str) -> ReadResourceResult:
 
 def _answer(asked: str, kind: str, text: str, **about: str) -> ReadResourceResult:
     """Builds the answer; `about` goes to `_meta`, so that the text is exactly the stored one."""
-    meta = {f"speckit-memory/{name}": shown(value) for name, value in about.items()}
+    meta = {f"speckit-memory/{name}": displayable_name(value) for name, value in about.items()}
     return ReadResourceResult(
-        contents=[TextResourceContents(uri=asked, mime_type=kind, text=shown(text), _meta=meta or None)]
+        contents=[TextResourceContents(uri=asked, mime_type=kind, text=displayable_name(text), _meta=meta or None)]
     )
 
 

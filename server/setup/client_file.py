@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.files.regular_file import as_written
+from speckit_memory.config.files.regular_file import read_as_written
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE
 from speckit_memory.server.setup.clients import NAME, AgentClient, Entry
 
@@ -46,7 +46,7 @@ def change(client: AgentClient, entry: Entry, root: Path) -> FileEdit:
     if file.is_symlink() or file.parent.is_symlink():
         raise ByHandError("it is a link, or its folder is one")
     try:
-        before = as_written(file)
+        before = read_as_written(file)
     except FileNotFoundError:
         return FileEdit(file, None, configuration(client, entry))
     except (OSError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.files.regular_file import as_written, read_text
+from speckit_memory.config.files.regular_file import read_as_written, read_text
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.workspace.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
 from speckit_memory.errors import SpeckitError
@@ -71,7 +71,7 @@ def agents_section(root: Path, made: FileChanges) -> None:
     """Adds the section for agents to AGENTS.md. Raises E020."""
     file = root / section.FILE
     try:
-        before = None if file.is_symlink() else as_written(file)
+        before = None if file.is_symlink() else read_as_written(file)
     except FileNotFoundError:
         _write(file, section.with_section(""))
         made.created.append(section.FILE)

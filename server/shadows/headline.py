@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
-from speckit_memory.server.console.wording import counted
+from speckit_memory.server.console.wording import plural
 
 
 def headline(report: ExperimentReport, control: str, variant: str) -> str:
@@ -17,11 +17,11 @@ def headline(report: ExperimentReport, control: str, variant: str) -> str:
     if report.verdict != "undecided":
         return f"{variant} is {report.verdict} than {control}"
     alike = report.agreement is not None and not report.agreement.ordering_differences
-    rest = "all answered alike" if alike else counted(known_queries(report), "judgement")
+    rest = "all answered alike" if alike else plural(known_queries(report), "judgement")
     asked = report.questions
     if report.queries_needed is None:
-        return f"Not decided yet: {counted(asked, 'query')}, {rest}"
-    return f"Not decided yet: {asked:,} of about {counted(max(report.queries_needed, asked + 1), 'query')}, {rest}"
+        return f"Not decided yet: {plural(asked, 'query')}, {rest}"
+    return f"Not decided yet: {asked:,} of about {plural(max(report.queries_needed, asked + 1), 'query')}, {rest}"
 
 
 def known_queries(report: ExperimentReport) -> int:

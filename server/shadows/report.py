@@ -17,13 +17,13 @@ from speckit_memory.engine import components
 from speckit_memory.engine.pipelines.pipeline_text import as_lines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiment_sentence import names
-from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judged
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judge_experiments
 from speckit_memory.evaluation.experiments.flag_evidence import missing
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import PlacementChange, RecordedPair
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
-from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examined
+from speckit_memory.pipeline.configuration.builder import CheckedPipeline, check_pipeline
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import variants_of
 from speckit_memory.server.shadows.headline import headline
@@ -55,7 +55,7 @@ def current_pipelines(store: Path) -> CurrentPipelines:
         registry = components.registry(environ, config.root)
         control = load(config.pipeline, environ, offered=registry.flag_files)
         variants = variants_of(control, environ, registry.flag_files)
-        checked = [examined(one, registry) for one in (control, *(one.effective for one in variants))]
+        checked = [check_pipeline(one, registry) for one in (control, *(one.effective for one in variants))]
     except SpeckitError:
         return CurrentPipelines({}, {})
     names = [PipelineLabel(control.name), *(PipelineLabel(one.name, one.flag) for one in variants)]
@@ -178,7 +178,7 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
             raise unknown(experiment, ())
         return ShadowReport(since, now, (), {}, nothing())
     with closing(EvaluationDatabase.open(file, create=False)) as database:
-        found = judged(database, since=since, experiment=experiment, known=lambda: current().names)
+        found = judge_experiments(database, since=since, experiment=experiment, known=lambda: current().names)
         if experiment and not found:
             raise unknown(experiment, [one.id for one in database.experiments()])
         retreats = database.retreats()

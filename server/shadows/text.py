@@ -11,7 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.statistics.tables import in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
-from speckit_memory.server.console.output import counted, printable, table, wrapped
+from speckit_memory.server.console.output import plural, printable, table, wrap_text
 from speckit_memory.server.console.wording import figure, in_common, milliseconds, moment, percent, period
 from speckit_memory.server.shadows.report import MemoryLabel, ShadowComparison, ShadowReport, question
 
@@ -30,17 +30,17 @@ _ROWS = 5
 def show(report: ShadowReport) -> None:
     """Prints a report."""
     if len(report.comparisons) != 1:
-        click.echo(wrapped(report.sentence(), bold=True))
+        click.echo(wrap_text(report.sentence(), bold=True))
     if report.nothing:
         for line in report.nothing.split("\n"):
-            click.echo(wrapped(line) if not line.startswith("  ") else printable(line))
+            click.echo(wrap_text(line) if not line.startswith("  ") else printable(line))
     if len(report.comparisons) == 1:
         click.echo("\n".join(_blocks(report.comparisons[0], report.memories)))
         return
     for compared in report.comparisons:
         click.echo("\n".join(filter(None, _brief(compared))))
     if report.comparisons:
-        click.echo(wrapped("`--experiment ID` shows the details of one, `--html FILE` of all.", dim=True))
+        click.echo(wrap_text("`--experiment ID` shows the details of one, `--html FILE` of all.", dim=True))
 
 
 def _brief(compared: ShadowComparison) -> Iterator[str]:
@@ -53,12 +53,12 @@ def _brief(compared: ShadowComparison) -> Iterator[str]:
         if report.agreement and report.agreement.overlap_10
         else "",
         f"{milliseconds(time.p50, signed=True)} at the median" if time else "",
-        f"{report.failed:,} of {counted(report.queries, 'query')} failed" if report.failed else "",
+        f"{report.failed:,} of {plural(report.queries, 'query')} failed" if report.failed else "",
     ]
     told = f"{compared.variant}: {known}{', '.join(filter(None, figures))}" if report.compared else report.sentence
-    yield wrapped(told, "  ", _sign(report))
+    yield wrap_text(told, "  ", _sign(report))
     for step in compared.next_steps:
-        yield wrapped(f"{step.purpose}: {'; '.join(step.commands)}", "    ", dim=True)
+        yield wrap_text(f"{step.purpose}: {'; '.join(step.commands)}", "    ", dim=True)
 
 
 def _sign(report: ExperimentReport) -> str:
@@ -67,13 +67,13 @@ def _sign(report: ExperimentReport) -> str:
 
 def _blocks(compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> Iterator[str]:
     report = compared.judged.report
-    yield wrapped(f"{compared.headline}.", "  ", _sign(report), bold=True)
-    yield wrapped(report.sentence, "  ")
-    yield wrapped(_about(compared), "  ", dim=True)
+    yield wrap_text(f"{compared.headline}.", "  ", _sign(report), bold=True)
+    yield wrap_text(report.sentence, "  ")
+    yield wrap_text(_about(compared), "  ", dim=True)
     parts: Sequence[Callable[[], str]] = (
         lambda: _figures(report),
         lambda: _quality(report),
-        lambda: wrapped(f"Without labels: {report.feedback}.", "  ") if str(report.feedback) else "",
+        lambda: wrap_text(f"Without labels: {report.feedback}.", "  ") if str(report.feedback) else "",
         lambda: _parting(report),
         lambda: _differing(compared, memories),
         lambda: _retreats(compared),
@@ -85,7 +85,7 @@ def _blocks(compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> 
 def _about(compared: ShadowComparison) -> str:
     report = compared.judged.report
     lost = (
-        [f"{counted(sum(report.dropped.values()), 'query')} dropped ({_counts(report.dropped)})"]
+        [f"{plural(sum(report.dropped.values()), 'query')} dropped ({_counts(report.dropped)})"]
         if report.dropped
         else []
     )
@@ -96,7 +96,7 @@ def _about(compared: ShadowComparison) -> str:
     when = period(report.first, report.last, hours=not report.queries)
     return (
         f"{report.mode.replace('_', ' ')} {report.id} · {report.control.name} {report.control.hash} → "
-        f"{report.variant.name} {report.variant.hash}{flag} · {counted(report.queries, 'query')}, "
+        f"{report.variant.name} {report.variant.hash}{flag} · {plural(report.queries, 'query')}, "
         f"{when} · {', '.join((*bases, *(lost or ['none dropped, none failed'])))}"
     )
 
@@ -122,14 +122,12 @@ def _figures(report: ExperimentReport) -> str:
     ]
     text = table(rows, right=(1, 2), indent="  ", headed=True) if len(rows) > 1 else ""
     if report.cost.budget_broken:
-        over = (
-            f"over its budget of {milliseconds(report.cost.budget_ms)} on {counted(report.cost.over_budget, 'query')}"
-        )
-        text += "\n" + wrapped(over, "  ", fg="yellow")
+        over = f"over its budget of {milliseconds(report.cost.budget_ms)} on {plural(report.cost.over_budget, 'query')}"
+        text += "\n" + wrap_text(over, "  ", fg="yellow")
     if noise := report.noise:
-        text += "\n" + wrapped(
+        text += "\n" + wrap_text(
             f"noise floor: {report.control.name} against itself differs on "
-            f"{noise.ordering_differences:,} of {counted(noise.queries, 'query')}",
+            f"{noise.ordering_differences:,} of {plural(noise.queries, 'query')}",
             "  ",
             dim=True,
         )
@@ -143,7 +141,7 @@ def interval(value: Estimate) -> str:
 
 def _quality(report: ExperimentReport) -> str:
     if not report.quality:
-        return "" if report.judged is None else wrapped(_judged(report.judged), "  ")
+        return "" if report.judged is None else wrap_text(_judged(report.judged), "  ")
     rows = [("quality", "evidence", "difference", "95 % interval", "adjusted p", "verdict")]
     for one in report.quality:
         known = f"{one.queries:,} {'judged' if one.evidence == 'judgements' else 'used'}"
@@ -155,13 +153,13 @@ def _quality(report: ExperimentReport) -> str:
 
 
 def _judged(queries: int) -> str:
-    return f"{counted(queries, 'query')} judged, {FEWEST} needed for a figure of quality"
+    return f"{plural(queries, 'query')} judged, {FEWEST} needed for a figure of quality"
 
 
 def _parting(report: ExperimentReport) -> str:
     if not report.parted_at:
         return ""
-    return wrapped(f"First step with a different outcome: {_counts(report.parted_at)}.", "  ")
+    return wrap_text(f"First step with a different outcome: {_counts(report.parted_at)}.", "  ")
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -172,7 +170,7 @@ def _differing(compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) 
     contrasts = compared.judged.report.differing[:_QUERIES]
     if not contrasts:
         return ""
-    heads = [wrapped(f"The queries that differ most, {ORDER}:"), *map(_head, contrasts)]
+    heads = [wrap_text(f"The queries that differ most, {ORDER}:"), *map(_head, contrasts)]
     return "\n".join([*heads[:2], _both(contrasts[0], compared, memories), *heads[2:]])
 
 
@@ -180,7 +178,7 @@ def _head(contrast: QueryContrast) -> str:
     pair, agreement = contrast.pair, contrast.agreement
     parted = f" · differ from {pair.variant.parted_at} on" if pair.variant.parted_at else ""
     about = f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)}{parted}"
-    return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '    ', dim=True)}"
+    return f"{wrap_text(query_label(pair), '  ', bold=True)}\n{wrap_text(about, '    ', dim=True)}"
 
 
 def _both(contrast: QueryContrast, compared: ShadowComparison, memories: Mapping[int, MemoryLabel]) -> str:
@@ -194,7 +192,7 @@ def _both(contrast: QueryContrast, compared: ShadowComparison, memories: Mapping
     return table(rows, right=(0,), indent="    ", headed=True)
 
 
-def asked(pair: RecordedPair) -> str:
+def query_label(pair: RecordedPair) -> str:
     """The text of a query if it was kept, else its id."""
     return f"“{in_line(question(pair))}”" if question(pair) else f"query {pair.query.id} (its text is not kept)"
 
@@ -213,7 +211,7 @@ def _name(memory: int | None, memories: Mapping[int, MemoryLabel]) -> str:
 
 def _retreats(compared: ShadowComparison) -> str:
     return "\n".join(
-        wrapped(f"{moment(one.at)}: moved to {one.placement}, {one.reason}", "  ", fg="yellow")
+        wrap_text(f"{moment(one.at)}: moved to {one.placement}, {one.reason}", "  ", fg="yellow")
         for one in compared.retreats
     )
 
@@ -221,6 +219,6 @@ def _retreats(compared: ShadowComparison) -> str:
 def _next(compared: ShadowComparison) -> str:
     lines = []
     for step in compared.next_steps:
-        lines.append(wrapped(f"{step.purpose}:", "  "))
+        lines.append(wrap_text(f"{step.purpose}:", "  "))
         lines += [f"    {printable(command)}" for command in step.commands]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from typing import Any
 
 from speckit_memory.engine.answers.results import ResultRow
 from speckit_memory.memory.editing.sections import parts
-from speckit_memory.server.console.markdown import quoted
+from speckit_memory.server.console.markdown import quote_text
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
 from speckit_memory.server.views.rows.row_text import search_row_text
@@ -42,7 +42,7 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
     """
 
     def tokens(text: str) -> int:
-        return count([quoted(text)])[0]
+        return count([quote_text(text)])[0]
 
     # room: tokens left after rendering all rows with their excerpts
     room = int(budget * USED_FOR_ROWS) - sum(count([search_row_text(at, row) for at, row in enumerate(shown, 1)]))
@@ -65,7 +65,7 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
         whole += longer == row.content != ""
     if whole == wanted:
         return ()
-    logs.overflowed("content", wanted, whole, sum(_about(row.content, tokens) for row in rows if row.content), budget)
+    logs.log_overflow("content", wanted, whole, sum(_about(row.content, tokens) for row in rows if row.content), budget)
     return (f"{whole} of {wanted} memories are whole, to stay within {budget} tokens; ask for fewer, or by anchors",)
 
 

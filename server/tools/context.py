@@ -45,10 +45,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools import content
         from speckit_memory.server.views.rows.row_text import search_row_text
         from speckit_memory.server.views.rows.rows import (
-            attended,
+            attended_rows,
             attended_text,
-            degraded,
-            found,
+            degraded_parts,
+            describe_found,
             note_served,
             note_served_again,
             search_data,
@@ -100,10 +100,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         about = "" if none else search_facts(result, why if mode == "auto" else "")
         facts = [about, resumed_text(task), attended_text(result)]
         return Reply(
-            result.why_nothing if none else f"{found(result)}, {chosen} mode",
-            {"mode": chosen, "mode_reason": why, **resumed_task(task), **attended(result), **data},
+            result.why_nothing if none else f"{describe_found(result)}, {chosen} mode",
+            {"mode": chosen, "mode_reason": why, **resumed_task(task), **attended_rows(result), **data},
             hints,
-            degraded(result),
+            degraded_parts(result),
             rows="results",
             whole_texts=alone,
             facts="\n".join(filter(None, facts)),

@@ -31,11 +31,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         memory = workspace.memory()
         if undo:
             from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-            from speckit_memory.server.console.output import counted
+            from speckit_memory.server.console.output import plural
 
             back = memory.undelete(undo)
             return Reply(
-                f"{counted(len(back.memories), 'memory')} and {counted(len(back.files), 'file')} are back",
+                f"{plural(len(back.memories), 'memory')} and {plural(len(back.files), 'file')} are back",
                 {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
                 hints=(f"lexical search finds all already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
             )

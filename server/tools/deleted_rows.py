@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def deleted_reply(deleted: "DeletionResult", dry_run: bool) -> Reply:
     """The deleted memories, and how to undo the deletion."""
-    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, told
+    from speckit_memory.server.views.deleted_text import LISTED, deleted_data, describe_deletion
 
     hints = []
     if deleted.name:
@@ -20,7 +20,7 @@ def deleted_reply(deleted: "DeletionResult", dry_run: bool) -> Reply:
         hints.append(f"the state before it is the checkpoint {deleted.checkpoint}")
     total = len(deleted.memories)
     return Reply(
-        told(deleted, dry_run),
+        describe_deletion(deleted, dry_run),
         deleted_data(deleted, dry_run),
         tuple(hints),
         rows="memories",

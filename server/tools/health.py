@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Name = "",  # noqa: N803
     ) -> Reply:
         """Check store, engine, model and configuration; or list documents in several folders."""
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
 
         if reportMode == "divergent_aliases":
             return _aliases(workspace.memory(), specFolder, limit)
@@ -65,7 +65,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             for check in report.checks
         ]
         if lost := lost_lines():
-            detail = f"{counted(lost, 'line')} of the log were lost: the client does not read standard error"
+            detail = f"{plural(lost, 'line')} of the log were lost: the client does not read standard error"
             checks.append({"name": "log", "ok": True, "detail": detail})
         # failures first, then hints: a short answer drops the end
         checks.sort(key=lambda check: (check["ok"], "hint" not in check))
@@ -92,7 +92,7 @@ def _advice(text: str) -> str:
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
-    from speckit_memory.server.console.output import counted
+    from speckit_memory.server.console.output import plural
     from speckit_memory.server.views.folder_text import in_folder, missing_folder
 
     report = memory.aliases(folder, limit)
@@ -109,7 +109,7 @@ def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
     hint = one_of_each if rows else missing_folder(memory, folder)
     where = in_folder(folder)
     return Reply(
-        f"{counted(report.total, 'document')}{where}{',' if where else ''} in several folders",
+        f"{plural(report.total, 'document')}{where}{',' if where else ''} in several folders",
         {"total": report.total, "aliases": rows},
         (hint,) if hint else (),
         rows="aliases",

@@ -45,7 +45,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Index new and changed documents; hide memories whose files are gone."""
         from speckit_memory.server.views.absent_files_text import absence_lines
         from speckit_memory.server.views.rows.rows import problem_text
-        from speckit_memory.server.views.save_verdict import told
+        from speckit_memory.server.views.save_verdict import describe_verdict
 
         folder = workspace.folder(specFolder)
         index = partial(
@@ -92,7 +92,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                     "waiting for vectors": report.pending or "",
                     "renamed": [f"{move['from']} -> {move['to']}" for move in moves],
                     "secrets left out": report.redacted,
-                    "verdicts": [f"{key}: {told(verdict)}" for key, verdict in report.verdicts.items()],
+                    "verdicts": [f"{key}: {describe_verdict(verdict)}" for key, verdict in report.verdicts.items()],
                 }
             ),
             row_text=problem_text,

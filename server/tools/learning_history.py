@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
         """Knowledge before and after tasks of a folder."""
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 
         found = workspace.memory().learning_history(
@@ -32,7 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )
         told: dict[str, Any] = {"summary": summary_row(found.summary)} if includeSummary else {}
         return Reply(
-            f"{counted(found.summary.tasks, 'task')} recorded, {found.summary.complete} complete",
+            f"{plural(found.summary.tasks, 'task')} recorded, {found.summary.complete} complete",
             {**told, "tasks": [task_row(task) for task in found.tasks]},
             rows="tasks",
             facts=fields(told.get("summary", {})),

@@ -26,7 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
         """List memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.folder_text import in_folder, missing_folder
         from speckit_memory.server.views.memory_list import PartOfPage, rows_of, with_passages
 
@@ -53,7 +53,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             return {"count": part.memories, "passage_count": part.passages}
 
         return Reply(
-            f"{counted(total, 'memory')} stored{in_folder(specFolder)}",
+            f"{plural(total, 'memory')} stored{in_folder(specFolder)}",
             {"total": total, "offset": offset, "memories": rows},
             tuple(filter(None, [missing_folder(memory, specFolder)])),
             rows="memories",

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from speckit_memory.server.calls.parameters import Flag, SessionId
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
-from speckit_memory.server.console.markdown import about, fields, one_line, quoted
+from speckit_memory.server.console.markdown import about, fields, one_line, quote_text
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Reply, Rows
 from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 from speckit_memory.server.workspace.workspace import Workspace
@@ -35,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         include_cognitive: Flag = True,
     ) -> Reply:
         """Fast: memories whose trigger phrases occur in a prompt."""
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""
@@ -53,7 +53,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             memory.matched(found, len(shown), session=session, turn=turnNumber)
 
         return Reply(
-            f"{counted(found.total, 'memory')} triggered",
+            f"{plural(found.total, 'memory')} triggered",
             {
                 "total": found.total,
                 "attended": found.attended,
@@ -79,4 +79,4 @@ def _row_text(number: int, row: dict[str, Any]) -> str:
     title = row["title"] if row["title"] != row["key"] else ""
     tier = row["tier"] if row["tier"] != "normal" else ""
     shown.append(about(title, f"id {row['id']}", tier, row.get("state", ""), said, fields(further)))
-    return "\n".join([*shown, quoted(row[TEXT_FIELD])])
+    return "\n".join([*shown, quote_text(row[TEXT_FIELD])])

@@ -128,7 +128,7 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
 def _reply(saved: "SaveResult", hints: tuple[str, ...]) -> Reply:
     from speckit_memory.server.views.rows.rows import problem_text
     from speckit_memory.server.views.save_result import saved_data
-    from speckit_memory.server.views.save_verdict import link_lines, question, told
+    from speckit_memory.server.views.save_verdict import describe_verdict, link_lines, question
 
     data: dict[str, Any] = saved_data(saved)
     verdict, quality = saved.verdict, saved.intake.quality
@@ -144,7 +144,7 @@ def _reply(saved: "SaveResult", hints: tuple[str, ...]) -> Reply:
                 "tokens": saved.tokens or "",
                 "passages": saved.chunks,
                 "waiting for vectors": saved.pending or "",
-                "verdict": told(verdict) if verdict else "",
+                "verdict": describe_verdict(verdict) if verdict else "",
                 "secrets left out": data["redacted"],
                 "quality": quality.score if quality and not quality.passed else "",
                 "mended as stored": "; ".join(quality.mended) if quality else "",

@@ -93,8 +93,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         from speckit_memory.server.views.rows.row_text import search_row_text
         from speckit_memory.server.views.rows.rows import (
             budget_of,
-            degraded,
-            found,
+            degraded_parts,
+            describe_found,
             note_served,
             note_served_again,
             search_data,
@@ -155,14 +155,14 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
 
             absent = missing(memory, result, whyNot, budget)
         return Reply(
-            found(result),
+            describe_found(result),
             data,
             (
                 *search_hints(result),
                 *unweighed_intent(memory, intent),
                 *content.lengthen(data["results"], result.results, budget, workspace.count_tokens),
             ),
-            degraded(result),
+            degraded_parts(result),
             rows="results",
             facts=search_facts(result),
             aside=absent.told if absent else None,

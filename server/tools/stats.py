@@ -26,7 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeArchived: Flag = False,  # noqa: N803
     ) -> Reply:
         """Count memories by tier and folder."""
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.rows import when
 
         memory = workspace.memory()
@@ -54,7 +54,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         return Reply(
             f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
             {**figures, "answer_cache": kept.as_json()},
-            hints=(f"{counted(more, 'folder')} more than the first {limit}: raise limit to see them",) if more else (),
+            hints=(f"{plural(more, 'folder')} more than the first {limit}: raise limit to see them",) if more else (),
             rows="folders",
             facts=about(fields(figures["by_tier"]), fields(further)),
             row_text=lambda _, row: _folder_text(row, folderRanking),

@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
         from speckit_memory.server.console.arguments.memory_names import known_key
         from speckit_memory.server.views.rows.rows import update_facts
-        from speckit_memory.server.views.unweighed_inputs import unweighed
+        from speckit_memory.server.views.unweighed_inputs import unweighed_hint
 
         memory = workspace.memory()
         updated = memory.update(
@@ -50,7 +50,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
             facts=fields(changed),
             hints=(
-                *unweighed(memory, changed, {before["importanceTier"], after["importanceTier"]}),
+                *unweighed_hint(memory, changed, {before["importanceTier"], after["importanceTier"]}),
                 *[f"lexical search finds it already; vectors follow: {WHO_EMBEDS}"] * updated.pending,
             ),
         )

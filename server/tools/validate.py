@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Tell whether a memory was useful; promote makes it critical."""
         from speckit_memory.server.console.arguments.memory_names import of_known
-        from speckit_memory.server.console.output import counted
+        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.rows import judgement
         from speckit_memory.server.views.unweighed_inputs import unweighed_judgement
         from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
@@ -32,7 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )
         hint = "eligible for the tier critical: the next memory_validate may set promote"
         return Reply(
-            f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
+            f"{judged.key}: confidence {judged.confidence:g} after {plural(judged.validation_count, 'validation')}",
             validated_data(judged, sessionId),
             facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),
             hints=(*[TAKEN_BACK] * judged.restored, *[hint] * judged.eligible, *unweighed_judgement(memory)),

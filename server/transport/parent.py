@@ -12,7 +12,7 @@ INIT = 1
 """The id of the first process, which adopts orphans. A parent in another namespace has the id 0."""
 
 
-async def gone(
+async def parent_gone(
     parent: int, of_now: Callable[[], int] = os.getppid, pause: Callable[[float], Awaitable[None]] = anyio.sleep
 ) -> None:
     """Returns when the process `parent` is no longer the parent.

@@ -101,7 +101,7 @@ def serve_stdio(served: WorkspaceRegistry) -> NoReturn:
                 finish(128 + received)
 
     async def end_with_parent() -> None:
-        await parent.gone(started_by)
+        await parent.parent_gone(started_by)
         logs.event("parent has ended")
         finish(0)
 

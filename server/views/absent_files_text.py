@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from speckit_memory.errors.echo import listed
-from speckit_memory.server.console.output import counted
+from speckit_memory.errors.echo import list_names
+from speckit_memory.server.console.output import plural
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import IndexReport
@@ -20,13 +20,13 @@ def absence_lines(report: IndexReport) -> list[str]:
         one = len(report.absent) == 1
         them = "it" if one else "them"
         lines.append(
-            f"absent: {counted(len(report.absent), 'memory')} without {'its file' if one else 'their files'} "
-            f"({listed(report.absent, NAMED)}): no search finds {them}; kept for {report.absent_days:g} days "
+            f"absent: {plural(len(report.absent), 'memory')} without {'its file' if one else 'their files'} "
+            f"({list_names(report.absent, NAMED)}): no search finds {them}; kept for {report.absent_days:g} days "
             f"with all that was learned, and taken up again when the {'file is' if one else 'files are'} back"
         )
     if report.returned:
         lines.append(
-            f"back: {counted(len(report.returned), 'memory')} taken up again with all that was learned "
-            f"({listed(report.returned, NAMED)})"
+            f"back: {plural(len(report.returned), 'memory')} taken up again with all that was learned "
+            f"({list_names(report.returned, NAMED)})"
         )
     return lines

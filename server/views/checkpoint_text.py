@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-from speckit_memory.errors.echo import listed
-from speckit_memory.server.console.output import counted
+from speckit_memory.errors.echo import list_names
+from speckit_memory.server.console.output import plural
 from speckit_memory.server.views.rows.rows import when
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _KEYS = ("name", "created_at", "folder", "metadata", "bytes", "schema", "rows", 
 def as_json(checkpoint: Checkpoint) -> dict[str, Any]:
     """A checkpoint as plain data; `problem` is None if it can be restored."""
     whole = asdict(checkpoint)
-    told: dict[str, Any] = {key: whole[key] for key in _KEYS}
-    return told | {"memories": checkpoint.memories, "problem": checkpoint.problem or None}
+    fields: dict[str, Any] = {key: whole[key] for key in _KEYS}
+    return fields | {"memories": checkpoint.memories, "problem": checkpoint.problem or None}
 
 
 def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -41,20 +41,20 @@ def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
     return {key: value for key, value in short.items() if value or key == "memories"}
 
 
-def told(checkpoint: Checkpoint) -> str:
+def describe_checkpoint(checkpoint: Checkpoint) -> str:
     """The date, contents and size of a checkpoint."""
     if checkpoint.problem:
         return f"cannot be restored: {checkpoint.problem}"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(checkpoint.created_at))
     where = f" of {checkpoint.folder}" if checkpoint.folder else ""
-    return f"{when}, {counted(checkpoint.memories, 'memory')}{where}, {checkpoint.bytes / (1 << 20):.1f} MB"
+    return f"{when}, {plural(checkpoint.memories, 'memory')}{where}, {checkpoint.bytes / (1 << 20):.1f} MB"
 
 
 def told_restore(result: RestoreReport) -> str:
     """Describes what a restore did."""
     parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
     if result.pending:
-        waiting = counted(result.pending, "passage")
+        waiting = plural(result.pending, "passage")
         parts.append(f"{waiting} without vectors of this embedding model: {WHO_EMBEDS}")
     if result.faults:
         parts.append(f"it was made from a store with faults: {result.faults[0]}")
@@ -72,7 +72,7 @@ def told_files(done: RestoreResult, undo: str, save: str) -> str:
     if parted.differing:
         lines.append(_named(parted.differing, "memory", "differs from its file", "differ from their files"))
     if parted.without_file:
-        ways = listed([undo.format(name) for name in done.aside], NAMED)
+        ways = list_names([undo.format(name) for name in done.aside], NAMED)
         back = f" (to bring the files back: {ways})" if ways else ""
         lines.append(f"{_named(parted.without_file, 'memory', 'has no file', 'have no file')}{back}")
     if parted.removed:
@@ -86,7 +86,7 @@ def told_files(done: RestoreResult, undo: str, save: str) -> str:
 
 
 def _named(keys: Sequence[str], noun: str, one: str, several: str) -> str:
-    return f"{counted(len(keys), noun)} {one if len(keys) == 1 else several}: {listed(keys, NAMED)}"
+    return f"{plural(len(keys), noun)} {one if len(keys) == 1 else several}: {list_names(keys, NAMED)}"
 
 
 def parted_counts(done: RestoreResult) -> dict[str, int]:

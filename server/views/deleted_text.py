@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.server.console.output import counted
+from speckit_memory.server.console.output import plural
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.deletion import DeletionResult
@@ -29,9 +29,9 @@ def deleted_data(deleted: DeletionResult, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def told(deleted: DeletionResult, dry_run: bool) -> str:
+def describe_deletion(deleted: DeletionResult, dry_run: bool) -> str:
     """One sentence about a deletion."""
-    memories, files = counted(len(deleted.memories), "memory"), counted(len(deleted.files), "file")
+    memories, files = plural(len(deleted.memories), "memory"), plural(len(deleted.files), "file")
     if dry_run:
         return f"{memories} would be deleted, nothing was"
     return f"{memories} deleted, {files} moved aside" if deleted.memories else "no such memory, nothing was deleted"

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 def in_folder(folder: str) -> str:
     """The words " in FOLDER" for a summary; "" for all folders."""
     from speckit_memory.engine.answers.request import normalised_folder
-    from speckit_memory.errors.echo import abridged
+    from speckit_memory.errors.echo import abridge
     from speckit_memory.server.console.markdown import one_line
 
     named = normalised_folder(folder)
-    return f" in {one_line(abridged(named))}" if named else ""
+    return f" in {one_line(abridge(named))}" if named else ""
 
 
 def missing_folder(memory: Memory, folder: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server.console.output import table, wrapped
+from speckit_memory.server.console.output import table, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import Explanation
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
-def recombined(explanation: Explanation, indent: str) -> str:
+def render_recombination(explanation: Explanation, indent: str) -> str:
     """Renders the steps from the first value to the final score; steps without effect share the last line."""
     steps = explanation.steps
     moved = [step for step in steps if step.after != step.before]
     still = [step.step for step in steps if step.after == step.before]
     blocks = [table([(click.style(step.step, fg="cyan"), arithmetic(step)) for step in moved], indent=indent)]
     if still:
-        blocks.append(wrapped(f"left unchanged by {', '.join(still)}", indent, dim=True))
+        blocks.append(wrap_text(f"left unchanged by {', '.join(still)}", indent, dim=True))
     return "\n".join(blocks)
 
 

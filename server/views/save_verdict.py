@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import SaveResult
 
 
-def told(verdict: Verdict) -> str:
+def describe_verdict(verdict: Verdict) -> str:
     """The verdict, its evidence and the action taken, as one line."""
     parts: list[str] = [verdict.kind]
     if verdict.key and verdict.similarity is not None:

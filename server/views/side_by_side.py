@@ -10,7 +10,7 @@ import click
 
 from speckit_memory.evaluation.statistics.agreement import Agreement, agree
 from speckit_memory.server.console import terminal
-from speckit_memory.server.console.output import printable, table, wrapped
+from speckit_memory.server.console.output import printable, table, wrap_text
 from speckit_memory.server.console.wording import in_common
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ WIDE_ENOUGH = 80
 """Minimum width in cells at which two lists are printed side by side."""
 
 
-def compared(result: SearchResult, shadow: ShadowAnswer) -> Agreement[int]:
+def compare_rows(result: SearchResult, shadow: ShadowAnswer) -> Agreement[int]:
     """The agreement of another pipeline's rows with the served ones."""
     rows = shadow.result.results if shadow.result else ()
     return agree([(row.id, row.score) for row in result.results], [(row.id, row.score) for row in rows])
@@ -34,7 +34,7 @@ def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
 def _agreement(result: SearchResult, shadow: ShadowAnswer) -> dict[str, Any] | None:
     if shadow.result is None:
         return None
-    found = compared(result, shadow)
+    found = compare_rows(result, shadow)
     return {
         "kendall_tau_b": found.kendall_tau_b,
         "overlap_5": found.overlap_5,
@@ -50,15 +50,15 @@ def _agreement(result: SearchResult, shadow: ShadowAnswer) -> dict[str, Any] | N
 def show_beside(result: SearchResult) -> None:
     """Prints both lists and their differences for each pipeline."""
     for shadow in result.beside:
-        click.echo("\n" + wrapped(f"Compared with: {shadow.name}", bold=True))
+        click.echo("\n" + wrap_text(f"Compared with: {shadow.name}", bold=True))
         if shadow.result is None:
-            click.echo(wrapped(f"It failed: {shadow.failure}.", "  ", fg="yellow"))
+            click.echo(wrap_text(f"It failed: {shadow.failure}.", "  ", fg="yellow"))
             continue
         if shadow.failure:
-            click.echo(wrapped(f"It answered, but a step failed: {shadow.failure}.", "  ", fg="yellow"))
+            click.echo(wrap_text(f"It answered, but a step failed: {shadow.failure}.", "  ", fg="yellow"))
         _lists(result, shadow.result, shadow.name)
         for sentence in _sentences(result, shadow):
-            click.echo(wrapped(sentence, "  ", dim=True))
+            click.echo(wrap_text(sentence, "  ", dim=True))
 
 
 def _lists(result: SearchResult, other: SearchResult, name: str) -> None:
@@ -71,7 +71,7 @@ def _lists(result: SearchResult, other: SearchResult, name: str) -> None:
     # narrow terminal: one list below the other
     if room is not None and room < WIDE_ENOUGH:
         for heading, rows in ((result.pipeline.name, left), (name, right)):
-            click.echo(wrapped(heading, "  ", underline=True))
+            click.echo(wrap_text(heading, "  ", underline=True))
             click.echo(table(rows, right=(0,), indent="  ") if rows else "  nothing")
         return
     nothing = ("", "", "")
@@ -92,7 +92,7 @@ def _moved(rank: int, before: int | None) -> str:
 
 
 def _sentences(result: SearchResult, shadow: ShadowAnswer) -> Sequence[str]:
-    found = compared(result, shadow)
+    found = compare_rows(result, shadow)
     if found.ordering_difference:
         tau = "" if found.kendall_tau_b is None else f", Kendall's tau-b {found.kendall_tau_b:.2f}"
         said = f"They differ from rank {found.first_difference} on{tau}; {in_common(found)}."

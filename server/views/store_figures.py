@@ -48,11 +48,11 @@ def _folder(one: RankedFolder, scores: bool) -> dict[str, Any]:
 
 def left_out_text(left_out: dict[str, int]) -> str:
     """Describes what the ranking omits; "" for nothing."""
-    from speckit_memory.server.console.output import counted
+    from speckit_memory.server.console.output import plural
 
     told = {
-        "excluded": f"{counted(left_out['excluded'], 'folder')} by pattern",
-        "archives": f"{counted(left_out['archives'], 'folder')} for an archive's name",
-        "put_away": f"{counted(left_out['put_away'], 'memory')} archived or absent",
+        "excluded": f"{plural(left_out['excluded'], 'folder')} by pattern",
+        "archives": f"{plural(left_out['archives'], 'folder')} for an archive's name",
+        "put_away": f"{plural(left_out['put_away'], 'memory')} archived or absent",
     }
     return ", ".join(text for name, text in told.items() if left_out[name])

@@ -18,7 +18,7 @@ _MOVING = frozenset({"constitutional", "deprecated"})
 """Tiers with an effect in every pipeline: the first ranks on top, the second is excluded."""
 
 
-def unweighed(memory: Memory, changed: Container[str], tiers: set[str]) -> tuple[str, ...]:
+def unweighed_hint(memory: Memory, changed: Container[str], tiers: set[str]) -> tuple[str, ...]:
     """A hint if the weight or tier was changed and the ranking does not use it."""
     moved = "importanceWeight" in changed or ("importanceTier" in changed and not tiers & _MOVING)
     return _hint(memory, "importance", IMPORTANCE) if moved else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.replies.answer_cache import SECONDS
 from speckit_memory.server.workspace.workspace import NO_WORKSPACE, Workspace
@@ -58,7 +58,7 @@ class ChosenWorkspace(Workspace):
         lies_in = {
             name: folder for folder in announced for name, root in self._roots.items() if folder.is_relative_to(root)
         }
-        told = listed([str(folder) for folder in announced], NAMED) or "none"
+        told = list_names([str(folder) for folder in announced], NAMED) or "none"
         if not lies_in:
             self._refused = self._nothing(f"the client's folders are not served here: {told}")
         elif len(lies_in) > 1:

@@ -17,7 +17,7 @@ from mcp_types.methods import INPUT_REQUIRED_METHODS
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, ValidationError
 
-from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
 
 KEY = "workspace"
@@ -105,4 +105,4 @@ def folders(uris: Iterable[str]) -> Iterable[Path]:
             continue
         path = url2pathname(parts.path) if sys.platform == "win32" else unquote(parts.path)
         if path and "\0" not in path:
-            yield resolved(Path(path))
+            yield resolve_path(Path(path))

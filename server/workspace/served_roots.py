@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 
-from speckit_memory.config.files.paths import is_folder, named_path, resolved
+from speckit_memory.config.files.paths import is_folder, named_path, resolve_path
 from speckit_memory.config.workspace.settings import DB_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError
 
@@ -29,7 +29,7 @@ def served_roots(given: Sequence[str], environ: Mapping[str, str], *, own_store:
         if not (equals and NAME.fullmatch(named)):
             named, folder = "", written  # the folder's name may contain "="
         try:
-            root = resolved(named_path(folder, "--workspace"))
+            root = resolve_path(named_path(folder, "--workspace"))
         except SpeckitError as error:
             problems += error.problems
             continue

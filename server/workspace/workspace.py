@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.files.paths import is_file, is_there, named_path, resolved
+from speckit_memory.config.files.paths import is_file, is_there, named_path, resolve_path
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, Settings
 from speckit_memory.errors import SpeckitError
@@ -181,9 +181,9 @@ class Workspace:
 
     def _inside(self, path: str) -> tuple[Path, tuple[str, ...]]:
         """The absolute path and its parts below the root. Raises E014 for a path outside the workspace."""
-        root = resolved(self._config.root)
+        root = resolve_path(self._config.root)
         # resolve links before the check, so that a link cannot lead out of the workspace
-        led = resolved(named_path(root / path))
+        led = resolve_path(named_path(root / path))
         if not led.is_relative_to(root):
             raise SpeckitError(
                 "E014",
@@ -250,7 +250,7 @@ class Workspace:
 
     def key(self, path: Path) -> str:
         """The key of a document, given the absolute path that `document` returns."""
-        return path.relative_to(resolved(self._config.root)).as_posix()
+        return path.relative_to(resolve_path(self._config.root)).as_posix()
 
     def memory_to_fill(self, path: Path) -> Memory:
         """Returns the memory; its store is created only if the path to index exists. Raises E010 otherwise, so that no
@@ -261,7 +261,7 @@ class Workspace:
         if not store_is_there(self._config.db) and not is_there(path):
             from speckit_memory.memory.scanning.missing_paths import missing_path
 
-            root = resolved(self._config.root)
+            root = resolve_path(self._config.root)
             raise SpeckitError.of([missing_path(path.relative_to(root).as_posix(), root)])
         return self.memory(create=True)
 

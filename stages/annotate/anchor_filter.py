@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from speckit_memory.memory.lifecycle.handovers import WHOLE, called
+from speckit_memory.memory.lifecycle.handovers import WHOLE, handover_memories
 from speckit_memory.memory.parsing.markdown.anchors import find, without_tags
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Notes, Query
@@ -40,7 +40,7 @@ class AnchorFilter:
         """The sections by id, and a mask of the rows that have some."""
         if not query.anchors:
             return Notes()
-        handovers = cache(lambda: frozenset(called(store).tolist()))
+        handovers = cache(lambda: frozenset(handover_memories(store).tolist()))
         sections = {
             row: _sections(memory, query.anchors, store, handovers)
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
@@ -69,7 +69,7 @@ def _sections(
     from speckit_memory.memory.parsing.markdown import known_sections  # imported late: most searches name no sections
 
     body = store.passages.body(memory)
-    if not (headed := list(known_sections.named(body, others))):
+    if not (headed := list(known_sections.named_sections(body, others))):
         is_whole = not declared and WHOLE in others and memory in handovers()
         return {WHOLE: body.strip()} if is_whole else declared
     places = {section.id: section.start for section in find(body, file="")[0]}

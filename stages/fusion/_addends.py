@@ -32,7 +32,7 @@ def summing_to(names: Sequence[str], parts: Column, label: str, target: Column) 
     return Fused((*names, label), np.column_stack([parts, target - row_sums(parts)]))
 
 
-def normalised(names: Sequence[str], parts: Column, how: Normalise) -> Fused:
+def normalise(names: Sequence[str], parts: Column, how: Normalise) -> Fused:
     """These addends; for normalised scores also an addend `normalise` that maps their sums to [0, 1]."""
     if how == "none":
         return Fused(tuple(names), parts)

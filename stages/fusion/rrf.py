@@ -12,7 +12,7 @@ from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Qu
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
-from speckit_memory.stages.fusion._addends import normalised, search_names
+from speckit_memory.stages.fusion._addends import normalise, search_names
 from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,
     check_channel_weights,
@@ -93,7 +93,7 @@ class Rrf:
         if knows_age(params.weights):
             names.append("recency")
             parts.append(recency_bonus(query, candidates))
-        return normalised(names, np.column_stack(parts), params.normalise)
+        return normalise(names, np.column_stack(parts), params.normalise)
 
 
 def _labels(candidates: Candidates) -> tuple[tuple[str | int, ...], tuple[str | int, ...]]:

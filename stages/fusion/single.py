@@ -11,7 +11,7 @@ from pydantic import Field
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
-from speckit_memory.stages.fusion._addends import normalised, search_names
+from speckit_memory.stages.fusion._addends import normalise, search_names
 
 
 class SingleParams(Params):
@@ -53,4 +53,4 @@ class Single:
             # Every row has at least one hit, so the best is never -inf.
             best = np.argmax(raw, axis=1)
             parts[np.arange(len(raw)), best] = raw[np.arange(len(raw)), best]
-        return normalised(search_names(candidates), parts, self._params.normalise)
+        return normalise(search_names(candidates), parts, self._params.normalise)

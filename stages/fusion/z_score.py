@@ -13,7 +13,7 @@ from speckit_memory.pipeline.model.columns import Candidates, Fused, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.roles.contracts import About, Params, PipelineContext
-from speckit_memory.stages.fusion._addends import Normalise, normalised, search_names
+from speckit_memory.stages.fusion._addends import Normalise, normalise, search_names
 from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,
     check_channel_weights,
@@ -87,7 +87,7 @@ class ZScore:
             names.append("recency")
             parts.append(recency_bonus(query, candidates))
         table = np.column_stack(parts) if parts else np.empty((len(candidates), 0))
-        return normalised(names, table, params.normalise)
+        return normalise(names, table, params.normalise)
 
     # parts: one (rows,) column of weight · z per search
     def _evidence(self, candidates: Candidates, column: int) -> Column:

@@ -10,7 +10,7 @@ import pytest
 from pathspec import GitIgnoreSpec
 from tally import Tally
 
-from speckit_memory.config.files.patterns import _stepwise, compiled, last_match
+from speckit_memory.config.files.patterns import _stepwise, compile_patterns, last_match
 from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns
 from speckit_memory.errors import Where
 from speckit_memory.memory.scanning.scanner import scan
@@ -25,7 +25,7 @@ NAMES = ["a" * 250, "/".join(["a"] * 120), "/".join(["a" * 20] * 90), "/".join([
 
 @pytest.mark.parametrize("pattern", STARS)
 def test_no_pattern_takes_long_on_any_name(pattern: str, tally: Tally) -> None:
-    made = compiled([pattern])
+    made = compile_patterns([pattern])
     for name in NAMES:
         in_time(partial(last_match, made, name, False))
         tally.tried()
@@ -54,7 +54,7 @@ def test_patterns_mean_what_they_meant_before_they_were_made_quick(seed: int, ta
         pattern = "!" * (choose.random() < 0.1) + "".join(choose.choices(parts, k=choose.randint(1, 7)))
         try:
             plain = GitIgnoreSpec.from_lines([_stepwise(pattern)], backend="simple")
-            quick = compiled([pattern])
+            quick = compile_patterns([pattern])
         except ValueError:
             continue
         for _ in range(10):
@@ -72,5 +72,5 @@ def test_patterns_mean_what_they_meant_before_they_were_made_quick(seed: int, ta
     ],
 )  # fmt: skip
 def test_a_line_end_or_a_class_in_a_name_changes_no_rule(pattern: str, path: str, ignored: bool, tally: Tally) -> None:
-    assert (last_match(compiled([pattern]), path, True) is not None) == ignored
+    assert (last_match(compile_patterns([pattern]), path, True) is not None) == ignored
     tally.tried()

@@ -18,7 +18,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.engine.pipelines.pipelines import show
 from speckit_memory.pipeline.guards.sealing import seal
-from speckit_memory.pipeline.isolation.codec import packed
+from speckit_memory.pipeline.isolation.codec import pack
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.roles.contracts import Role
@@ -78,7 +78,7 @@ def asked(entry: RegisteredComponent, parameters: dict[str, object]) -> list[byt
                 answers += [component.rerank(query, pool, SAMPLE.store) for pool in SAMPLE.pools_for(told)]
             case Role.ANNOTATOR:
                 answers += [component.annotate(query, seal(pool), SAMPLE.store) for pool in SAMPLE.pools_for(told)]
-    return [b"\n".join(packed(answer)) for answer in answers]
+    return [b"\n".join(pack(answer)) for answer in answers]
 
 
 @pytest.mark.parametrize("name", NAMES)

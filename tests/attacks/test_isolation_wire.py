@@ -14,13 +14,13 @@ import pytest
 from tally import Tally
 
 from speckit_memory.pipeline.guards.sealing import seal
-from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
+from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, pack, unpack
 from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError, GarbledError
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
-STORE = FakeStore(FakeMemory(1, "one"), FakeMemory(2, "two"))
+STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})
 VALUES: tuple[object, ...] = (
     None, True, 2**70, -0.0, float("inf"), "ü\ud800\0", (), [1, (2.5, "x")], {1: {"a": None}, "b": [False]},
@@ -44,20 +44,20 @@ WRONG = (
 
 
 def same(one: object, other: object) -> bool:
-    return packed(one) == packed(other) and type(one) is type(other)
+    return pack(one) == pack(other) and type(one) is type(other)
 
 
 def test_what_is_packed_is_unpacked_as_it_was(tally: Tally) -> None:
     for value in VALUES:
         for writable in (True, False):
-            assert same(unpacked(*packed(value), writable=writable), value)
+            assert same(unpack(*pack(value), writable=writable), value)
             tally.tried()
 
 
 def test_what_is_no_document_is_unreadable(tally: Tally) -> None:
     for document in WRONG:
         with pytest.raises(UnreadableError):
-            unpacked(document, bytes(64), writable=False)
+            unpack(document, bytes(64), writable=False)
         tally.tried()
 
 
@@ -65,7 +65,7 @@ def test_damaged_documents_are_values_or_unreadable(tally: Tally) -> None:
     random = Random(28)
     parts = [b"", b"[", b"]", b",", b'"', b"0", b"-", b"9", b'"o"', b'"a"', b"null", b"\xff", b"\\"]
     for value in VALUES:
-        whole, arrays = packed(value)
+        whole, arrays = pack(value)
         for _ in range(150):
             document = bytearray(whole)
             for _ in range(random.randint(1, 4)):
@@ -73,13 +73,13 @@ def test_damaged_documents_are_values_or_unreadable(tally: Tally) -> None:
                 document[place : place + random.randint(0, 2)] = random.choice(parts)
             rest = arrays[: random.randrange(len(arrays) + 1)]
             with suppress(UnreadableError):
-                unpacked(bytes(document), rest, writable=random.random() < 0.5)
+                unpack(bytes(document), rest, writable=random.random() < 0.5)
             tally.tried()
 
 
 def test_a_switch_is_true_or_false_whatever_byte_it_was(tally: Tally) -> None:
     document = json.dumps(["a", "|b1", 0, 4]).encode()
-    found = unpacked(document, b"\x00\x01\x02\xff", writable=False)
+    found = unpack(document, b"\x00\x01\x02\xff", writable=False)
     assert found.tobytes() == b"\x00\x01\x01\x01"
     assert not found.flags.writeable
     with pytest.raises(ValueError, match="WRITEABLE"):
@@ -90,7 +90,7 @@ def test_a_switch_is_true_or_false_whatever_byte_it_was(tally: Tally) -> None:
 @pytest.mark.parametrize("value", [object(), b"bytes", 1j, np.array([1j]), [open], lambda: 1, np.array([object()])])
 def test_what_is_no_value_stays_where_it_is(value: object, tally: Tally) -> None:
     with pytest.raises(UnsendableError):
-        packed(value)
+        pack(value)
     tally.tried()
 
 
@@ -98,7 +98,7 @@ def test_what_holds_itself_stays_where_it_is(tally: Tally) -> None:
     endless: list[object] = []
     endless.append(endless)
     with pytest.raises(UnsendableError, match="contains itself"):
-        packed(endless)
+        pack(endless)
     tally.tried()
 
 

@@ -14,8 +14,8 @@ from mcp import Client
 from tally import Tally
 
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.errors.names import named, sendable, shown
-from speckit_memory.server.replies.envelope import Reply, failure, fitted
+from speckit_memory.errors.names import displayable_name, original_name, sendable
+from speckit_memory.server.replies.envelope import Reply, failure, fit_to_budget
 from tests.server.doors import call, with_client
 
 TEXT = "# A note\n\nquokka\n"
@@ -196,7 +196,7 @@ def test_nothing_that_leaves_the_product_holds_half_a_character(text: str, tally
     data = {"rows": [{"key": text}], text: (text, 1, None)}
     reply = Reply(text, data, (text,), (degraded,), rows="rows", facts=text)
 
-    made = [fitted(reply, "tool", 100, lambda texts: [len(one.encode()) for one in texts]).sent(1.0)]
+    made = [fit_to_budget(reply, "tool", 100, lambda texts: [len(one.encode()) for one in texts]).sent(1.0)]
     made.append(failure(SpeckitError.of([problem]), text, 1.0))
 
     for result in made:
@@ -211,8 +211,8 @@ def test_nothing_that_leaves_the_product_holds_half_a_character(text: str, tally
 def test_a_name_that_is_shown_can_be_told_from_what_it_was(name: bytes, tally: Tally) -> None:
     text = os.fsdecode(name)
 
-    assert (shown(text) == text) == (name in HARMLESS)
-    shown(text).encode()
+    assert (displayable_name(text) == text) == (name in HARMLESS)
+    displayable_name(text).encode()
     if b"\\" not in name:
-        assert os.fsencode(named(shown(text))) == name
+        assert os.fsencode(original_name(displayable_name(text))) == name
     tally.tried()

@@ -66,11 +66,11 @@ def as_it_reads(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) ->
     """Lets something happen once, when the next run has decided what is gone."""
 
     def beside(*values: Any, **named: Any) -> Any:
-        monkeypatch.setattr(indexer, "beside", reader_processes.beside)
+        monkeypatch.setattr(indexer, "process_sources", reader_processes.process_sources)
         happens()
-        return reader_processes.beside(*values, **named)
+        return reader_processes.process_sources(*values, **named)
 
-    monkeypatch.setattr(indexer, "beside", beside)
+    monkeypatch.setattr(indexer, "process_sources", beside)
 
 
 @pytest.mark.requirement("I8")

@@ -13,7 +13,7 @@ from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.roles.contracts import PipelineContext
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, words
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}
 HERE = PipelineContext(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))
@@ -27,7 +27,7 @@ def bm25(**params: Any) -> Bm25:
 def test_scores_follow_the_formula_over_combined_fields() -> None:
     # Bags: {alpha 2, beta 1} and {gamma 1, beta 2}, both of length 3, the mean, so that the denominator is tf + 1.2.
     # beta: idf = log((2 - 2 + .5)/(2 + .5) + 1) = log 1.2; alpha: idf = log((2 - 1 + .5)/(1 + .5) + 1) = log 2.
-    store = FakeStore(FakeMemory(1, "alpha", ("alpha beta",)), FakeMemory(2, "gamma", ("beta beta",)))
+    store = FakeStore(Memory(1, "alpha", ("alpha beta",)), Memory(2, "gamma", ("beta beta",)))
     channel = bm25(fields={**FIELDS, "title": 1.0, "body": 1.0})
 
     found = channel.search(query("alpha beta"), 10, store)
@@ -43,7 +43,7 @@ def test_scores_follow_the_formula_over_combined_fields() -> None:
 @pytest.mark.parametrize(("k3", "weight"), [(0.0, 1.0), (2.0, 3 * 3 / 5), (8.0, 9 * 3 / 11), (1000.0, 1001 * 3 / 1003)])
 def test_a_word_that_the_query_repeats_counts_more_up_to_k3(k3: float, weight: float) -> None:
     # One word each: idf = log 2, and tf · 2.2 / (tf + 1.2) = 1.
-    store = FakeStore(FakeMemory(1, "", ("alpha",)), FakeMemory(2, "", ("beta",)))
+    store = FakeStore(Memory(1, "", ("alpha",)), Memory(2, "", ("beta",)))
     channel = bm25(fields={**FIELDS, "body": 1.0}, k3=k3)
 
     found = channel.search(query("beta alpha alpha gamma alpha"), 10, store)
@@ -54,7 +54,7 @@ def test_a_word_that_the_query_repeats_counts_more_up_to_k3(k3: float, weight: f
 def test_of_a_long_query_the_words_that_tell_most_are_searched_repeated_ones_first() -> None:
     # alpha and gamma stand in two of four memories, beta in one.
     texts = ("alpha", "alpha gamma", "beta", "gamma")
-    store = FakeStore(*(FakeMemory(number, "", (text,)) for number, text in enumerate(texts, 1)))
+    store = FakeStore(*(Memory(number, "", (text,)) for number, text in enumerate(texts, 1)))
 
     def found(k3: float) -> list[int]:
         channel = bm25(fields={**FIELDS, "body": 1.0}, max_terms=1, k3=k3)
@@ -67,7 +67,7 @@ def test_of_a_long_query_the_words_that_tell_most_are_searched_repeated_ones_fir
 # Bags of two words each, so that the denominator is tf + 1.2. alpha: idf = log 1.2, beta: log 2.
 @pytest.mark.parametrize(("words_more", "power"), [(0, 3.0), (1, 3.0 / 4), (2, 3.0 / 9)])
 def test_a_memory_that_lacks_words_of_a_short_query_loses_by_what_it_lacks(words_more: int, power: float) -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("alpha alpha",)))
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha alpha",)))
     channel = bm25(fields={**FIELDS, "body": 1.0}, coordination=3.0)
     more = ["unknown", "strange"][:words_more]
 
@@ -81,7 +81,7 @@ def test_a_memory_that_lacks_words_of_a_short_query_loses_by_what_it_lacks(words
 
 
 def test_a_long_question_loses_nothing_for_words_that_a_memory_lacks() -> None:
-    store = FakeStore(FakeMemory(1, "alpha", ("alpha beta", "gamma")), FakeMemory(2, "", ("alpha alpha",)))
+    store = FakeStore(Memory(1, "alpha", ("alpha beta", "gamma")), Memory(2, "", ("alpha alpha",)))
     asked = query("alpha beta " + " ".join(f"word{number}" for number in range(20)))
 
     plain, coordinated = (bm25(passage=1.0, coordination=c).search(asked, 10, store) for c in (0.0, 6.0))
@@ -90,7 +90,7 @@ def test_a_long_question_loses_nothing_for_words_that_a_memory_lacks() -> None:
 
 
 def test_coordination_counts_for_passages_as_well() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha", "beta")), FakeMemory(2, "", ("alpha alpha", "alpha alpha")))
+    store = FakeStore(Memory(1, "", ("alpha", "beta")), Memory(2, "", ("alpha alpha", "alpha alpha")))
 
     plain = bm25(passage=1.0, fields={**FIELDS, "body": 1.0}).search(query("alpha beta"), 10, store)
     coordinated = bm25(passage=1.0, fields={**FIELDS, "body": 1.0}, coordination=2.0).search(
@@ -109,8 +109,8 @@ def test_coordination_needs_combined_fields() -> None:
 
 @pytest.mark.requirement("C3.fields")
 def test_a_word_of_the_title_counts_as_often_as_its_weight_says() -> None:
-    title = FakeStore(FakeMemory(1, "alpha", ("beta",)), FakeMemory(2, "", ("gamma",)))
-    repeated = FakeStore(FakeMemory(1, "", ("alpha " * 10 + "beta",)), FakeMemory(2, "", ("gamma",)))
+    title = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "", ("gamma",)))
+    repeated = FakeStore(Memory(1, "", ("alpha " * 10 + "beta",)), Memory(2, "", ("gamma",)))
 
     by_weight = bm25(fields={**FIELDS, "title": 10.0, "body": 1.0}).search(query("alpha"), 10, title)
     by_repetition = bm25(fields={**FIELDS, "body": 1.0}).search(query("alpha"), 10, repeated)
@@ -120,7 +120,7 @@ def test_a_word_of_the_title_counts_as_often_as_its_weight_says() -> None:
 
 def test_a_single_field_has_its_own_statistics() -> None:
     # Titles: N 2, df 1, lengths 1 and 3, mean 2. idf = log 2; norm = 1.2 · (.25 + .75 · 1/2) = .75.
-    store = FakeStore(FakeMemory(1, "alpha", ("beta",)), FakeMemory(2, "beta gamma delta", ("alpha alpha",)))
+    store = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "beta gamma delta", ("alpha alpha",)))
 
     found = bm25(fields=FIELDS, single={"title": 0.5}).search(query("alpha"), 10, store)
 
@@ -130,7 +130,7 @@ def test_a_single_field_has_its_own_statistics() -> None:
 def test_the_best_passage_counts_and_is_named() -> None:
     # Passages 101 {beta}, 102 {alpha beta}, 2 {alpha}; lengths 1, 2, 1, mean 4/3; N 3.
     # alpha: df 2, idf = log(1.5/2.5 + 1); beta: the same. Passage 102: norm = 1.2 · (.25 + .75 · 1.5) = 1.65.
-    store = FakeStore(FakeMemory(1, "", ("beta", "alpha beta")), FakeMemory(2, "", ("alpha",)))
+    store = FakeStore(Memory(1, "", ("beta", "alpha beta")), Memory(2, "", ("alpha",)))
 
     found = bm25(fields=FIELDS, passage=1.0).search(query("alpha beta"), 10, store)
 
@@ -144,8 +144,8 @@ def test_the_best_passage_counts_and_is_named() -> None:
 
 
 def test_the_title_counts_in_each_passage_of_its_memory() -> None:
-    store = FakeStore(FakeMemory(1, "alpha", ("beta", "gamma")), FakeMemory(2, "", ("delta epsilon",)))
-    spelled = FakeStore(FakeMemory(1, "", ("alpha beta", "alpha gamma")), FakeMemory(2, "", ("delta epsilon",)))
+    store = FakeStore(Memory(1, "alpha", ("beta", "gamma")), Memory(2, "", ("delta epsilon",)))
+    spelled = FakeStore(Memory(1, "", ("alpha beta", "alpha gamma")), Memory(2, "", ("delta epsilon",)))
 
     by_title = bm25(fields=FIELDS, passage=1.0).search(query("alpha gamma"), 10, store)
     in_text = bm25(fields=FIELDS, passage=1.0, passage_title=0.0).search(query("alpha gamma"), 10, spelled)
@@ -156,7 +156,7 @@ def test_the_title_counts_in_each_passage_of_its_memory() -> None:
 
 
 def test_at_level_chunk_every_passage_also_has_what_its_memory_has() -> None:
-    store = FakeStore(FakeMemory(1, "alpha", ("beta", "alpha")), FakeMemory(2, "", ("beta",)))
+    store = FakeStore(Memory(1, "alpha", ("beta", "alpha")), Memory(2, "", ("beta",)))
     whole = scores(bm25().search(query("alpha beta"), 10, store))
     parts = scores(bm25(fields=FIELDS, passage=1.0, level="chunk").search(query("alpha beta"), 10, store))
 
@@ -168,7 +168,7 @@ def test_at_level_chunk_every_passage_also_has_what_its_memory_has() -> None:
 
 
 def test_the_filter_applies_before_the_limit() -> None:
-    store = FakeStore(*(FakeMemory(i, "", ("alpha",), folder="in" if i > 5 else "out") for i in range(1, 9)))
+    store = FakeStore(*(Memory(i, "", ("alpha",), folder="in" if i > 5 else "out") for i in range(1, 9)))
 
     found = bm25().search(query("alpha", wanted=Filter(folder="in")), 2, store)
 
@@ -176,13 +176,13 @@ def test_the_filter_applies_before_the_limit() -> None:
 
 
 def test_ties_at_the_cut_are_decided_by_id() -> None:
-    store = FakeStore(*(FakeMemory(i, "", ("alpha",)) for i in (9, 3, 7, 1, 5)))
+    store = FakeStore(*(Memory(i, "", ("alpha",)) for i in (9, 3, 7, 1, 5)))
 
     assert bm25().search(query("alpha"), 3, store).ids.tolist() == [1, 3, 5]
 
 
 def test_repeated_words_of_the_query_count_once() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("beta",)))
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("beta",)))
 
     once, often = (bm25().search(query(text), 10, store) for text in ("alpha beta", "alpha beta alpha"))
 
@@ -190,9 +190,7 @@ def test_repeated_words_of_the_query_count_once() -> None:
 
 
 def test_of_a_long_query_only_the_rarest_words_are_searched() -> None:
-    store = FakeStore(
-        FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("alpha gamma",)), FakeMemory(3, "", ("alpha",))
-    )
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
 
     found = bm25(max_terms=2).search(query("alpha gamma beta"), 10, store)
 
@@ -200,9 +198,7 @@ def test_of_a_long_query_only_the_rarest_words_are_searched() -> None:
 
 
 def test_unknown_words_of_a_long_query_take_no_place_of_known_ones() -> None:
-    store = FakeStore(
-        FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("alpha gamma",)), FakeMemory(3, "", ("alpha",))
-    )
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
     unknown = " ".join(f"unknown{number}" for number in range(26))
 
     found = bm25(max_terms=24).search(query(f"{unknown} alpha gamma beta"), 10, store)
@@ -213,7 +209,7 @@ def test_unknown_words_of_a_long_query_take_no_place_of_known_ones() -> None:
 
 def test_a_word_is_as_frequent_as_in_the_field_that_holds_it_most_often() -> None:
     # "alpha" is in every title and no text; "beta" is in two texts, "gamma" in one.
-    store = FakeStore(*(FakeMemory(i, "alpha", (text,)) for i, text in enumerate(("beta", "beta gamma", "delta"), 1)))
+    store = FakeStore(*(Memory(i, "alpha", (text,)) for i, text in enumerate(("beta", "beta gamma", "delta"), 1)))
     asked = query("alpha beta gamma")
 
     with_titles = bm25(max_terms=2).search(asked, 10, store)
@@ -230,9 +226,9 @@ def test_a_word_is_as_frequent_as_in_the_field_that_holds_it_most_often() -> Non
 
 def test_another_state_of_the_store_is_scored_anew() -> None:
     channel = bm25()
-    channel.search(query("alpha"), 10, FakeStore(FakeMemory(1, "", ("alpha",))))
+    channel.search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))
 
-    assert channel.search(query("alpha"), 10, FakeStore(FakeMemory(2, "", ("alpha",)))).ids.tolist() == [2]
+    assert channel.search(query("alpha"), 10, FakeStore(Memory(2, "", ("alpha",)))).ids.tolist() == [2]
 
 
 @pytest.mark.requirement("P7")
@@ -254,7 +250,7 @@ def stores(draw: st.DrawFn) -> FakeStore:
     order = draw(st.permutations(range(1, count + 1)))
     chunks = st.lists(TEXTS, min_size=1, max_size=3).map(tuple)
     holes = draw(st.integers(0, 2))
-    return FakeStore(*(FakeMemory(i, draw(TEXTS), draw(chunks), path=draw(TEXTS)) for i in order), holes=holes)
+    return FakeStore(*(Memory(i, draw(TEXTS), draw(chunks), path=draw(TEXTS)) for i in order), holes=holes)
 
 
 def plainly(store: FakeStore, text: str, title: float, single: float, passage: float) -> dict[int, float]:
@@ -301,11 +297,10 @@ def test_the_columns_compute_what_the_definition_says(store: FakeStore, text: st
     assert np.all(np.diff(found.scores) <= 0)
 
 
-def turns(*texts: str) -> list[FakeMemory]:
+def turns(*texts: str) -> list[Memory]:
     """Short notes of one folder, 1, 2, …"""
     return [
-        FakeMemory(number, "", (text,), folder="talk", numbers={"characters": 10.0})
-        for number, text in enumerate(texts, 1)
+        Memory(number, "", (text,), folder="talk", numbers={"characters": 10.0}) for number, text in enumerate(texts, 1)
     ]
 
 
@@ -313,7 +308,7 @@ def turns(*texts: str) -> list[FakeMemory]:
 def test_a_note_adds_its_share_of_the_better_neighbours_own_score() -> None:
     # Every note has one word: tf/(tf + norm) = 1/2.2, so that a word found scores its idf.
     # alpha: df 2 of 5, idf = log(3.5/2.5 + 1). Neighbours: 1-2-3-4 of "talk"; 5 lies elsewhere.
-    notes = [*turns("beta", "alpha", "alpha", "gamma"), FakeMemory(5, "", ("delta",), numbers={"characters": 10.0})]
+    notes = [*turns("beta", "alpha", "alpha", "gamma"), Memory(5, "", ("delta",), numbers={"characters": 10.0})]
     store = FakeStore(*notes)
 
     found = bm25(fields={**FIELDS, "body": 1.0}, context=0.2).search(query("alpha"), 10, store)
@@ -352,8 +347,8 @@ def test_a_note_found_through_its_neighbour_alone_names_no_passage() -> None:
 
 
 def test_a_limit_is_filled_past_the_best_rows_when_the_scope_leaves_these_out() -> None:
-    hidden = [FakeMemory(number, "", ("alpha",), tier="deprecated") for number in range(1, 6)]
-    store = FakeStore(*hidden, FakeMemory(6, "", ("alpha beta beta",)))
+    hidden = [Memory(number, "", ("alpha",), tier="deprecated") for number in range(1, 6)]
+    store = FakeStore(*hidden, Memory(6, "", ("alpha beta beta",)))
 
     assert bm25().search(query("alpha"), 1, store).ids.tolist() == [6]
 

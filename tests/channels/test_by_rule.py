@@ -12,12 +12,12 @@ from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.roles.contracts import ChannelParams
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 RULES = FakeStore(
-    FakeMemory(3, "second rule", tier="constitutional"),
-    FakeMemory(1, "first rule", tier="constitutional", folder="a"),
-    FakeMemory(2, "note"),
+    Memory(3, "second rule", tier="constitutional"),
+    Memory(1, "first rule", tier="constitutional", folder="a"),
+    Memory(2, "note"),
 )
 
 
@@ -47,11 +47,11 @@ def test_folders_that_a_plan_narrows_the_search_to_hide_no_constitutional_memory
 
 
 TRIGGERS = FakeStore(
-    FakeMemory(1, triggers=("deploy", "release day"), numbers={"importance_weight": 0.5}),
-    FakeMemory(2, triggers=("deploy",), numbers={"importance_weight": 0.9}),
-    FakeMemory(3, learned=("deploy",), numbers={"importance_weight": 0.5}),
-    FakeMemory(4, triggers=("deployment",)),
-    FakeMemory(5, triggers=("deploy",), tier="deprecated"),
+    Memory(1, triggers=("deploy", "release day"), numbers={"importance_weight": 0.5}),
+    Memory(2, triggers=("deploy",), numbers={"importance_weight": 0.9}),
+    Memory(3, learned=("deploy",), numbers={"importance_weight": 0.5}),
+    Memory(4, triggers=("deployment",)),
+    Memory(5, triggers=("deploy",), tier="deprecated"),
 )
 
 

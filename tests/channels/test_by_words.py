@@ -12,14 +12,14 @@ from speckit_memory.channels.fts5 import Fts5, Fts5Params
 from speckit_memory.channels.graph import Graph, GraphParams
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import FakeEdge, FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 
 # The fake full-text score is Σ weight · frequency over the columns: a word in the text counts 1, in the title 10.
 
 
 @pytest.mark.requirement("C2.weights")
 def test_full_text_weighs_columns_as_the_parameters_say() -> None:
-    store = FakeStore(FakeMemory(1, "alpha", ("beta",)), FakeMemory(2, "beta", ("alpha alpha alpha",)))
+    store = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "beta", ("alpha alpha alpha",)))
     flat = Fts5Params.model_validate({"weights": {"title": 1, "triggers": 1, "path": 1, "body": 1}})
 
     by_title = Fts5(Fts5Params()).search(query("alpha"), 10, store)
@@ -31,19 +31,19 @@ def test_full_text_weighs_columns_as_the_parameters_say() -> None:
 
 
 GRAPH = FakeStore(
-    FakeMemory(1, "alpha", ("text",)),
-    FakeMemory(2, "", ("alpha",)),
-    FakeMemory(3, "", ("neighbour of both",)),
-    FakeMemory(4, "", ("neighbour of the second",), folder="other"),
-    FakeMemory(5, "", ("two edges away",)),
-    FakeMemory(6, "", ("hidden",), tier="deprecated"),
+    Memory(1, "alpha", ("text",)),
+    Memory(2, "", ("alpha",)),
+    Memory(3, "", ("neighbour of both",)),
+    Memory(4, "", ("neighbour of the second",), folder="other"),
+    Memory(5, "", ("two edges away",)),
+    Memory(6, "", ("hidden",), tier="deprecated"),
     edges=(
-        FakeEdge(1, 3, "caused", 0.5),
-        FakeEdge(3, 2, "supports", 1.0),
-        FakeEdge(4, 2, "supersedes", 0.8),
-        FakeEdge(3, 5, "caused", 0.5),
-        FakeEdge(1, 6, "caused", 1.0),
-        FakeEdge(1, 2, "caused", 1.0),
+        Edge(1, 3, "caused", 0.5),
+        Edge(3, 2, "supports", 1.0),
+        Edge(4, 2, "supersedes", 0.8),
+        Edge(3, 5, "caused", 0.5),
+        Edge(1, 6, "caused", 1.0),
+        Edge(1, 2, "caused", 1.0),
     ),
 )
 
@@ -73,28 +73,26 @@ def test_more_hops_reach_further() -> None:
 
 
 def test_neighbours_outside_the_filter_are_not_found() -> None:
-    store = FakeStore(
-        FakeMemory(1, "", ("alpha",), folder="in"), FakeMemory(2, "", ("x",), folder="out"), edges=(FakeEdge(1, 2),)
-    )
+    store = FakeStore(Memory(1, "", ("alpha",), folder="in"), Memory(2, "", ("x",), folder="out"), edges=(Edge(1, 2),))
 
     assert len(Graph(GraphParams()).search(query("alpha", wanted=Filter(folder="in")), 10, store)) == 0
 
 
 def test_without_edges_or_seeds_the_graph_finds_nothing() -> None:
-    assert len(Graph(GraphParams()).search(query("alpha"), 10, FakeStore(FakeMemory(1, "", ("alpha",))))) == 0
+    assert len(Graph(GraphParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0
     assert len(Graph(GraphParams()).search(query("nothing"), 10, GRAPH)) == 0
 
 
 DEGREE = FakeStore(
-    FakeMemory(1, "", ("alpha",)),
-    FakeMemory(2, "", ("alpha",), tier="constitutional"),
-    FakeMemory(3, "", ("alpha",)),
-    FakeMemory(4, "", ("beta",)),
+    Memory(1, "", ("alpha",)),
+    Memory(2, "", ("alpha",), tier="constitutional"),
+    Memory(3, "", ("alpha",)),
+    Memory(4, "", ("beta",)),
     edges=(
-        FakeEdge(1, 4, "caused", 1.0),
-        FakeEdge(2, 4, "caused", 1.0),
-        FakeEdge(1, 2, "supports", 0.6),
-        FakeEdge(4, 2, "enabled", 1.0),
+        Edge(1, 4, "caused", 1.0),
+        Edge(2, 4, "caused", 1.0),
+        Edge(1, 2, "supports", 0.6),
+        Edge(4, 2, "enabled", 1.0),
     ),
 )
 
@@ -113,11 +111,11 @@ def test_found_memories_are_ranked_by_weighted_degree() -> None:
 def test_each_relation_has_its_weight_and_fifty_is_the_most() -> None:
     relations = ("caused", "derived_from", "enabled", "contradicts", "supersedes", "supports")
     store = FakeStore(
-        *(FakeMemory(i, "", ("alpha",)) for i in range(1, 8)),
-        *(FakeMemory(i, "", ("beta",)) for i in range(10, 70)),
+        *(Memory(i, "", ("alpha",)) for i in range(1, 8)),
+        *(Memory(i, "", ("beta",)) for i in range(10, 70)),
         edges=(
-            *(FakeEdge(i, i + 9, relation) for i, relation in enumerate(relations, start=1)),
-            *(FakeEdge(7, i, "caused") for i in range(10, 70)),
+            *(Edge(i, i + 9, relation) for i, relation in enumerate(relations, start=1)),
+            *(Edge(7, i, "caused") for i in range(10, 70)),
         ),
     )
 
@@ -140,15 +138,15 @@ def test_degrees_above_the_cap_count_as_the_cap() -> None:
 def test_without_edges_no_memory_has_a_degree() -> None:
     # 0.15 · log(1 + 0) / log(1 + 15) = 0, and what scores nothing is not found
     assert MAXIMUM_WITHOUT_EDGES == 15.0
-    assert len(Degree(DegreeParams()).search(query("alpha"), 10, FakeStore(FakeMemory(1, "", ("alpha",))))) == 0
+    assert len(Degree(DegreeParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0
 
 
 @pytest.mark.requirement("C5.constitutional")
 def test_constitutional_memories_have_no_degree_and_do_not_lower_that_of_others() -> None:
     store = FakeStore(
-        FakeMemory(1, "", ("alpha",), tier="constitutional"),
-        *(FakeMemory(i, "", ("alpha",)) for i in (2, 3, 4)),
-        edges=(FakeEdge(1, 2), FakeEdge(1, 3), FakeEdge(1, 4), FakeEdge(2, 3)),
+        Memory(1, "", ("alpha",), tier="constitutional"),
+        *(Memory(i, "", ("alpha",)) for i in (2, 3, 4)),
+        edges=(Edge(1, 2), Edge(1, 3), Edge(1, 4), Edge(2, 3)),
     )
 
     found = Degree(DegreeParams()).search(query("alpha"), 10, store)

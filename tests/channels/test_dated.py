@@ -11,15 +11,15 @@ from components.asking import query
 from speckit_memory.channels.dated import Dated, DatedParams
 from speckit_memory.pipeline.model.columns import Hits
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import DAY, FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 
 STORE = FakeStore(
-    FakeMemory(1, "one", ("caches and queues",), numbers={"created_at": 1 * DAY}),
-    FakeMemory(2, "two", ("caches",), numbers={"created_at": 2 * DAY}, folder="here"),
-    FakeMemory(3, "three", ("queues",), numbers={"created_at": 3 * DAY}),
-    FakeMemory(4, "unknown", ("caches",)),
-    FakeMemory(5, "gone", ("caches",), tier="deprecated", numbers={"created_at": 2 * DAY}),
-    FakeMemory(6, "caches", ("a title",), numbers={"created_at": 0.5 * DAY}),
+    Memory(1, "one", ("caches and queues",), numbers={"created_at": 1 * DAY}),
+    Memory(2, "two", ("caches",), numbers={"created_at": 2 * DAY}, folder="here"),
+    Memory(3, "three", ("queues",), numbers={"created_at": 3 * DAY}),
+    Memory(4, "unknown", ("caches",)),
+    Memory(5, "gone", ("caches",), tier="deprecated", numbers={"created_at": 2 * DAY}),
+    Memory(6, "caches", ("a title",), numbers={"created_at": 0.5 * DAY}),
 )
 
 

@@ -13,14 +13,14 @@ from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, words
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 BODY = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 1.0}
 FOUR = FakeStore(
-    FakeMemory(1, "", ("alpha beta",)),
-    FakeMemory(2, "", ("alpha beta",)),
-    FakeMemory(3, "", ("beta gamma",)),
-    FakeMemory(4, "", ("gamma delta",)),
+    Memory(1, "", ("alpha beta",)),
+    Memory(2, "", ("alpha beta",)),
+    Memory(3, "", ("beta gamma",)),
+    Memory(4, "", ("gamma delta",)),
 )
 """Texts of one length without repeated words: tf·(k1 + 1)/(tf + norm) is 1, so that each word found scores its idf."""
 
@@ -53,9 +53,9 @@ def test_rm3_believes_a_hit_by_its_score_and_each_of_its_words_by_its_share_of_t
     # Texts of 2, 4 and 2 words, mean 8/3; alpha is in two of three: idf = log(1.5/2.5 + 1).
     # norm = 1.2 · (.25 + .75 · length/mean): .975 for 2 words, 1.65 for 4. Scores a/1.975 and a/2.65, a = 2.2 · idf.
     store = FakeStore(
-        FakeMemory(1, "", ("alpha beta",)),
-        FakeMemory(2, "", ("alpha gamma gamma gamma",)),
-        FakeMemory(3, "", ("beta gamma",)),
+        Memory(1, "", ("alpha beta",)),
+        Memory(2, "", ("alpha gamma gamma gamma",)),
+        Memory(3, "", ("beta gamma",)),
     )
     first, second = 1 / 1.975, 1 / 2.65
     told = {"alpha": first / 2 + second / 4, "beta": first / 2, "gamma": second * 3 / 4}
@@ -96,9 +96,7 @@ def test_queries_judged_simple_are_left_alone(model: str) -> None:
 @pytest.mark.requirement("C12")
 def test_first_hits_have_a_say_only_when_one_is_clearly_ahead() -> None:
     # Two words score 2a, one word a: the first is ahead by half of its score.
-    store = FakeStore(
-        FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("alpha gamma",)), FakeMemory(3, "", ("beta gamma",))
-    )
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("beta gamma",)))
     asked = query("alpha beta")
     plain = bm25("none").search(asked, 10, store)
 
@@ -108,7 +106,7 @@ def test_first_hits_have_a_say_only_when_one_is_clearly_ahead() -> None:
 
 
 def test_the_only_hit_is_ahead_of_all_others() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("beta gamma",)))
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("beta gamma",)))
 
     assert bm25(min_lead=1.0).search(query("alpha"), 10, store).ids.tolist() == [1, 2]
 
@@ -118,16 +116,14 @@ def test_without_hits_there_is_no_feedback() -> None:
 
 
 def test_words_of_one_memory_alone_are_not_searched() -> None:
-    store = FakeStore(
-        FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("alpha gamma",)), FakeMemory(3, "", ("delta",))
-    )
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("delta",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
     assert with_feedback(Feedback(model="rm3", min_lead=0.0), {"alpha": 1.0}, hits, store) == {"alpha": 1.0}
 
 
 def test_first_hits_without_a_word_that_others_share_change_nothing() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha beta",)), FakeMemory(2, "", ("gamma",)))
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("gamma",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
     assert with_feedback(Feedback(model="rm3", min_lead=0.0), {"alpha": 1.0}, hits, store) is None
@@ -137,9 +133,9 @@ def test_first_hits_without_a_word_that_others_share_change_nothing() -> None:
 def test_a_hit_speaks_with_its_title_and_its_matched_passage() -> None:
     # beta, gamma and delta are in two memories each; delta is not in the passage that matched.
     store = FakeStore(
-        FakeMemory(1, "gamma", ("delta", "alpha beta")),
-        FakeMemory(2, "", ("beta gamma",)),
-        FakeMemory(3, "", ("delta gamma",)),
+        Memory(1, "gamma", ("delta", "alpha beta")),
+        Memory(2, "", ("beta gamma",)),
+        Memory(3, "", ("delta gamma",)),
     )
     hits = bm25("none", passage=1.0).search(query("alpha"), 10, store)
 
@@ -152,9 +148,9 @@ def test_a_hit_speaks_with_its_title_and_its_matched_passage() -> None:
 def test_only_the_first_hits_and_their_best_words_are_used() -> None:
     # 1 comes before 2 and 3, being shorter. Of its words beta and gamma are equally frequent; beta comes first.
     store = FakeStore(
-        FakeMemory(1, "", ("alpha beta gamma",)),
-        FakeMemory(2, "", ("alpha delta delta delta",)),
-        FakeMemory(3, "", ("alpha delta beta gamma",)),
+        Memory(1, "", ("alpha beta gamma",)),
+        Memory(2, "", ("alpha delta delta delta",)),
+        Memory(3, "", ("alpha delta beta gamma",)),
     )
     hits = bm25("none").search(query("alpha"), 10, store)
 
@@ -165,8 +161,8 @@ def test_only_the_first_hits_and_their_best_words_are_used() -> None:
 
 
 def test_what_the_query_may_not_see_has_no_say() -> None:
-    hidden = [FakeMemory(number, "", ("alpha omega",), tier="deprecated") for number in (5, 6)]
-    shown = [*FOUR.memories.values(), FakeMemory(7, "", ("omega gamma",))]
+    hidden = [Memory(number, "", ("alpha omega",), tier="deprecated") for number in (5, 6)]
+    shown = [*FOUR.memories.values(), Memory(7, "", ("omega gamma",))]
 
     found = bm25().search(query("alpha", wanted=Filter()), 10, FakeStore(*hidden, *shown))
 
@@ -181,7 +177,7 @@ TEXTS = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), min_size=
 def test_the_weights_are_positive_and_add_up_to_the_number_of_words(
     texts: list[str], text: str, model: str, weight: float
 ) -> None:
-    store = FakeStore(*(FakeMemory(number, "", (held,)) for number, held in enumerate(texts, 1)))
+    store = FakeStore(*(Memory(number, "", (held,)) for number, held in enumerate(texts, 1)))
     asked = dict.fromkeys(words(text), 1.0)
     hits = bm25("none").search(query(text), 10, store)
 

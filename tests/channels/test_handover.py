@@ -11,7 +11,7 @@ from components.asking import query
 from speckit_memory.channels.handover import Handover, HandoverParams
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import DAY, FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 
 
 def sections(*names: str, text: str = "text") -> str:
@@ -24,11 +24,11 @@ def changed(day: float) -> dict[str, float]:
 
 SECTIONS = ("state", "next-steps", "summary", "blockers")
 STORE = FakeStore(
-    FakeMemory(1, "old", (sections("state", "next-steps", "blockers"),), numbers=changed(90)),
-    FakeMemory(2, "new", ("words", sections("state", "summary")), numbers=changed(100), folder="here"),
-    FakeMemory(3, "half", (sections("blockers"),), numbers=changed(100)),
-    FakeMemory(4, "none", (sections("context", "summary"),), numbers=changed(100)),
-    FakeMemory(5, "gone", (sections("state"),), tier="deprecated", numbers=changed(100)),
+    Memory(1, "old", (sections("state", "next-steps", "blockers"),), numbers=changed(90)),
+    Memory(2, "new", ("words", sections("state", "summary")), numbers=changed(100), folder="here"),
+    Memory(3, "half", (sections("blockers"),), numbers=changed(100)),
+    Memory(4, "none", (sections("context", "summary"),), numbers=changed(100)),
+    Memory(5, "gone", (sections("state"),), tier="deprecated", numbers=changed(100)),
     attended={"s": {3: 0.5}},
     delivered={"s": {1}},
 )

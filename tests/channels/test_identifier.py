@@ -10,15 +10,15 @@ from components.asking import query, scores
 from speckit_memory.channels.identifier import Identifier, IdentifierParams, at_paths, identifiers
 from speckit_memory.memory.indexing import Analyser
 from speckit_memory.pipeline.ports import Filter, Store
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
-    FakeMemory(1, "E113", ("the reader refuses it",)),
-    FakeMemory(2, "Reader", ("raises E113 or E114",)),
-    FakeMemory(3, "Writer", ("raises E200 and sha256 sums",), folder="writing"),
-    FakeMemory(4, "Sums", ("sha256 sums",)),
-    FakeMemory(5, "More sums", ("sha256 again",)),
-    FakeMemory(6, "Old", ("E200",), tier="deprecated"),
+    Memory(1, "E113", ("the reader refuses it",)),
+    Memory(2, "Reader", ("raises E113 or E114",)),
+    Memory(3, "Writer", ("raises E200 and sha256 sums",), folder="writing"),
+    Memory(4, "Sums", ("sha256 sums",)),
+    Memory(5, "More sums", ("sha256 again",)),
+    Memory(6, "Old", ("E200",), tier="deprecated"),
 )
 
 
@@ -52,8 +52,8 @@ def test_only_what_the_asker_may_see_is_found() -> None:
 
 
 REFERENCES = FakeStore(
-    *(FakeMemory(i, f"Part {i}", ("see #4711 and 2026",)) for i in range(1, 4)),
-    FakeMemory(4, "Elsewhere", ("nothing",)),
+    *(Memory(i, f"Part {i}", ("see #4711 and 2026",)) for i in range(1, 4)),
+    Memory(4, "Elsewhere", ("nothing",)),
 )
 
 
@@ -94,11 +94,11 @@ def test_identifiers_are_told_from_words_and_numbers(text: str, expected: dict[s
 
 
 NUMBERED = FakeStore(
-    FakeMemory(1, "One", ("text",), path="docs/adr/0003-sessions"),
-    FakeMemory(2, "Two", ("adr 3",), path="docs/adr/0013-retries"),
-    FakeMemory(3, "Three", ("text",), path="spec/003-cart/what"),
-    FakeMemory(4, "Four", ("text",), path="spec/003-cart/plan"),
-    FakeMemory(5, "Five", ("text",), path="notes/2026/summary"),
+    Memory(1, "One", ("text",), path="docs/adr/0003-sessions"),
+    Memory(2, "Two", ("adr 3",), path="docs/adr/0013-retries"),
+    Memory(3, "Three", ("text",), path="spec/003-cart/what"),
+    Memory(4, "Four", ("text",), path="spec/003-cart/plan"),
+    Memory(5, "Five", ("text",), path="notes/2026/summary"),
 )
 
 

@@ -14,7 +14,7 @@ from speckit_memory.channels import phrase as module
 from speckit_memory.channels.phrase import Phrase, PhraseParams
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, words
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 
 def phrase(**params: Any) -> Phrase:
@@ -23,9 +23,9 @@ def phrase(**params: Any) -> Phrase:
 
 # Every word stands in two of four passages, so that all pairs weigh the same.
 STORE = FakeStore(
-    FakeMemory(1, "", ("alpha beta gamma",)),
-    FakeMemory(2, "", ("delta alpha beta", "x")),
-    FakeMemory(3, "", ("gamma delta",)),
+    Memory(1, "", ("alpha beta gamma",)),
+    Memory(2, "", ("delta alpha beta", "x")),
+    Memory(3, "", ("gamma delta",)),
 )
 
 
@@ -53,9 +53,9 @@ def test_what_holds_a_smaller_share_is_no_hit(least: float, ids: list[int]) -> N
 def test_pairs_of_rare_words_weigh_more() -> None:
     # beta and rare weigh more than alpha, which stands in every passage.
     store = FakeStore(
-        FakeMemory(1, "", ("alpha beta x",)),
-        FakeMemory(2, "", ("beta rare alpha",)),
-        FakeMemory(3, "", ("alpha y alpha",)),
+        Memory(1, "", ("alpha beta x",)),
+        Memory(2, "", ("beta rare alpha",)),
+        Memory(3, "", ("alpha y alpha",)),
     )
 
     found = scores(phrase().search(query("alpha beta rare"), 10, store))
@@ -65,7 +65,7 @@ def test_pairs_of_rare_words_weigh_more() -> None:
 
 
 def test_words_of_two_passages_make_no_phrase_and_the_title_does() -> None:
-    store = FakeStore(FakeMemory(1, "", ("one alpha", "beta two")), FakeMemory(2, "Alpha Beta", ("other",)))
+    store = FakeStore(Memory(1, "", ("one alpha", "beta two")), Memory(2, "Alpha Beta", ("other",)))
 
     found = phrase().search(query("alpha beta"), 10, store)
 
@@ -75,7 +75,7 @@ def test_words_of_two_passages_make_no_phrase_and_the_title_does() -> None:
 
 
 def test_a_text_with_the_very_words_stands_above_one_that_only_the_index_takes_for_it() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha-beta",)), FakeMemory(2, "", ("alpha,  BETA!",)))
+    store = FakeStore(Memory(1, "", ("alpha-beta",)), Memory(2, "", ("alpha,  BETA!",)))
     asked = query("alpha beta")
 
     assert scores(phrase(loose=0.25).search(asked, 10, store)) == {1: 1.0, 2: 1.0}
@@ -85,14 +85,14 @@ def test_a_text_with_the_very_words_stands_above_one_that_only_the_index_takes_f
 
 
 def test_of_a_query_with_one_word_that_tells_only_the_very_words_count() -> None:
-    store = FakeStore(FakeMemory(1, "", ("it is the alpha of it",)), FakeMemory(2, "", ("the alpha in it",)))
+    store = FakeStore(Memory(1, "", ("it is the alpha of it",)), Memory(2, "", ("the alpha in it",)))
 
     assert scores(phrase().search(replace(query("alpha"), text="the alpha of"), 10, store)) == {1: 1.0}
     assert scores(phrase().search(query("alpha"), 10, store)) == {1: 1.0, 2: 1.0}
 
 
 def test_the_filter_holds() -> None:
-    store = FakeStore(*(FakeMemory(i, "", ("alpha beta",), folder="in" if i > 1 else "out") for i in (1, 2, 3)))
+    store = FakeStore(*(Memory(i, "", ("alpha beta",), folder="in" if i > 1 else "out") for i in (1, 2, 3)))
 
     assert phrase().search(query("alpha beta", wanted=Filter("in")), 10, store).ids.tolist() == [2, 3]
 
@@ -100,16 +100,16 @@ def test_the_filter_holds() -> None:
 @pytest.mark.parametrize(("limit", "ids"), [(1, [4]), (2, [4]), (3, [4]), (4, [4, 1, 2, 3]), (5, [4, 1, 2, 3])])
 def test_of_equal_hits_the_limit_keeps_all_or_none(limit: int, ids: list[int]) -> None:
     texts = ("alpha beta x", "alpha beta y", "alpha beta z", "alpha beta gamma")
-    store = FakeStore(*(FakeMemory(number, "", (text,)) for number, text in enumerate(texts, 1)))
+    store = FakeStore(*(Memory(number, "", (text,)) for number, text in enumerate(texts, 1)))
 
     assert phrase().search(query("alpha beta gamma"), limit, store).ids.tolist() == ids
 
 
 def test_of_a_long_query_only_the_pairs_that_tell_most_are_looked_for() -> None:
     store = FakeStore(
-        FakeMemory(1, "", ("alpha beta x",)),
-        FakeMemory(2, "", ("rare word alpha",)),
-        FakeMemory(3, "", ("beta alpha",)),
+        Memory(1, "", ("alpha beta x",)),
+        Memory(2, "", ("rare word alpha",)),
+        Memory(3, "", ("beta alpha",)),
     )
 
     found = phrase(max_pairs=1).search(query("alpha beta rare word"), 10, store)
@@ -127,7 +127,7 @@ TEXTS = st.lists(st.sampled_from(["alpha", "beta", "gamma"]), min_size=1, max_si
 
 @given(st.lists(TEXTS, min_size=1, max_size=4), TEXTS)
 def test_a_text_that_holds_the_query_scores_1_and_one_without_a_pair_nothing(texts: list[str], text: str) -> None:
-    store = FakeStore(*(FakeMemory(number, "", (held,)) for number, held in enumerate(texts, 1)))
+    store = FakeStore(*(Memory(number, "", (held,)) for number, held in enumerate(texts, 1)))
 
     found = scores(phrase().search(query(text), 10, store))
 

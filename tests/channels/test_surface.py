@@ -9,13 +9,13 @@ from components.asking import query, scores
 
 from speckit_memory.channels.surface import Surface, SurfaceParams
 from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
-    FakeMemory(1, "Budget", ("the consumers intend to pay",)),
-    FakeMemory(2, "Consumer", ("they intend nothing",), folder="sales"),
-    FakeMemory(3, "Other", ("consumer goods: pay later", "who intend, to")),
-    FakeMemory(4, "Old", ("consumer intend",), tier="deprecated"),
+    Memory(1, "Budget", ("the consumers intend to pay",)),
+    Memory(2, "Consumer", ("they intend nothing",), folder="sales"),
+    Memory(3, "Other", ("consumer goods: pay later", "who intend, to")),
+    Memory(4, "Old", ("consumer intend",), tier="deprecated"),
 )
 
 

@@ -13,14 +13,14 @@ from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, Unavailable
 from speckit_memory.pipeline.roles.contracts import PipelineContext
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 # One axis per word: "a b" against "a" has the cosine 1/√2.
 STORE = FakeStore(
-    FakeMemory(1, "", ("a",)),
-    FakeMemory(2, "", ("a b", "c")),
-    FakeMemory(3, "", ("b b b a",)),
-    FakeMemory(4, "", ("a",), tier="deprecated"),
+    Memory(1, "", ("a",)),
+    Memory(2, "", ("a b", "c")),
+    Memory(3, "", ("b b b a",)),
+    Memory(4, "", ("a",), tier="deprecated"),
 )
 
 
@@ -106,7 +106,7 @@ def test_the_limit_does_not_hide_what_a_second_concept_favours() -> None:
 
 
 def test_a_filter_narrows_the_search_before_the_limit() -> None:
-    store = FakeStore(FakeMemory(1, "", ("a",)), FakeMemory(2, "", ("a b",), folder="here"))
+    store = FakeStore(Memory(1, "", ("a",)), Memory(2, "", ("a b",), folder="here"))
 
     assert present(vector().search(query("a", wanted=Filter(folder="here")), 1, store)).ids.tolist() == [2]
 
@@ -114,9 +114,9 @@ def test_a_filter_narrows_the_search_before_the_limit() -> None:
 @pytest.mark.requirement("C1.filters")
 def test_folder_tier_and_kind_narrow_the_search() -> None:
     store = FakeStore(
-        FakeMemory(1, "", ("a",), folder="docs"),
-        FakeMemory(2, "", ("a",), folder="docs/deep", tier="critical"),
-        FakeMemory(3, "", ("a",), folder="docs-old", context_type="decision"),
+        Memory(1, "", ("a",), folder="docs"),
+        Memory(2, "", ("a",), folder="docs/deep", tier="critical"),
+        Memory(3, "", ("a",), folder="docs-old", context_type="decision"),
     )
 
     filters = (Filter(), Filter(folder="docs"), Filter(tier="critical"), Filter(context_type="decision"))
@@ -126,9 +126,7 @@ def test_folder_tier_and_kind_narrow_the_search() -> None:
 
 @pytest.mark.requirement("C1.concepts")
 def test_five_concepts_must_all_reach_the_minimal_similarity() -> None:
-    store = FakeStore(
-        FakeMemory(1, "", ("a b c d e",)), FakeMemory(2, "", ("a b c d",)), FakeMemory(3, "", ("a a b c d e",))
-    )
+    store = FakeStore(Memory(1, "", ("a b c d e",)), Memory(2, "", ("a b c d",)), Memory(3, "", ("a a b c d e",)))
 
     found = present(vector(min_similarity=0.3).search(query("", concepts=("a", "b", "c", "d", "e")), 10, store))
 
@@ -142,7 +140,7 @@ def test_unknown_words_find_nothing() -> None:
 
 
 def test_a_missing_model_and_an_empty_store_are_expected_absences() -> None:
-    silent = FakeStore(FakeMemory(1, "", ("a",)), no_embedder="the model files are missing")
+    silent = FakeStore(Memory(1, "", ("a",)), no_embedder="the model files are missing")
 
     assert vector().search(query("a"), 10, silent) == Unavailable("the model files are missing")
     assert vector().search(query("", concepts=("a", "b")), 10, silent) == Unavailable("the model files are missing")
@@ -150,14 +148,14 @@ def test_a_missing_model_and_an_empty_store_are_expected_absences() -> None:
 
 
 def test_hits_are_in_total_order() -> None:
-    found = present(vector().search(query("a"), 10, FakeStore(*(FakeMemory(i, "", ("a",)) for i in (5, 2, 9)))))
+    found = present(vector().search(query("a"), 10, FakeStore(*(Memory(i, "", ("a",)) for i in (5, 2, 9)))))
 
     assert found.ids.tolist() == [2, 5, 9]
     assert np.allclose(found.scores, 1.0)
 
 
 TALK = [
-    FakeMemory(number, "", (text,), folder="talk", numbers={"characters": 10.0})
+    Memory(number, "", (text,), folder="talk", numbers={"characters": 10.0})
     for number, text in enumerate(("a", "b", "c", "a b"), 1)
 ]
 
@@ -178,12 +176,12 @@ def test_neighbours_of_what_was_found_compete_for_the_limit_and_keep_to_the_scop
     assert present(vector(context=0.9).search(query("a"), 2, FakeStore(*TALK))).ids.tolist() == [1, 2]
 
     hidden = [*TALK]
-    hidden[1] = FakeMemory(2, "", ("b",), folder="talk", tier="deprecated", numbers={"characters": 10.0})
+    hidden[1] = Memory(2, "", ("b",), folder="talk", tier="deprecated", numbers={"characters": 10.0})
     assert present(vector(context=0.9).search(query("a"), 2, FakeStore(*hidden))).ids.tolist() == [1, 4]
 
 
 def test_a_neighbour_that_the_query_may_not_see_adds_nothing() -> None:
-    def talk(first: FakeMemory) -> FakeStore:
+    def talk(first: Memory) -> FakeStore:
         return FakeStore(first, *TALK[1:])
 
     hidden: dict[str, Any] = {"folder": "talk", "tier": "deprecated", "numbers": {"characters": 10.0}}
@@ -193,7 +191,7 @@ def test_a_neighbour_that_the_query_may_not_see_adds_nothing() -> None:
     # 4 has 1/√2 of its own and lends a share of it to 3; 1, next to 2, is as near as can be and out of sight
     expected = pytest.approx({4: 0.707107 / 1.2, 3: 0.2 * 0.707107 / 1.2, 2: 0.0}, abs=1e-6)
     for first, wanted in ((hidden, Filter()), (expired, Filter()), (filtered, Filter(tier="normal"))):
-        store = talk(FakeMemory(1, "", ("a",), **first))
+        store = talk(Memory(1, "", ("a",), **first))
         assert scores(present(vector(context=0.2).search(query("a", wanted=wanted), 10, store))) == expected
 
 
@@ -204,8 +202,8 @@ def test_scores_with_context_stay_cosines_and_keep_order_and_standard_score(
 ) -> None:
     texts = ("a", "a", "b", "a b", "a c c", "b c", "a b")
     numbers = {"characters": 10.0}
-    linked = [FakeMemory(i, "", (text,), folder="talk", numbers=numbers) for i, text in enumerate(texts, 1)]
-    store = FakeStore(*linked, FakeMemory(20, "", ("a a b",)), FakeMemory(21, "", ("c",)))
+    linked = [Memory(i, "", (text,), folder="talk", numbers=numbers) for i, text in enumerate(texts, 1)]
+    store = FakeStore(*linked, Memory(20, "", ("a a b",)), Memory(21, "", ("c",)))
     asked = query("" if concepts else "a", concepts=concepts)
     plain = vector(min_similarity=-1.0)
     lone = [scores(present(plain.search(query(word), 20, store))) for word in concepts or ("a",)]
@@ -226,7 +224,7 @@ def test_scores_with_context_stay_cosines_and_keep_order_and_standard_score(
 
 
 def test_context_divides_the_scores_of_memories_without_neighbours_too() -> None:
-    found = present(vector(context=0.2).search(query("a"), 10, FakeStore(FakeMemory(1, "", ("a",)))))
+    found = present(vector(context=0.2).search(query("a"), 10, FakeStore(Memory(1, "", ("a",)))))
 
     assert scores(found) == pytest.approx({1: 1.0 / 1.2}, abs=1e-6)
 
@@ -239,7 +237,7 @@ def test_context_is_refused_at_level_chunk() -> None:
 
 
 def test_a_store_without_neighbours_answers_on_the_same_scale() -> None:
-    alone = FakeStore(FakeMemory(1, "", ("a",)), FakeMemory(2, "", ("a b",)))
+    alone = FakeStore(Memory(1, "", ("a",)), Memory(2, "", ("a b",)))
 
     assert scores(present(vector(context=0.25).search(query("a"), 10, alone))) == pytest.approx(
         {1: 0.8, 2: 0.565685}, abs=1e-6

@@ -18,7 +18,7 @@ from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.pipeline import About, Registry, Role
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
 from speckit_memory.pipeline.roles.signatures import misfits
-from speckit_memory.pipeline.testing import ContractCase, contract_cases
+from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))
 
@@ -93,7 +93,7 @@ def cases() -> list[object]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_component_keeps_its_promises(case: ContractCase) -> None:
+def test_a_component_keeps_its_promises(case: Case) -> None:
     case.run()
 
 

@@ -12,16 +12,16 @@ from speckit_memory.engine.components import registry
 from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.builder import build, examine
 from speckit_memory.pipeline.running.runner import Runner
-from speckit_memory.pipeline.testing import DAY, FakeEdge, FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import DAY, Edge, FakeStore, Memory
 
 NUMBERS = {"created_at": 390 * DAY, "updated_at": 395 * DAY, "stability": 5.0, "importance_weight": 0.5}
 STORE = FakeStore(
-    FakeMemory(1, "Rank fusion", ("fusion of ranked lists by reciprocal rank", "weights of lists"), numbers=NUMBERS),
-    FakeMemory(2, "Forgetting", ("memories decay until a review",), triggers=("decay",), numbers=NUMBERS),
-    FakeMemory(3, "Storage", ("one file holds the lists",), numbers=NUMBERS),
-    FakeMemory(4, "House rules", ("never push untested",), tier="constitutional", numbers=NUMBERS),
-    FakeMemory(5, "Old fusion", ("fusion of ranked lists",), tier="deprecated", numbers=NUMBERS),
-    edges=(FakeEdge(1, 2, "caused", 0.9),),
+    Memory(1, "Rank fusion", ("fusion of ranked lists by reciprocal rank", "weights of lists"), numbers=NUMBERS),
+    Memory(2, "Forgetting", ("memories decay until a review",), triggers=("decay",), numbers=NUMBERS),
+    Memory(3, "Storage", ("one file holds the lists",), numbers=NUMBERS),
+    Memory(4, "House rules", ("never push untested",), tier="constitutional", numbers=NUMBERS),
+    Memory(5, "Old fusion", ("fusion of ranked lists",), tier="deprecated", numbers=NUMBERS),
+    edges=(Edge(1, 2, "caused", 0.9),),
 )
 QUERIES = (
     "reciprocal rank fusion",
@@ -54,7 +54,7 @@ def test_constitutional_memories_come_first_whatever_the_question(name: str, tex
 
 @pytest.mark.requirement("C14")
 def test_a_question_without_any_hit_is_searched_again_with_words_alone() -> None:
-    silent = FakeStore(FakeMemory(1, "", ("alpha",), numbers=NUMBERS))
+    silent = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
 
     outcome = Runner(build("catalogue", registry(), {}), strict=True).run(query("zebra"), silent)
 
@@ -65,7 +65,7 @@ def test_a_question_without_any_hit_is_searched_again_with_words_alone() -> None
 @pytest.mark.requirement("C6", "C14")
 def test_a_constitutional_memory_is_no_answer_and_surfaces_in_every_try() -> None:
     store = FakeStore(
-        FakeMemory(1, "", ("alpha",), numbers=NUMBERS), FakeMemory(2, "Rules", tier="constitutional", numbers=NUMBERS)
+        Memory(1, "", ("alpha",), numbers=NUMBERS), Memory(2, "Rules", tier="constitutional", numbers=NUMBERS)
     )
 
     outcome = Runner(build("catalogue", registry(), {}), strict=True).run(query("zebra"), store)
@@ -140,7 +140,7 @@ class Broken:
 
 @pytest.mark.requirement("C9")
 def test_a_failing_judgement_of_complexity_leaves_the_query_complex_and_says_fallback() -> None:
-    store = FakeStore(FakeMemory(1, "", ("alpha",), numbers=NUMBERS))
+    store = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
     store.triggers = Broken()  # type: ignore[assignment]
 
     outcome = Runner(build("default", registry(), {})).run(query("alpha"), store)

@@ -6,7 +6,7 @@ import pytest
 
 from speckit_memory.config.flags.flags import load_flags
 from speckit_memory.engine.components import registry
-from speckit_memory.pipeline.configuration.builder import assemble, examine, examined
+from speckit_memory.pipeline.configuration.builder import assemble, check_pipeline, examine
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import waiting_flags, with_flag
 
@@ -27,7 +27,7 @@ def test_flags_that_are_off_change_nothing_of_a_shipped_pipeline(preset: str) ->
 @pytest.mark.requirement("P11.structure")
 @pytest.mark.parametrize(("preset", "flag"), [(preset, flag) for preset in HASHES for flag in flags_of(preset)])
 def test_each_flag_alone_gives_another_pipeline_that_can_be_built(preset: str, flag: str) -> None:
-    opened = examined(with_flag(load(preset, {}), flag), registry())
+    opened = check_pipeline(with_flag(load(preset, {}), flag), registry())
     assert opened.problems == ()
     assert assemble(opened).hash != HASHES[preset]
 

@@ -33,12 +33,12 @@ def test_wherever_it_crashes_what_is_trusted_is_whole_and_the_rest_goes(tmp_path
     for crash in every_point(origin, store.parent, write):
         for file in shelf.folder_of(store).glob("*.seg"):
             container = Container(file)
-            if (seen := stamp.look(file)) and stamp.stamped(file, seen, container.digest):
+            if (seen := stamp.look(file)) and stamp.is_stamped(file, seen, container.digest):
                 container.verify()
         with Database.open(store) as database:
             assert database.check() == [], crash
             with database.snapshot_read() as connection:
-                held = shelf.held(connection, store)
+                held = shelf.segment_status(connection, store)
                 stored = connection.execute("SELECT count(*) FROM memories").get
             assert held.finding is None or (held.vouched is None and not before), crash
             if held.segment is not None:

@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_written_changes_no_response(
     elif spoilt == "folder":
         path.mkdir()
     else:
-        for name in ("written_since", "cited_by", "Sign", "in_share"):
+        for name in ("written_since", "cited_by", "UsageSignal", "in_share"):
             monkeypatch.setattr(f"speckit_memory.engine.session.usage_events.{name}", None)
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
         assert doing(memory, root) == expected

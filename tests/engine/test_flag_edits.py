@@ -16,7 +16,7 @@ from tiers import examples
 
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.config.yaml.reader import plain, read
-from speckit_memory.engine.pipelines.flag_edits import decide, decided
+from speckit_memory.engine.pipelines.flag_edits import decide, write_decision
 from speckit_memory.errors import SpeckitError
 
 NAME = "SPECKIT_X"
@@ -56,10 +56,10 @@ def said(text: str) -> object:
 )  # fmt: skip
 def test_every_way_to_say_nothing_takes_a_flag_or_tells_what_to_write(text: str, after: str | None) -> None:
     if after is not None:
-        assert decided(text, NAME, DECISION, "f") == after
+        assert write_decision(text, NAME, DECISION, "f") == after
         return
     with pytest.raises(SpeckitError) as refused:
-        decided(text, NAME, DECISION, "f")
+        write_decision(text, NAME, DECISION, "f")
     assert refused.value.problems[0].code == "E014"
     assert f"Write it by hand: {ENTRY}" in refused.value.problems[0].hint
 
@@ -137,14 +137,14 @@ def test_a_decision_changes_what_it_says_and_nothing_else(text: str, over: tuple
     node, problems = read(text.removeprefix("\ufeff"), "f")
     if any(one.code != "E113" for one in problems):
         with pytest.raises(SpeckitError):
-            decided(text, NAME, DECISION, "f", over)
+            write_decision(text, NAME, DECISION, "f", over)
         return
     before = plain(node) if node else None
     whole = dict(before) if isinstance(before, dict) else {}
     flags = dict(whole.get("flags") or {})
     old = {key: value for key, value in flags.get(NAME, {}).items() if key not in over}
     try:
-        after = decided(text, NAME, DECISION, "f", over)
+        after = write_decision(text, NAME, DECISION, "f", over)
     except SpeckitError as error:
         refused = error.problems[0]
         assert (refused.code, f"Write it by hand: {NAME}: {{" in refused.hint) == ("E014", True)

@@ -19,7 +19,7 @@ from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.shadowing import interleaved
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.experiments.experiments import judged
+from speckit_memory.evaluation.experiments.experiments import judge_experiments
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import DroppedQueries
 from speckit_memory.pipeline.comparing.shadow import ShadowRequest
@@ -172,7 +172,7 @@ def test_a_failure_of_the_mixing_itself_leaves_the_answer_as_it_is(root: Path, m
         raise ValueError("secret")
 
     expected = keys(alone(root, BM25, limit=4))
-    monkeypatch.setattr(interleaved, "drafted", broken)
+    monkeypatch.setattr(interleaved, "draft_ranking", broken)
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4)
         assert memory.finish_shadows()
@@ -231,7 +231,7 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
                 memory.validate(own[0], useful=True)
                 chosen += 1
     with EvaluationDatabase.open(root / "memory.evaluation.db") as database:
-        [found] = judged(database)
+        [found] = judge_experiments(database)
 
     duels = found.report.duels
     assert chosen > 3

@@ -76,7 +76,9 @@ FORMS = ("shown", "shown with origin", "effective", "effective with origin", "wr
 def in_form(form: str, source: str, overrides: Mapping[str, str]) -> str:
     match form:
         case "written":
-            return pipelines.written(source, {}, overrides, file=Path("made.yaml"), heading=["h"], remarks={})
+            return pipelines.pipeline_text_with(
+                source, {}, overrides, file=Path("made.yaml"), heading=["h"], remarks={}
+            )
     effective, origin = form.startswith("effective"), form.endswith("origin")
     return pipelines.show(source, {}, overrides, effective=effective, origin=origin)
 
@@ -130,7 +132,7 @@ candidates:
 def test_new_keys_join_those_that_a_file_writes(overrides: dict[str, str], line: str, tmp_path: Path) -> None:
     file, made = tmp_path / "own.yaml", tmp_path / "made.yaml"
     file.write_text(SHORT, encoding="utf-8")
-    text = pipelines.written(str(file), {}, overrides, file=Path("made.yaml"), heading=[], remarks={})
+    text = pipelines.pipeline_text_with(str(file), {}, overrides, file=Path("made.yaml"), heading=[], remarks={})
     assert text.startswith("# mine\npipeline: made\nfusion:\n")
     assert line in text.splitlines()
     made.write_text(text, encoding="utf-8")

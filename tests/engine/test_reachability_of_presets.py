@@ -75,7 +75,9 @@ class Still(Memory):
         return result
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
-        session_events.served(self.database, result, len(result.results) if count is None else count, remembered=True)
+        session_events.record_served(
+            self.database, result, len(result.results) if count is None else count, remembered=True
+        )
         return ""
 
 

@@ -54,7 +54,7 @@ def test_changed_values_stand_where_the_old_ones_stood_and_all_comments_stay(fil
         "vector.min_similarity": "0.1",
         "z_score.weights": '{"bm25": 0.65, "vector": 0.3}',
     }
-    text = pipelines.written(
+    text = pipelines.pipeline_text_with(
         str(file), {}, overrides, file=Path("by machine.yaml"),
         heading=["Made today.", ""], remarks={"bm25": ["k1: 1.2 -> 1.05"], "z_score": ["weights"]},
     )  # fmt: skip
@@ -92,7 +92,9 @@ extends: none
 
 
 def test_a_shipped_pipeline_keeps_its_comments() -> None:
-    text = pipelines.written("default", {}, {"bm25.k1": "1.15"}, file=Path("default.yaml"), heading=[], remarks={})
+    text = pipelines.pipeline_text_with(
+        "default", {}, {"bm25.k1": "1.15"}, file=Path("default.yaml"), heading=[], remarks={}
+    )
     before = pipeline_text("default")[0].splitlines()
     after = text.splitlines()
     assert len(after) == len(before)
@@ -103,7 +105,7 @@ def test_what_a_file_inherits_or_writes_in_short_is_written_anew(tmp_path: Path)
     heir = tmp_path / "heir.yaml"
     heir.write_text("# mine\nrerank:\n  - regularise\n", encoding="utf-8")
     for overrides in ({"bm25.k1": "1.05"}, {"regularise.weight": "0.1"}):
-        text = pipelines.written(
+        text = pipelines.pipeline_text_with(
             str(heir), {}, overrides, file=Path("made.yaml"), heading=["top"], remarks={"regularise": ["r"]}
         )
         made = tmp_path / "made.yaml"
@@ -116,5 +118,5 @@ def test_what_a_file_inherits_or_writes_in_short_is_written_anew(tmp_path: Path)
 def test_a_file_without_a_name_gets_one(tmp_path: Path) -> None:
     nameless = tmp_path / "nameless.yaml"
     nameless.write_text("# mine\nrerank: []  # none\n", encoding="utf-8")
-    text = pipelines.written(str(nameless), {}, {}, file=Path("made.yaml"), heading=[], remarks={})
+    text = pipelines.pipeline_text_with(str(nameless), {}, {}, file=Path("made.yaml"), heading=[], remarks={})
     assert text == "# mine\npipeline: made\nrerank: []  # none\n"

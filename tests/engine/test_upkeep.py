@@ -112,7 +112,7 @@ def waited_for(what: Callable[[], Any]) -> Any:
 def trusted(memory: Memory) -> str:
     """The name of the file that the store trusts, if that is usable."""
     with memory.database.snapshot_read() as connection:
-        held = shelf.held(connection, memory.database.path)
+        held = shelf.segment_status(connection, memory.database.path)
     return held.vouched.name if held.vouched and held.segment and not held.behind else ""
 
 

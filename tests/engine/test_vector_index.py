@@ -146,7 +146,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
         assert detail.endswith("though they are many: the segment in use holds no index of them")
         assert "`speckit-memory doctor --fix`" in hint
         with monkeypatch.context() as without:
-            without.setattr("speckit_memory.engine.runtime.vector_index.installed", lambda: False)
+            without.setattr("speckit_memory.engine.runtime.vector_index.is_faiss_installed", lambda: False)
             detail, hint = told(memory)
             assert detail == "all 120 vectors are compared, though they are many"
             assert INSTALL in hint
@@ -159,7 +159,7 @@ def test_without_the_library_all_is_compared_and_no_index_written(
     root: Path, tmp_path: Path, exact: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    assert not ivf_lists.installed()
+    assert not ivf_lists.is_faiss_installed()
     with opened(root, "1") as memory:
         for question in questions()[:5]:
             assert found(memory, question) == found(exact, question)

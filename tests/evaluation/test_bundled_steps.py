@@ -12,7 +12,7 @@ from speckit_memory.engine import Memory, components
 from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import Dataset, read
 from speckit_memory.evaluation.measuring.temporary_store import ThrowawayStore, throwaway_store
-from speckit_memory.pipeline.configuration.builder import examine, examined
+from speckit_memory.pipeline.configuration.builder import check_pipeline, examine
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import without
 
@@ -55,8 +55,8 @@ def store(dataset: Dataset) -> Iterator[ThrowawayStore]:
 
 
 def variant(step: str) -> Effective:
-    checked = examined(without(WHOLE, step), REGISTRY)
-    return (examined(without(WHOLE, step, forgotten=True), REGISTRY) if checked.problems else checked).effective
+    checked = check_pipeline(without(WHOLE, step), REGISTRY)
+    return (check_pipeline(without(WHOLE, step, forgotten=True), REGISTRY) if checked.problems else checked).effective
 
 
 def essence(memory: Memory, text: str, step: str, **asked: Any) -> dict[str, Any]:
@@ -86,4 +86,6 @@ def test_there_is_a_query_on_which_a_step_of_the_default_acts(
 
 
 def test_steps_without_which_nothing_can_be_built_are_those_two() -> None:
-    assert [step for step in STEPS if examined(without(WHOLE, step, forgotten=True), REGISTRY).problems] == list(NEEDED)
+    assert [step for step in STEPS if check_pipeline(without(WHOLE, step, forgotten=True), REGISTRY).problems] == list(
+        NEEDED
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.evaluation.experiments.experiments import judged
+from speckit_memory.evaluation.experiments.experiments import judge_experiments
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
@@ -51,12 +51,12 @@ def test_only_the_experiment_that_is_asked_for_and_its_noise_are_read(
     monkeypatch.setattr(EvaluationDatabase, "experiments", listing)
     with EvaluationDatabase.open(tmp_path / "memory.evaluation.db") as database:
         database.record([seen(number) for number in range(12)])
-        [one] = judged(database, experiment=experiment_id("c", "v", "shadow"))
+        [one] = judge_experiments(database, experiment=experiment_id("c", "v", "shadow"))
         assert sorted(read) == ["c", "v"]
         assert grouped == [experiment_id("c", name, "shadow") for name in ("v", "c")]
         assert [found.variant.hash for found in database.experiments(experiment=grouped[0])] == ["v"]
         assert (one.report.compared, len(one.pairs)) == (12, 12)
         assert one.report.noise is not None
         assert one.report.noise.ordering_differences == 12
-        assert [len(found.pairs) for found in judged(database)] == [12, 12, 12]
-        assert judged(database, experiment="ffffffffffff") == []
+        assert [len(found.pairs) for found in judge_experiments(database)] == [12, 12, 12]
+        assert judge_experiments(database, experiment="ffffffffffff") == []

@@ -13,7 +13,7 @@ from side_by_side import CONTROL, EXPERIMENT, VARIANT, observed, recorded
 from speckit_memory.config.flags.criterion import Condition
 from speckit_memory.config.flags.flags import read_flags
 from speckit_memory.evaluation.experiments.criteria import Figures, unmet
-from speckit_memory.evaluation.experiments.flag_evidence import StoredFigures, cited
+from speckit_memory.evaluation.experiments.flag_evidence import StoredFigures, find_comparison
 from speckit_memory.evaluation.statistics import sequential
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
@@ -93,7 +93,7 @@ def test_times_of_a_kept_evaluation_are_held_to_the_criterion_by_their_interval(
 def test_times_of_a_live_experiment_hold_at_every_look(tmp_path: Path, queries: int, reaches: str | None) -> None:
     seen = [observed(number, [1, 2], [1, 2]) for number in range(queries)]  # 13 ms and a little more each time
     with recorded(tmp_path / "memory.db", seen) as database:
-        found = cited(database, EXPERIMENT)
+        found = find_comparison(database, EXPERIMENT)
     assert found is not None
     assert (found.control, list(found.variants)) == (CONTROL.hash, [VARIANT.hash])
     told = unmet([Condition("p95_ms", "at_most", 15.5, queries)], found.variants[VARIANT.hash])
@@ -125,7 +125,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Figures]:
     for queries in (200, 300):
         seen = [observed(number, [1, 2], [1, 2]) for number in range(queries)]
         with recorded(tmp_path_factory.mktemp("alike") / "memory.db", seen) as database:
-            shown = cited(database, EXPERIMENT)
+            shown = find_comparison(database, EXPERIMENT)
         assert shown is not None
         found[queries] = shown.variants[VARIANT.hash]
     return found
@@ -150,7 +150,7 @@ def test_a_live_experiment_is_tested_on_the_metric_that_the_criterion_names(
     """What only one of the answers has, or what stands first, is judged: 3 is relevant, 2 is not."""
     seen = [observed(number, before, after if number % 2 else before) for number in range(200)]
     with recorded(tmp_path / "memory.db", seen, judged={2: 0, 3: 2}) as database:
-        found = cited(database, EXPERIMENT)
+        found = find_comparison(database, EXPERIMENT)
     assert found is not None
     shown = found.variants[VARIANT.hash].difference(metric)
     assert shown is not None

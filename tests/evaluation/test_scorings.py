@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.evaluation.experiments.scorings import StepMoves, observed
+from speckit_memory.evaluation.experiments.scorings import StepMoves, step_effects
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoredStep, ScoreSample
 from tests.server.doors import call
 
@@ -23,7 +23,7 @@ def test_each_step_says_how_often_and_how_much_it_moved_scores_and_ranks() -> No
     first = scored(1, ("fusion", (3.0, 2.0, 1.0)), ("boost", (3.0, 2.0, 4.0)), ("mmr", (3.0, 2.0, 4.0)))
     second = scored(2, ("fusion", (3.0, 2.0, 1.0)), ("mmr", (3.5, 2.0, 1.0)))
     empty = ScoreSample("f" * 16, "c" * 12, 1.0, (), (), {})
-    report = observed([second, first, empty], {"c" * 12: PipelineRecord("c" * 12, "mine")})
+    report = step_effects([second, first, empty], {"c" * 12: PipelineRecord("c" * 12, "mine")})
     [pipeline] = report.pipelines
     assert (pipeline.name, pipeline.queries) == ("mine", 2)
     assert pipeline.steps == (
@@ -32,7 +32,7 @@ def test_each_step_says_how_often_and_how_much_it_moved_scores_and_ranks() -> No
         StepMoves("mmr", 2, 0.5, 0.5 / 6, 0.0, 0.0),
     )
     assert "boost         1          100%  1.0000         100%  1.33" in report.as_text()
-    assert "no answer of that period is kept in detail" in observed([empty], {}).as_text()
+    assert "no answer of that period is kept in detail" in step_effects([empty], {}).as_text()
 
 
 @pytest.mark.requirement("E7.moves")

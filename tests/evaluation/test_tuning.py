@@ -21,7 +21,7 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.measuring.cached_steps import StepCache
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sampled, work
+from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics.folds import folds
@@ -117,7 +117,7 @@ def test_folds_are_equal_parts(queries: int, count: int, seed: int) -> None:
 def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_path: Path) -> None:
     file = write_file(tmp_path / "p.yaml", PIPELINE)
     (ground,) = read_grounds([titles(tmp_path / "mixed", by_title=3, by_text=3)], {})
-    asked = [(ground, sampled(ground.dataset, 4, 1))]
+    asked = [(ground, sample_queries(ground.dataset, 4, 1))]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
@@ -149,7 +149,7 @@ SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.si
 def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
     file = write_file(tmp_path / "p.yaml", HIDING)
     folder = titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())
-    asked, moment = [(one, sampled(one.dataset, None, 1)) for one in read_grounds([folder], {})], time.time()
+    asked, moment = [(one, sample_queries(one.dataset, None, 1)) for one in read_grounds([folder], {})], time.time()
     with ExitStack() as stack:
         opened = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
@@ -203,7 +203,7 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
     assert report.overall.start["nDCG@10"] == 1.0
     assert seen[-1] == ("search", 30, 30)
     assert [done for phase, done, _ in seen if phase == "search"] == sorted(d for p, d, _ in seen if p == "search")
-    text = pipelines.written(
+    text = pipelines.pipeline_text_with(
         str(file), {}, report.used, file=Path("kept.yaml"), heading=report.heading(), remarks=report.remarks()
     )
     assert f"# Verdict: {report.verdict}." in text.splitlines()

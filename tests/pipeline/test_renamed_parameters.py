@@ -11,7 +11,7 @@ from speckit_memory.config.pipelines.renamed_parameters import RENAMED
 from speckit_memory.config.yaml.reader import YamlMapping, read
 from speckit_memory.engine.components import registry
 from speckit_memory.engine.pipelines import pipelines
-from speckit_memory.pipeline.configuration.binding import validated
+from speckit_memory.pipeline.configuration.binding import validate_parameters
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
 
 ENTRIES = [(component, old, new) for component, names in RENAMED.items() for old, new in names.items()]
@@ -21,7 +21,7 @@ IDS = [f"{component}.{old}" for component, old, _ in ENTRIES]
 def _default(component: str, path: str) -> Any:
     entry = registry().find(component)
     assert entry is not None
-    value: Any = validated(entry.params, _mapping("{}")).model_dump(mode="json", by_alias=True)
+    value: Any = validate_parameters(entry.params, _mapping("{}")).model_dump(mode="json", by_alias=True)
     for key in path.split("."):
         value = value[key]
     return value
@@ -75,10 +75,10 @@ def test_the_present_name_is_accepted(component: str, old: str, new: str) -> Non
     assert entry is not None
     text = "{" + _nested(new, "null" if (value := _default(component, new)) is None else str(value)) + "}"
 
-    made = validated(entry.params, _mapping(text))
+    made = validate_parameters(entry.params, _mapping(text))
 
     assert old != new
-    assert made == validated(entry.params, _mapping("{}"))
+    assert made == validate_parameters(entry.params, _mapping("{}"))
 
 
 @pytest.mark.requirement("P7")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from speckit_memory.pipeline.guards.sealing import Seal
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, pool_of
 
 pytestmark = pytest.mark.requirement("P3")
 
 
 @pytest.fixture
 def sealed() -> Seal:
-    return Seal.of(pool_of(FakeStore(FakeMemory(1), FakeMemory(2)), {1: 0.9, 2: 0.5}))
+    return Seal.of(pool_of(FakeStore(Memory(1), Memory(2)), {1: 0.9, 2: 0.5}))
 
 
 def test_what_nobody_touched_is_whole(sealed: Seal) -> None:

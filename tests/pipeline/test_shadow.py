@@ -31,8 +31,8 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.components import registry
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun, sampled, shuffled
-from speckit_memory.pipeline.configuration.builder import assemble, build, examined
+from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun, is_sampled, shuffle_variants
+from speckit_memory.pipeline.configuration.builder import assemble, build, check_pipeline
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import with_values, without
 from speckit_memory.pipeline.model.columns import Notes, Plan, Query, Rescored
@@ -53,12 +53,12 @@ def changes() -> tuple[Pipeline, ...]:
     for base in BASES:
         whole = load(base, {}, offered=registry().flag_files)
         candidates = [whole]
-        for entry in examined(whole, registry()).bound:
+        for entry in check_pipeline(whole, registry()).bound:
             candidates.append(without(whole, entry.step.id, forgotten=True))
             values = entry.params.model_dump() if entry.params else {}
             numbers = [name for name, value in values.items() if isinstance(value, int | float) and value > 1]
             candidates += [with_values(whole, {f"{entry.step.id}.{name}": str(values[name] * 2)}) for name in numbers]
-        sound = (checked for one in candidates if not (checked := examined(one, registry())).problems)
+        sound = (checked for one in candidates if not (checked := check_pipeline(one, registry())).problems)
         found += map(assemble, sound)
     return tuple(found)
 
@@ -196,7 +196,7 @@ def test_a_channel_more_leaves_the_answers_of_the_others(memory: Memory) -> None
     calls: Counter[str] = Counter()
     whole = without(load("catalogue", OPEN, offered=registry().flag_files), "router")
     fewer, more = (
-        counted(assemble(examined(one, registry())), calls, {})
+        counted(assemble(check_pipeline(one, registry())), calls, {})
         for one in (without(whole, "degree", forgotten=True), whole)
     )
     for control, variant in ((fewer, more), (more, fewer)):
@@ -352,21 +352,21 @@ def test_what_a_pause_raises_ends_the_run() -> None:
 def test_which_queries_a_variant_sees_hangs_on_their_ids_alone() -> None:
     ids = [f"{number:016x}" for number in range(4000)]
 
-    seen = [query for query in ids if sampled(query, "abc", 0.25)]
+    seen = [query for query in ids if is_sampled(query, "abc", 0.25)]
 
-    assert seen == [query for query in ids if sampled(query, "abc", 0.25)]
+    assert seen == [query for query in ids if is_sampled(query, "abc", 0.25)]
     assert 0.22 < len(seen) / len(ids) < 0.28
-    assert all(sampled(query, "abc", 1.0) for query in ids)
-    assert not any(sampled(query, "abc", 0.0) for query in ids)
-    assert set(seen) < {query for query in ids if sampled(query, "abc", 0.5)}
-    assert set(seen) != {query for query in ids if sampled(query, "def", 0.25)}
+    assert all(is_sampled(query, "abc", 1.0) for query in ids)
+    assert not any(is_sampled(query, "abc", 0.0) for query in ids)
+    assert set(seen) < {query for query in ids if is_sampled(query, "abc", 0.5)}
+    assert set(seen) != {query for query in ids if is_sampled(query, "def", 0.25)}
 
 
 def test_the_order_of_variants_is_another_one_for_another_query() -> None:
     names = ("one", "two", "three")
 
-    orders = Counter(tuple(shuffled(f"{number:016x}", names, str)) for number in range(600))
+    orders = Counter(tuple(shuffle_variants(f"{number:016x}", names, str)) for number in range(600))
 
     assert len(orders) == 6
     assert min(orders.values()) > 60
-    assert shuffled("a", names, str) == shuffled("a", names, str)
+    assert shuffle_variants("a", names, str) == shuffle_variants("a", names, str)

@@ -10,7 +10,7 @@ import pytest
 from speckit_memory.config.yaml.reader import plain
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.configuration.builder import build, examined
+from speckit_memory.pipeline.configuration.builder import build, check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
@@ -43,7 +43,7 @@ def ids(whole: Effective) -> list[str]:
 
 
 def hash_of(whole: Effective) -> str:
-    checked = examined(whole, components.registry())
+    checked = check_pipeline(whole, components.registry())
     assert checked.problems == ()
     return checked.hash
 
@@ -81,10 +81,10 @@ def test_what_a_call_changed_stays_changed_when_a_flag_is_opened_after_it(contro
 def test_a_variant_without_a_step_lacks_it_and_nothing_else(control: Effective) -> None:
     variant = without(control, "fts5")
     assert ids(variant) == ["vector", "fuse"]
-    (problem,) = examined(variant, components.registry()).problems
+    (problem,) = check_pipeline(variant, components.registry()).problems
     assert "'fts5'" in problem.message  # its weight is left
     forgotten = without(control, "fts5", forgotten=True)
-    assert examined(forgotten, components.registry()).problems == ()
+    assert check_pipeline(forgotten, components.registry()).problems == ()
     assert plain(forgotten.slots["fusion"][0].params) == {"weights": {"vector": 0.3}}
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.model.formulas import MOST_CHARACTERS, parsed
+from speckit_memory.pipeline.model.formulas import MOST_CHARACTERS, parse_formula
 from speckit_memory.pipeline.model.workings import Workings
 
 NAMES = ("before", "a", "b_2", "λ")
@@ -20,7 +20,7 @@ numbers = st.floats(-1e6, 1e6).filter(lambda number: abs(number) > 1e-6)
 @given(formulas, st.lists(numbers, min_size=4, max_size=4))
 def test_a_formula_means_what_python_takes_it_for(text: str, values: list[float]) -> None:
     given_numbers = dict(zip(NAMES, values, strict=True))
-    formula = parsed(text)
+    formula = parse_formula(text)
     assert set(formula.names) <= set(NAMES) - {"before"}
     found = formula.value({name: np.array([value]) for name, value in given_numbers.items()}).item()
     try:
@@ -39,7 +39,7 @@ def test_a_formula_means_what_python_takes_it_for(text: str, values: list[float]
 )  # fmt: skip
 def test_what_is_no_arithmetic_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="accepted: names, numbers, parentheses"):
-        parsed(text)
+        parse_formula(text)
 
 
 def test_a_row_goes_by_the_first_formula_whose_numbers_it_has() -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.memory.models.embedders import StaticEmbedder
-from speckit_memory.server.calls.lenient_arguments import TO_THE_LETTER, Parameters, told
+from speckit_memory.server.calls.lenient_arguments import TO_THE_LETTER, Parameters, coercion_hints
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.mcp_server.app import tools
-from speckit_memory.server.replies.envelope import Reply, fitted
+from speckit_memory.server.replies.envelope import Reply, fit_to_budget
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.test_answer_cache import Ask, asking, served
@@ -201,12 +201,12 @@ def test_no_text_leaves_open_what_narrows_or_withholds_a_deed(tool: SpeckitTool)
 
 def test_notes_without_room_name_the_parameters_alone_as_far_as_there_is_room() -> None:
     notes = PARAMETERS.as_meant({"limit": "3", "whole": "true", "include_all": "true"}).notes
-    assert told(notes, 1000) == tuple(notes.values())
-    assert told(notes, 63) == ("3 parameters were read as intended: limit, whole, include_all",)
-    assert told(notes, 58) == ("3 parameters were read as intended: limit, whole, …",)
-    assert told(notes, 20) == ("3 parameters were read as intended",)
-    assert told({"limit": notes["limit"]}, 20) == ("1 parameter was read as intended",)
-    assert told({}, 0) == ()
+    assert coercion_hints(notes, 1000) == tuple(notes.values())
+    assert coercion_hints(notes, 63) == ("3 parameters were read as intended: limit, whole, include_all",)
+    assert coercion_hints(notes, 58) == ("3 parameters were read as intended: limit, whole, …",)
+    assert coercion_hints(notes, 20) == ("3 parameters were read as intended",)
+    assert coercion_hints({"limit": notes["limit"]}, 20) == ("1 parameter was read as intended",)
+    assert coercion_hints({}, 0) == ()
 
 
 @given(
@@ -216,7 +216,7 @@ def test_notes_without_room_name_the_parameters_alone_as_far_as_there_is_room() 
 )
 def test_notes_make_rows_give_way_and_change_nothing_else(rows: list[int], budget: int, last: Any) -> None:
     listed = [{"id": number, "memory_text": ("word " * length)[:length]} for number, length in enumerate(rows)]
-    plain = fitted(Reply("found", {"results": listed}, rows="results", last=last), "t", budget, COUNT)
+    plain = fit_to_budget(Reply("found", {"results": listed}, rows="results", last=last), "t", budget, COUNT)
     before = (plain.text, json.dumps(plain.document))
     noted = plain.noted(("limit: read the text '3' as the number 3",), COUNT)
     assert (plain.text, json.dumps(plain.document)) == before

@@ -36,7 +36,7 @@ WORK = (
     "evaluation.tokens.run.measure_tokens", "evaluation.tuning.ablation.ablate",
     "evaluation.comparing.compare.compare_pipelines", "evaluation.comparing.compare.compare_runs",
     "evaluation.comparing.gate.gate", "evaluation.comparing.replay.replay",
-    "evaluation.comparing.good_enough.good_enough", "evaluation.comparing.baseline.baseline",
+    "evaluation.comparing.acceptance.good_enough", "evaluation.comparing.baseline.baseline",
     "evaluation.comparing.sensitivity.sensitivity", "evaluation.judging.cases.of_source",
     "evaluation.judging.cases.of_experiment", "evaluation.made_queries.run.make_queries",
     "memory.models.embedders.pulled.fetching.fetch", "server.commands.flags_audit.audit",

@@ -14,7 +14,7 @@ from files import write_file
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.engine import components
-from speckit_memory.engine.pipelines.flag_edits import decided
+from speckit_memory.engine.pipelines.flag_edits import write_decision
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.flag_steps import hashes
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -260,7 +260,7 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_decision_is_written_in_place_and_the_rest_stays(text: str, after: str) -> None:
-    assert decided(text, "SPECKIT_X", {"state": "shadow", "was": "dark_run"}, "f") == after
+    assert write_decision(text, "SPECKIT_X", {"state": "shadow", "was": "dark_run"}, "f") == after
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_decision_is_written_in_place_and_the_rest_stays(text: str, after: str
 def test_what_holds_no_longer_is_taken_out_in_place(entry: str, left: str) -> None:
     text = "flags:\n  SPECKIT_A: {state: off} # a\n  SPECKIT_X: %s\n  SPECKIT_B: {state: off}\n"
     wanted = {"state": "shadow", "was": "enabled"}
-    assert decided(text % entry, "SPECKIT_X", wanted, "f", ("evidence", "percent")) == text % left
+    assert write_decision(text % entry, "SPECKIT_X", wanted, "f", ("evidence", "percent")) == text % left
 
 
 @pytest.mark.requirement("P11.neighbours")
@@ -307,7 +307,7 @@ def test_no_comparison_is_noted_that_nobody_judged(tmp_path: Path) -> None:
 
 def test_what_cannot_be_changed_in_place_is_told_with_what_to_write() -> None:
     with pytest.raises(SpeckitError) as refused:
-        decided("flags:\n  SPECKIT_X: [3]\n", "SPECKIT_X", {"state": "shadow"}, "f")
+        write_decision("flags:\n  SPECKIT_X: [3]\n", "SPECKIT_X", {"state": "shadow"}, "f")
     assert "Write it by hand: SPECKIT_X: {state: shadow}" in str(refused.value.problems[0].hint)
 
 

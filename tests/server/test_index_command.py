@@ -204,13 +204,13 @@ def test_of_many_files_processes_read_as_many_as_the_machine_has_use_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[int] = []
-    beside = reader_processes.beside
+    beside = reader_processes.process_sources
 
     def noted(tasks: Any, maker: Any, embedder: Any, processes: int, report: Any) -> Any:
         asked.append(processes)
         return beside(tasks, maker, embedder, processes, report)
 
-    monkeypatch.setattr("speckit_memory.memory.indexing.indexer.beside", noted)
+    monkeypatch.setattr("speckit_memory.memory.indexing.indexer.process_sources", noted)
     monkeypatch.setattr(reader_processes, "helpful_processes", lambda: 3)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").write_text("Words.\n", encoding="utf-8")

@@ -144,7 +144,7 @@ def test_it_is_looked_until_the_parent_is_another_one(first: int, looks: list[in
 
     async def work() -> bool:
         with anyio.move_on_after(0) as given_up:
-            await parent.gone(first, lambda: next(left), pause)
+            await parent.parent_gone(first, lambda: next(left), pause)
         return given_up.cancelled_caught
 
     assert anyio.run(work) is (not looks)  # nobody looks, and that has no end

@@ -5,7 +5,7 @@ import pytest
 
 from speckit_memory.engine.answers.results import Explanation
 from speckit_memory.pipeline.running.explain import StepExplanation
-from speckit_memory.server.views.recombination import arithmetic, recombined
+from speckit_memory.server.views.recombination import arithmetic, render_recombination
 
 
 def step(
@@ -47,7 +47,7 @@ def test_steps_that_changed_nothing_share_a_line() -> None:
         step("add", {"recency": 0.5}, 1.0, 1.5, "recency"),
         step("add", {"causal": 0.0}, 1.5, 1.5, "causal"),
     )
-    assert click.unstyle(recombined(Explanation(1, "a.md", steps, {}), "  ")).splitlines() == [
+    assert click.unstyle(render_recombination(Explanation(1, "a.md", steps, {}), "  ")).splitlines() == [
         "  z_score  bm25 1.0000 = 1.0000",
         "  recency  1.0000 + 0.5000 = 1.5000",
         "  left unchanged by pin, causal",

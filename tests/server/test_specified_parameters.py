@@ -15,7 +15,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.documents import path_patterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
-from speckit_memory.server.console.output import counted
+from speckit_memory.server.console.output import plural
 from speckit_memory.server.views import memory_list
 from tests.server.doors import call
 from tests.server.test_answer_cache import asking, served
@@ -141,7 +141,7 @@ def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
     first, every = calls(indexed, ("memory_stats", {"limit": 1}), ("memory_stats", {}))
     further = len(every["data"]["folders"]) - 1
     assert further > 0
-    hint = f"{counted(further, 'folder')} more than the first 1: raise limit to see them"
+    hint = f"{plural(further, 'folder')} more than the first 1: raise limit to see them"
     assert (first["hints"], every["hints"]) == ([hint], [])
 
 

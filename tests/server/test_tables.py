@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from speckit_memory.server.console.tables import fitted, widths
+from speckit_memory.server.console.tables import fit_rows, widths
 from speckit_memory.server.console.wrapping import cells
 
 ROWS = [
@@ -14,7 +14,7 @@ ROWS = [
 
 
 def shown(room: int, *, headed: bool = True) -> list[str]:
-    return [line.rstrip() for row in fitted(ROWS, (2,), room, headed) for line in row.split("\n")]
+    return [line.rstrip() for row in fit_rows(ROWS, (2,), room, headed) for line in row.split("\n")]
 
 
 def test_a_text_is_wrapped_in_its_column_while_it_stays_readable() -> None:
@@ -45,5 +45,5 @@ def test_every_line_fits(room: int) -> None:
 
 def test_styles_and_wide_signs_are_measured_as_what_is_seen() -> None:
     assert widths([[click.style("abc", fg="red"), "全文"]]) == [3, 4]
-    (row,) = fitted([[click.style("ok", fg="green"), "the store is consistent"]], (), 22 + 4 - 1, False)
+    (row,) = fit_rows([[click.style("ok", fg="green"), "the store is consistent"]], (), 22 + 4 - 1, False)
     assert click.unstyle(row).split("\n")[0].rstrip() == "ok  the store is"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from components.pools import evidence
 
-from speckit_memory.pipeline.testing import FakeEdge, FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.causal import Causal, CausalParams
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.folder_score import FolderScore, FolderScoreParams
@@ -15,7 +15,7 @@ from speckit_memory.signals.validation import Validation, ValidationParams
 @pytest.mark.requirement("F11.hops")
 @pytest.mark.parametrize("mode", ["auto", "focused", "resume"])
 def test_every_mode_but_quick_and_deep_walks_two_hops(mode: str) -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 6)), edges=[FakeEdge(i, i + 1) for i in range(1, 5)])
+    store = FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(i, i + 1) for i in range(1, 5)])
 
     gain = evidence(Causal(CausalParams()), ask(mode=mode), pool_of(store, {1: 0.9, 2: 0.5, 3: 0.4, 4: 0.3}), store)
 
@@ -29,7 +29,7 @@ def composed(
     weight: float = 1.0, boost: float = 0.0, tier: str = "normal", kind: str = "memory", text: str = "wal"
 ) -> float:
     """What a memory that nobody used gains: .25 for time, .25 · importance for its tier, times its kind."""
-    store = FakeStore(FakeMemory(1, tier=tier, document_type=kind, numbers=LASTING, triggers=("wal",)))
+    store = FakeStore(Memory(1, tier=tier, document_type=kind, numbers=LASTING, triggers=("wal",)))
     step = Composite(CompositeParams(weight=weight))
     return evidence(step, ask(text, plan_importance_boost=boost), pool_of(store, {1: 0.5}), store)[1]
 
@@ -60,7 +60,7 @@ def test_the_sum_of_the_factors_ends_at_one() -> None:
 
 
 def validated(count: float, confidence: float) -> float:
-    store = FakeStore(FakeMemory(1, numbers={"validation_count": count, "confidence": confidence}))
+    store = FakeStore(Memory(1, numbers={"validation_count": count, "confidence": confidence}))
     return evidence(Validation(ValidationParams()), ask(), pool_of(store, {1: 0.5}), store)[1]
 
 
@@ -72,7 +72,7 @@ def test_confidence_counts_from_the_first_validation_on() -> None:
 
 @pytest.mark.requirement("F16.damped")
 def test_folders_in_which_nothing_scored_gain_nothing() -> None:
-    store = FakeStore(FakeMemory(1, folder="a"), FakeMemory(2, folder="b"))
+    store = FakeStore(Memory(1, folder="a"), Memory(2, folder="b"))
     step = FolderScore(FolderScoreParams(form="damped_sum"))
 
     assert evidence(step, ask(), pool_of(store, {1: 0.0, 2: 0.0}), store) == {1: 0.0, 2: 0.0}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Passage
-from speckit_memory.pipeline.testing import DAY, NOW, FakeMemory, FakePassages, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import DAY, NOW, FakePassages, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals._matching import matched_share
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.field_match import FieldMatch, FieldMatchParams
@@ -35,9 +35,7 @@ def idf(count: int, frequency: int) -> float:
 
 @pytest.mark.requirement("F15")
 def test_rare_words_weigh_more_in_the_share_that_a_field_holds() -> None:
-    store = FakeStore(
-        FakeMemory(1, title="rank fusion"), FakeMemory(2, title="rank"), FakeMemory(3, title="other"), holes=2
-    )
+    store = FakeStore(Memory(1, title="rank fusion"), Memory(2, title="rank"), Memory(3, title="other"), holes=2)
     rank, fusion = idf(3, 2), idf(3, 1)
 
     share = matched_share(("rank", "fusion", "rank"), store.attributes.of_tier("normal"), "title", store)
@@ -48,12 +46,12 @@ def test_rare_words_weigh_more_in_the_share_that_a_field_holds() -> None:
 @pytest.mark.requirement("F15.multipliers")
 def test_fields_count_by_their_multipliers_and_the_sum_is_bounded() -> None:
     store = FakeStore(
-        FakeMemory(1, title="alpha", triggers=("alpha",), chunks=("alpha",)),
-        FakeMemory(2, title="alpha"),
-        FakeMemory(3, triggers=("alpha",)),
-        FakeMemory(4, chunks=("alpha",)),
-        FakeMemory(5, chunks=("beta",)),
-        FakeMemory(6),
+        Memory(1, title="alpha", triggers=("alpha",), chunks=("alpha",)),
+        Memory(2, title="alpha"),
+        Memory(3, triggers=("alpha",)),
+        Memory(4, chunks=("alpha",)),
+        Memory(5, chunks=("beta",)),
+        Memory(6),
     )
     store.passages = Anchored(store, {1: "alpha", 5: "alpha-beta"})
     pool = pool_of(store, dict.fromkeys(store.memories, 0.5))
@@ -66,7 +64,7 @@ def test_fields_count_by_their_multipliers_and_the_sum_is_bounded() -> None:
 @given(st.lists(st.sampled_from(["alpha", "beta", "gamma", ""]), min_size=1, max_size=4))
 def test_a_field_match_stays_within_its_weight(words: list[str]) -> None:
     text = " ".join(words)
-    store = FakeStore(FakeMemory(1, title=text, triggers=("alpha",), chunks=(text,)), FakeMemory(2, chunks=("beta",)))
+    store = FakeStore(Memory(1, title=text, triggers=("alpha",), chunks=(text,)), Memory(2, chunks=("beta",)))
 
     gains = evidence(FieldMatch(FieldMatchParams()), ask(text), pool_of(store, {1: 0.5, 2: 0.4}), store)
 
@@ -77,8 +75,8 @@ def test_a_field_match_stays_within_its_weight(words: list[str]) -> None:
 def test_five_factors_make_the_composite() -> None:
     numbers = {"created_at": NOW - 9 * DAY, "last_accessed": NOW - 10 * DAY, "access_count": 4.0, "stability": 9.0}
     store = FakeStore(
-        FakeMemory(1, tier="important", context_type="decision", title="fusion", numbers=numbers),
-        FakeMemory(2, title="rank"),
+        Memory(1, tier="important", context_type="decision", title="fusion", numbers=numbers),
+        Memory(2, title="rank"),
     )
     query = ask("rank fusion", plan_intent="find_decision")
     composite = Composite(CompositeParams(weight=1.0))
@@ -108,7 +106,7 @@ def test_five_factors_make_the_composite() -> None:
     ],
 )
 def test_pattern_alignment_adds_up_what_fits(memory: dict[str, Any], score: float, text: str, pattern: float) -> None:
-    store = FakeStore(FakeMemory(1, **memory), FakeMemory(2, title="fusion"))
+    store = FakeStore(Memory(1, **memory), Memory(2, title="fusion"))
     store.passages = Anchored(store, {1: "next-steps"})
     composite = Composite(CompositeParams(documents=False))
 
@@ -120,8 +118,8 @@ def test_pattern_alignment_adds_up_what_fits(memory: dict[str, Any], score: floa
 
 @pytest.mark.requirement("F5")
 def test_a_spec_document_counts_more_a_scratch_file_less_and_the_product_is_clamped() -> None:
-    def memory(id_: int, kind: str, tier: str = "normal") -> FakeMemory:
-        return FakeMemory(id_, document_type=kind, tier=tier, numbers={"created_at": NOW, "stability": 1.0})
+    def memory(id_: int, kind: str, tier: str = "normal") -> Memory:
+        return Memory(id_, document_type=kind, tier=tier, numbers={"created_at": NOW, "stability": 1.0})
 
     store = FakeStore(memory(1, "memory"), memory(2, "spec"), memory(3, "scratch"), memory(4, "constitutional"))
     pool = pool_of(store, dict.fromkeys(store.memories, 0.0))
@@ -137,7 +135,7 @@ LASTING = {"stability": 1e15, "created_at": NOW}
 """Retrievability 1 whatever happened: the temporal factor gives .25."""
 
 
-def composed(*memories: FakeMemory) -> dict[int, float]:
+def composed(*memories: Memory) -> dict[int, float]:
     """The composite of each memory of the normal tier above .25 · 1 (temporal) + .25 · .25 (importance)."""
     store = FakeStore(*memories)
     gain = evidence(Composite(CompositeParams()), ask(), pool_of(store, dict.fromkeys(store.memories, 0.0)), store)
@@ -149,7 +147,7 @@ def test_usage_grows_by_a_twentieth_per_access_up_to_ten() -> None:
     accesses = {1: 0.0, 2: 1.0, 3: 4.0, 4: 10.0, 5: 20.0}
 
     # .15 · (min(1.5, 1 + .05 n) - 1) / .5: 0, .05/.5, .2/.5, .5/.5, capped at .5/.5
-    gain = composed(*(FakeMemory(i, numbers={**LASTING, "access_count": n}) for i, n in accesses.items()))
+    gain = composed(*(Memory(i, numbers={**LASTING, "access_count": n}) for i, n in accesses.items()))
     assert gain == pytest.approx({1: 0.0, 2: 0.015, 3: 0.06, 4: 0.15, 5: 0.15})
 
 
@@ -158,14 +156,14 @@ def test_citation_halves_in_ten_days_and_ends_after_ninety() -> None:
     ages = {1: 0.0, 2: 10.0, 3: 90.0, 4: 90.5}
 
     # .15 / (1 + .1 · days): .15, .15/2, .15/10, past 90 days nothing
-    gain = composed(*(FakeMemory(i, numbers={**LASTING, "last_accessed": NOW - age * DAY}) for i, age in ages.items()))
+    gain = composed(*(Memory(i, numbers={**LASTING, "last_accessed": NOW - age * DAY}) for i, age in ages.items()))
     assert gain == pytest.approx({1: 0.15, 2: 0.075, 3: 0.015, 4: 0.0})
 
 
 @pytest.mark.requirement("F5", "F7")
 def test_importance_is_base_times_multiplier_of_the_tier_halved() -> None:
     tiers = ("constitutional", "critical", "important", "normal", "temporary", "deprecated")
-    gain = composed(*(FakeMemory(i, tier=tier, numbers=LASTING) for i, tier in enumerate(tiers, start=1)))
+    gain = composed(*(Memory(i, tier=tier, numbers=LASTING) for i, tier in enumerate(tiers, start=1)))
 
     # 1 · 2 / 2, 1 · 1.5 / 2, .8 · 1.3 / 2, .5 · 1 / 2, .3 · .6 / 2, .1 · .1 / 2; each · .25
     expected = {1: 0.25, 2: 0.1875, 3: 0.13, 4: 0.0625, 5: 0.0225, 6: 0.00125}
@@ -179,7 +177,7 @@ def test_each_kind_of_document_has_its_multiplier() -> None:
         "implementation_summary": 1.1, "checklist": 1.0, "handover": 1.0, "research": 1.0, "memory": 1.0,
         "scratch": 0.6,
     }  # fmt: skip
-    gain = composed(*(FakeMemory(i, document_type=kind, numbers=LASTING) for i, kind in enumerate(kinds, start=1)))
+    gain = composed(*(Memory(i, document_type=kind, numbers=LASTING) for i, kind in enumerate(kinds, start=1)))
 
     # the sum .3125, multiplied
     expected = {i: 0.3125 * factor for i, factor in enumerate(kinds.values(), start=1)}
@@ -189,7 +187,7 @@ def test_each_kind_of_document_has_its_multiplier() -> None:
 @pytest.mark.requirement("F5.six")
 def test_the_older_model_has_six_factors() -> None:
     numbers = {"created_at": NOW, "updated_at": NOW - 10 * DAY, "access_count": 10.0, "stability": 1.0}
-    store = FakeStore(FakeMemory(1, tier="critical", numbers=numbers))
+    store = FakeStore(Memory(1, tier="critical", numbers=numbers))
 
     # similarity .8, importance min(1, 1 · 1.5 / 2) = .75, recency 1/2, usage 1, tier 1, temporal 1
     expected = 0.30 * 0.8 + 0.25 * 0.75 + 0.10 * 0.5 + 0.15 * 1 + 0.05 * 1 + 0.15 * 1
@@ -199,7 +197,7 @@ def test_the_older_model_has_six_factors() -> None:
 
 @pytest.mark.requirement("P6", "F5")
 def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
-    store = FakeStore(FakeMemory(1, numbers={"updated_at": NOW}, triggers=("wal",)))
+    store = FakeStore(Memory(1, numbers={"updated_at": NOW}, triggers=("wal",)))
     by_intent = CompositeParams(model="by_intent")
     query = ask("wal", plan_intent="fix_bug", plan_importance_boost=0.2)
 
@@ -225,7 +223,7 @@ def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
     ],
 )
 def test_each_intent_weighs_similarity_importance_and_recency(intent: str, expected: float) -> None:
-    store = FakeStore(FakeMemory(1, numbers={"updated_at": NOW - 10 * DAY}))
+    store = FakeStore(Memory(1, numbers={"updated_at": NOW - 10 * DAY}))
 
     gain = evidence(
         Composite(CompositeParams(model="by_intent")), ask(plan_intent=intent), pool_of(store, {1: 0.8}), store
@@ -235,7 +233,7 @@ def test_each_intent_weighs_similarity_importance_and_recency(intent: str, expec
 
 @pytest.mark.requirement("F10")
 def test_decay_by_classification_is_an_option_of_the_composite() -> None:
-    store = FakeStore(FakeMemory(1, context_type="decision", numbers={"created_at": 0.0, "stability": 1.0}))
+    store = FakeStore(Memory(1, context_type="decision", numbers={"created_at": 0.0, "stability": 1.0}))
     pool = pool_of(store, {1: 0.0})
 
     with_decay = evidence(Composite(CompositeParams()), ask(), pool, store)[1]

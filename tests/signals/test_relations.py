@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.testing import DAY, NOW, FakeEdge, FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.causal import Causal, CausalParams
 from speckit_memory.signals.coactivation import Coactivation, CoactivationParams
 from speckit_memory.signals.contiguity import Contiguity, ContiguityParams
@@ -28,12 +28,12 @@ def falling(count: int) -> dict[int, float]:
 @pytest.mark.requirement("F11.step")
 def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
     store = FakeStore(
-        *(FakeMemory(i) for i in range(1, 9)),
+        *(Memory(i) for i in range(1, 9)),
         edges=[
-            FakeEdge(1, 3, "supersedes", 0.8),
-            FakeEdge(3, 4, "caused", 0.5),
-            FakeEdge(5, 2, "contradicts"),
-            FakeEdge(7, 8),
+            Edge(1, 3, "supersedes", 0.8),
+            Edge(3, 4, "caused", 0.5),
+            Edge(5, 2, "contradicts"),
+            Edge(7, 8),
         ],
     )
     signal, pool = Causal(CausalParams()), pool_of(store, falling(8))
@@ -56,7 +56,7 @@ def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
 ])  # fmt: skip
 def test_the_mode_decides_how_far_is_walked(mode: str, reached: dict[int, float]) -> None:
     # a chain 1→2→3→4→5 of strength 1; the best of four rows is the only seed: 0.05 divided by the hops
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 6)), edges=[FakeEdge(i, i + 1) for i in range(1, 5)])
+    store = FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(i, i + 1) for i in range(1, 5)])
 
     gain = evidence(Causal(CausalParams()), ask(mode=mode), pool_of(store, {1: 0.9, 2: 0.5, 3: 0.4, 4: 0.3}), store)
 
@@ -69,9 +69,9 @@ def test_a_quarter_of_the_rows_at_most_five_are_seeds(rows: int, seeds: int) -> 
     # ⌈rows / 4⌉ up to 5; every row is linked to one of its own outside the others, which gains where the row is a seed
     partner = 100
     store = FakeStore(
-        *(FakeMemory(i) for i in range(1, rows + 1)),
-        *(FakeMemory(i + partner) for i in range(1, rows + 1)),
-        edges=[FakeEdge(i, i + partner) for i in range(1, rows + 1)],
+        *(Memory(i) for i in range(1, rows + 1)),
+        *(Memory(i + partner) for i in range(1, rows + 1)),
+        edges=[Edge(i, i + partner) for i in range(1, rows + 1)],
     )
     params = CausalParams(seed_share=0.125)  # the partners are in the pool, behind all rows: half the share
 
@@ -88,8 +88,8 @@ def test_a_quarter_of_the_rows_at_most_five_are_seeds(rows: int, seeds: int) -> 
 @pytest.mark.requirement("F11")
 def test_the_strength_of_a_walk_is_clamped_and_the_best_seed_counts() -> None:
     store = FakeStore(
-        *(FakeMemory(i) for i in range(1, 9)),
-        edges=[FakeEdge(1, 3, "supports", 0.01), FakeEdge(1, 4, "caused", 0.2), FakeEdge(2, 4, "caused", 0.9)],
+        *(Memory(i) for i in range(1, 9)),
+        edges=[Edge(1, 3, "supports", 0.01), Edge(1, 4, "caused", 0.2), Edge(2, 4, "caused", 0.9)],
     )
 
     gain = evidence(Causal(CausalParams()), ask(), pool_of(store, falling(8)), store)
@@ -100,7 +100,7 @@ def test_the_strength_of_a_walk_is_clamped_and_the_best_seed_counts() -> None:
 
 @pytest.mark.requirement("F11")
 def test_all_passages_of_a_linked_memory_gain() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2, chunks=("a", "b")), edges=[FakeEdge(1, 2)])
+    store = FakeStore(Memory(1), Memory(2, chunks=("a", "b")), edges=[Edge(1, 2)])
 
     gain = evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9, 201: 0.5, 202: 0.4}), store)
 
@@ -110,7 +110,7 @@ def test_all_passages_of_a_linked_memory_gain() -> None:
 @pytest.mark.requirement("F11", "F13.together")
 @pytest.mark.parametrize(("used", "score"), [(0.0, 0.55), (0.15, 0.55), (0.18, 0.52), (0.2, 0.5)])
 def test_causal_and_session_together_add_at_most_a_fifth(used: float, score: float) -> None:
-    store = FakeStore(*(FakeMemory(i) for i in (1, 2)), edges=[FakeEdge(1, 2)])
+    store = FakeStore(*(Memory(i) for i in (1, 2)), edges=[Edge(1, 2)])
     pool = pool_of(store, {1: 0.9, 2: 0.5})
 
     after = applied(Causal(CausalParams()), ask(), pool, store, used=np.array([0.0, used]))
@@ -128,7 +128,7 @@ def test_causal_and_session_together_add_at_most_a_fifth(used: float, score: flo
     ],
 )  # fmt: skip
 def test_each_relation_carries_its_multiplier(relation: str, gain: float) -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2), edges=[FakeEdge(1, 2, relation, 0.8)])
+    store = FakeStore(Memory(1), Memory(2), edges=[Edge(1, 2, relation, 0.8)])
 
     assert evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9, 2: 0.5}), store) == pytest.approx(
         {1: 0.0, 2: gain}
@@ -136,7 +136,7 @@ def test_each_relation_carries_its_multiplier(relation: str, gain: float) -> Non
 
 
 def test_without_edges_nothing_is_walked() -> None:
-    store = FakeStore(FakeMemory(1))
+    store = FakeStore(Memory(1))
 
     assert evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9}), store) == {1: 0.0}
 
@@ -144,7 +144,7 @@ def test_without_edges_nothing_is_walked() -> None:
 @pytest.mark.requirement("F14.window")
 def test_memories_made_within_an_hour_support_each_other() -> None:
     made = {1: 0.0, 2: 0.5 * HOUR, 3: 0.75 * HOUR, 4: 3 * HOUR}
-    store = FakeStore(*(FakeMemory(i, numbers={"created_at": NOW - t}) for i, t in made.items()), FakeMemory(5))
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW - t}) for i, t in made.items()), Memory(5))
     pool = pool_of(store, dict.fromkeys(store.memories, 0.5))
 
     # pairs 1-2 (half an hour apart: 0.5), 1-3 (0.25), 2-3 (0.75), each · 0.15
@@ -168,7 +168,7 @@ def test_memories_made_within_an_hour_support_each_other() -> None:
     ],
 )
 def test_a_pair_gains_by_how_close_it_was_made(apart: float, gain: float) -> None:
-    store = FakeStore(FakeMemory(1, numbers={"created_at": NOW}), FakeMemory(2, numbers={"created_at": NOW - apart}))
+    store = FakeStore(Memory(1, numbers={"created_at": NOW}), Memory(2, numbers={"created_at": NOW - apart}))
     pool = pool_of(store, {1: 0.5, 2: 0.5})
 
     assert evidence(Contiguity(ContiguityParams()), ask(), pool, store) == pytest.approx({1: gain, 2: gain})
@@ -176,9 +176,7 @@ def test_a_pair_gains_by_how_close_it_was_made(apart: float, gain: float) -> Non
 
 @pytest.mark.requirement("F14.window")
 def test_the_window_of_contiguity_ends_at_a_day() -> None:
-    store = FakeStore(
-        FakeMemory(1, numbers={"created_at": NOW}), FakeMemory(2, numbers={"created_at": NOW - 18 * HOUR})
-    )
+    store = FakeStore(Memory(1, numbers={"created_at": NOW}), Memory(2, numbers={"created_at": NOW - 18 * HOUR}))
     pool = pool_of(store, {1: 0.5, 2: 0.5})
 
     # (1 - 18/24) · .15
@@ -190,7 +188,7 @@ def test_the_window_of_contiguity_ends_at_a_day() -> None:
 
 @pytest.mark.requirement("F14")
 def test_passages_of_one_memory_are_no_pair() -> None:
-    store = FakeStore(FakeMemory(1, chunks=("a", "b"), numbers={"created_at": NOW}))
+    store = FakeStore(Memory(1, chunks=("a", "b"), numbers={"created_at": NOW}))
 
     gain = evidence(Contiguity(ContiguityParams()), ask(), pool_of(store, {101: 0.5, 102: 0.4}), store)
 
@@ -200,11 +198,11 @@ def test_passages_of_one_memory_are_no_pair() -> None:
 @pytest.mark.requirement("F12.spread")
 def test_activation_spreads_over_two_hops_and_hubs_share_it() -> None:
     store = FakeStore(
-        FakeMemory(1, chunks=("a a a b",)),
-        FakeMemory(2, chunks=("a a a",)),
-        FakeMemory(3, chunks=("b b b a",)),
-        FakeMemory(4, chunks=("b b b",)),
-        FakeMemory(5, chunks=("z",)),
+        Memory(1, chunks=("a a a b",)),
+        Memory(2, chunks=("a a a",)),
+        Memory(3, chunks=("b b b a",)),
+        Memory(4, chunks=("b b b",)),
+        Memory(5, chunks=("z",)),
     )
     signal = Coactivation(CoactivationParams(weight=1.0, seeds=1, min_similarity=0.55))
 
@@ -224,8 +222,8 @@ def test_a_hub_shares_its_activation_by_the_root_of_its_fan_among_five(related: 
     # "a x" resembles "a" with cosine 1/√2 = .7071, others of its kind with 1/2, which is below .70.
     # four related: .25 · .5 · .7071 / √4; of six the first five: .25 · .5 · .7071 / √5, the sixth gets nothing
     store = FakeStore(
-        FakeMemory(1, chunks=("a",)),
-        *(FakeMemory(i + 2, chunks=(f"a {letter}",)) for i, letter in enumerate("bcdefg"[:related])),
+        Memory(1, chunks=("a",)),
+        *(Memory(i + 2, chunks=(f"a {letter}",)) for i, letter in enumerate("bcdefg"[:related])),
     )
 
     gain = evidence(Coactivation(CoactivationParams(seeds=1)), ask(), pool_of(store, falling(related + 1)), store)
@@ -239,9 +237,7 @@ def test_a_hub_shares_its_activation_by_the_root_of_its_fan_among_five(related: 
 @pytest.mark.requirement("F12.related")
 def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
     # cosines with "a a a b b b b" (3, 4): "a" .6, "b" .8
-    store = FakeStore(
-        FakeMemory(1, chunks=("a a a b b b b",)), FakeMemory(2, chunks=("a",)), FakeMemory(3, chunks=("b",))
-    )
+    store = FakeStore(Memory(1, chunks=("a a a b b b b",)), Memory(2, chunks=("a",)), Memory(3, chunks=("b",)))
 
     gain = evidence(Coactivation(CoactivationParams(seeds=1, hops=1)), ask(), pool_of(store, falling(3)), store)
 
@@ -252,7 +248,7 @@ def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
 @pytest.mark.requirement("F12.most")
 def test_twenty_memories_are_activated_at_most() -> None:
     # 26 equal texts, each related to the 25 others by a cosine of 1: .25 · .5 · 1 / √25 = .025; of equal ones the first
-    store = FakeStore(*(FakeMemory(i, chunks=("a",)) for i in range(1, 27)))
+    store = FakeStore(*(Memory(i, chunks=("a",)) for i in range(1, 27)))
     pool = pool_of(store, falling(26))
 
     gains = evidence(Coactivation(CoactivationParams(related=30)), ask(), pool, store)
@@ -262,7 +258,7 @@ def test_twenty_memories_are_activated_at_most() -> None:
 
 @pytest.mark.requirement("F12.related")
 def test_only_the_most_activated_and_the_most_similar_count() -> None:
-    store = FakeStore(FakeMemory(1, chunks=("a b",)), FakeMemory(2, chunks=("a b",)), FakeMemory(3, chunks=("a b b",)))
+    store = FakeStore(Memory(1, chunks=("a b",)), Memory(2, chunks=("a b",)), Memory(3, chunks=("a b b",)))
     pool = pool_of(store, falling(3))
 
     one_related = Coactivation(CoactivationParams(seeds=1, hops=1, related=1))
@@ -272,7 +268,7 @@ def test_only_the_most_activated_and_the_most_similar_count() -> None:
 
 
 def test_without_vectors_coactivation_is_unavailable() -> None:
-    store = FakeStore(FakeMemory(1))
+    store = FakeStore(Memory(1))
 
     answer = Coactivation(CoactivationParams()).evidence(ask(), pool_of(store, {1: 0.5}), store)
 
@@ -281,7 +277,7 @@ def test_without_vectors_coactivation_is_unavailable() -> None:
 
 @given(st.lists(st.text("ab", min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6))
 def test_activation_never_exceeds_its_weight(texts: list[str]) -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)))
+    store = FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)))
 
     gains = evidence(Coactivation(CoactivationParams(weight=0.25)), ask(), pool_of(store, falling(len(texts))), store)
 
@@ -290,8 +286,8 @@ def test_activation_never_exceeds_its_weight(texts: list[str]) -> None:
 
 @pytest.mark.requirement("F16.parts")
 def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None:
-    def memory(id_: int, folder: str, tier: str, age: float) -> FakeMemory:
-        return FakeMemory(id_, folder=folder, tier=tier, numbers={"updated_at": NOW - age * DAY, "confidence": 0.5})
+    def memory(id_: int, folder: str, tier: str, age: float) -> Memory:
+        return Memory(id_, folder=folder, tier=tier, numbers={"updated_at": NOW - age * DAY, "confidence": 0.5})
 
     store = FakeStore(
         memory(1, "live", "critical", 10),
@@ -313,7 +309,7 @@ def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None
 def test_the_recency_of_a_folder_is_that_of_its_latest_change(age: float, recency: float) -> None:
     # 1 / (1 + .1 · days), .59 after a week; the older memory of the folder plays no part
     store = FakeStore(
-        *(FakeMemory(i, folder="f", numbers={"updated_at": NOW - days * DAY}) for i, days in {1: age, 2: 900.0}.items())
+        *(Memory(i, folder="f", numbers={"updated_at": NOW - days * DAY}) for i, days in {1: age, 2: 900.0}.items())
     )
     alone = FolderScoreParams(weight=1.0, recency=1.0, importance=0.0, activity=0.0, validation=0.0)
 
@@ -330,7 +326,7 @@ def test_the_recency_of_a_folder_is_that_of_its_latest_change(age: float, recenc
     ],
 )  # fmt: skip
 def test_the_importance_of_a_folder_is_the_mean_of_its_tiers(tiers: tuple[str, ...], importance: float) -> None:
-    store = FakeStore(*(FakeMemory(i, folder="f", tier=tier) for i, tier in enumerate(tiers, start=1)))
+    store = FakeStore(*(Memory(i, folder="f", tier=tier) for i, tier in enumerate(tiers, start=1)))
     alone = FolderScoreParams(weight=1.0, recency=0.0, importance=1.0, activity=0.0, validation=0.0)
 
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: importance})
@@ -339,7 +335,7 @@ def test_the_importance_of_a_folder_is_the_mean_of_its_tiers(tiers: tuple[str, .
 @pytest.mark.requirement("F16.activity")
 @pytest.mark.parametrize(("members", "activity"), [(1, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)])
 def test_a_folder_is_fully_active_with_five_memories(members: int, activity: float) -> None:
-    store = FakeStore(*(FakeMemory(i, folder="f") for i in range(1, members + 1)))
+    store = FakeStore(*(Memory(i, folder="f") for i in range(1, members + 1)))
     alone = FolderScoreParams(weight=1.0, recency=0.0, importance=0.0, activity=1.0, validation=0.0)
 
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: activity})
@@ -354,7 +350,7 @@ def test_a_folder_is_fully_active_with_five_memories(members: int, activity: flo
     ],
 )  # fmt: skip
 def test_what_is_put_away_is_lowered(folder: str, factor: float) -> None:
-    store = FakeStore(FakeMemory(1, folder=folder))
+    store = FakeStore(Memory(1, folder=folder))
     alone = FolderScoreParams(weight=1.0, recency=0.0, importance=0.0, activity=0.0, validation=1.0)
 
     # nobody validated: .5, multiplied
@@ -364,10 +360,10 @@ def test_what_is_put_away_is_lowered(folder: str, factor: float) -> None:
 @pytest.mark.requirement("F16.damped")
 def test_the_damped_sum_of_what_was_found_is_relative_to_the_best_folder() -> None:
     store = FakeStore(
-        FakeMemory(1, folder="a"),
-        FakeMemory(2, folder="a", chunks=("x", "y")),
-        FakeMemory(3, folder="b"),
-        FakeMemory(4, folder=""),
+        Memory(1, folder="a"),
+        Memory(2, folder="a", chunks=("x", "y")),
+        Memory(3, folder="b"),
+        Memory(4, folder=""),
     )
     pool = pool_of(store, {1: 0.6, 201: 0.5, 202: 0.9, 3: 0.8, 4: 1.0})
 

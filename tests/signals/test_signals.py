@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from speckit_memory.pipeline.model.columns import Pool
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.roles.contracts import Signal
-from speckit_memory.pipeline.running.apply import signalled
-from speckit_memory.pipeline.testing import DAY, NOW, FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.running.apply import apply_signal
+from speckit_memory.pipeline.testing import DAY, NOW, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.confidence import Confidence, ConfidenceParams
 from speckit_memory.signals.encoding_intent import EncodingIntent, EncodingIntentParams
@@ -38,7 +38,7 @@ def even(store: FakeStore, score: float = 0.5) -> Pool:
 @pytest.mark.requirement("F7.boosts")
 def test_each_tier_has_its_factor_and_an_unknown_tier_counts_as_normal() -> None:
     tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated", "strange"]
-    store = FakeStore(*(FakeMemory(i, tier=tier) for i, tier in enumerate(tiers, start=1)))
+    store = FakeStore(*(Memory(i, tier=tier) for i, tier in enumerate(tiers, start=1)))
 
     factors = evidence(Importance(ImportanceParams()), ask(), even(store), store)
 
@@ -48,9 +48,9 @@ def test_each_tier_has_its_factor_and_an_unknown_tier_counts_as_normal() -> None
 @pytest.mark.requirement("F6")
 def test_retrievability_of_the_last_event_is_added() -> None:
     store = FakeStore(
-        FakeMemory(1, numbers={"created_at": NOW - 5 * DAY, "last_accessed": NOW - DAY, "stability": 1.0}),
-        FakeMemory(2, numbers={"created_at": NOW, "stability": 1.0}),
-        FakeMemory(3),
+        Memory(1, numbers={"created_at": NOW - 5 * DAY, "last_accessed": NOW - DAY, "stability": 1.0}),
+        Memory(2, numbers={"created_at": NOW, "stability": 1.0}),
+        Memory(3),
     )
 
     # one day at stability 1: R = 0.9; created now: R = 1; nothing known: nothing
@@ -63,8 +63,8 @@ def test_retrievability_of_the_last_event_is_added() -> None:
 def test_classification_slows_decay_by_stability_or_by_time() -> None:
     numbers = {"created_at": NOW - 3 * DAY, "stability": 1.0}
     store = FakeStore(
-        FakeMemory(1, tier="important", context_type="research", numbers=numbers),
-        FakeMemory(2, context_type="decision", numbers=numbers),
+        Memory(1, tier="important", context_type="research", numbers=numbers),
+        Memory(2, context_type="decision", numbers=numbers),
     )
     by_stability = Temporal(TemporalParams(weight=1.0, classification="stability"))
     by_time = Temporal(TemporalParams(weight=1.0, classification="elapsed"))
@@ -96,7 +96,7 @@ def test_classification_slows_decay_by_stability_or_by_time() -> None:
 )
 def test_each_context_and_tier_stretches_stability(context: str, tier: str, days: float) -> None:
     numbers = {"created_at": NOW - days * DAY, "stability": 1.0}
-    store = FakeStore(FakeMemory(1, context_type=context, tier=tier, numbers=numbers))
+    store = FakeStore(Memory(1, context_type=context, tier=tier, numbers=numbers))
     by_stability = Temporal(TemporalParams(weight=1.0, classification="stability"))
 
     assert evidence(by_stability, ask(), even(store), store) == pytest.approx({1: 0.9})
@@ -109,7 +109,7 @@ def test_each_context_and_tier_stretches_stability(context: str, tier: str, days
 )
 def test_decisions_and_protected_tiers_never_decay(context: str, tier: str) -> None:
     numbers = {"created_at": NOW - 900 * DAY, "stability": 1.0}
-    store = FakeStore(FakeMemory(1, context_type=context, tier=tier, numbers=numbers))
+    store = FakeStore(Memory(1, context_type=context, tier=tier, numbers=numbers))
     by_stability = Temporal(TemporalParams(weight=1.0, classification="stability"))
 
     # an infinite factor times any other: R = 1 after 900 days
@@ -140,7 +140,7 @@ def test_stability_and_elapsed_time_are_never_multiplied_together() -> None:
     ],
 )
 def test_retrievability_at_several_ages_and_stabilities(days: float, stability: float, expected: float) -> None:
-    store = FakeStore(FakeMemory(1, numbers={"created_at": NOW - days * DAY, "stability": stability}))
+    store = FakeStore(Memory(1, numbers={"created_at": NOW - days * DAY, "stability": stability}))
 
     alone = Temporal(TemporalParams(weight=1.0))
     assert evidence(alone, ask(), even(store), store) == pytest.approx({1: expected}, abs=5e-7)
@@ -149,9 +149,7 @@ def test_retrievability_at_several_ages_and_stabilities(days: float, stability: 
 @pytest.mark.requirement("F8.end")
 def test_novelty_fades_over_two_days() -> None:
     ages = {1: 0.0, 2: 12.0, 3: 24.0, 4: 48.0, 5: 48.1, 6: -3.0}
-    store = FakeStore(
-        *(FakeMemory(i, numbers={"created_at": NOW - age * HOUR}) for i, age in ages.items()), FakeMemory(7)
-    )
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW - age * HOUR}) for i, age in ages.items()), Memory(7))
 
     # 0.15 · e^0, e^-1, e^-2, e^-4; past 48 h nothing; dated in the future: new; unknown: nothing
     expected = {1: 0.15, 2: 0.15 / math.e, 3: 0.15 * math.exp(-2), 4: 0.15 * math.exp(-4), 5: 0.0, 6: 0.15, 7: 0.0}
@@ -161,7 +159,7 @@ def test_novelty_fades_over_two_days() -> None:
 @pytest.mark.requirement("F8.curve")
 @pytest.mark.parametrize(("hours", "boost"), [(0.0, 0.15), (12.0, 0.0551819), (24.0, 0.0203003), (48.0, 0.0027473)])
 def test_novelty_at_the_hours_of_the_catalogue(hours: float, boost: float) -> None:
-    store = FakeStore(FakeMemory(1, numbers={"created_at": NOW - hours * HOUR}))
+    store = FakeStore(Memory(1, numbers={"created_at": NOW - hours * HOUR}))
 
     # .15 times 1, .3678794 (1/e), .1353353 (1/e²), .0183156 (1/e⁴); the catalogue rounds to .055, .020 and .003
     assert evidence(Novelty(NoveltyParams()), ask(), even(store), store) == pytest.approx({1: boost}, abs=5e-8)
@@ -169,7 +167,7 @@ def test_novelty_at_the_hours_of_the_catalogue(hours: float, boost: float) -> No
 
 @pytest.mark.requirement("F8.cap")
 def test_novelty_stops_at_its_ceiling_and_never_lowers_a_score() -> None:
-    store = FakeStore(*(FakeMemory(i, numbers={"created_at": NOW}) for i in (1, 2, 3)))
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW}) for i in (1, 2, 3)))
 
     after = applied(Novelty(NoveltyParams()), ask(), pool_of(store, {1: 0.5, 2: 0.9, 3: 0.97}), store)
 
@@ -179,7 +177,7 @@ def test_novelty_stops_at_its_ceiling_and_never_lowers_a_score() -> None:
 @pytest.mark.requirement("F9.penalty")
 def test_each_near_duplicate_costs_eight_hundredths() -> None:
     counted = {1: 3.0, 2: 1.0, 3: 0.0}
-    store = FakeStore(*(FakeMemory(i, numbers={"interference": n}) for i, n in counted.items()), FakeMemory(4))
+    store = FakeStore(*(Memory(i, numbers={"interference": n}) for i, n in counted.items()), Memory(4))
 
     penalty = evidence(Interference(InterferenceParams()), ask(), even(store), store)
 
@@ -190,9 +188,7 @@ def test_each_near_duplicate_costs_eight_hundredths() -> None:
 @pytest.mark.requirement("F3")
 def test_recency_falls_to_a_third_in_a_year() -> None:
     ages = {1: 0.0, 2: 365.0, 3: -1.0}
-    store = FakeStore(
-        *(FakeMemory(i, numbers={"updated_at": NOW - age * DAY}) for i, age in ages.items()), FakeMemory(4)
-    )
+    store = FakeStore(*(Memory(i, numbers={"updated_at": NOW - age * DAY}) for i, age in ages.items()), Memory(4))
 
     bonus = evidence(Recency(RecencyParams(weight=0.1)), ask(), even(store), store)
 
@@ -201,7 +197,7 @@ def test_recency_falls_to_a_third_in_a_year() -> None:
 
 @pytest.mark.requirement("F13.attention")
 def test_attention_counts_fifteen_hundredths_and_only_in_its_session() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2, chunks=("a", "b")), attended={"s": {1: 1.0, 2: 0.4}})
+    store = FakeStore(Memory(1), Memory(2, chunks=("a", "b")), attended={"s": {1: 1.0, 2: 0.4}})
     signal = Session(SessionParams())
     pool = pool_of(store, {1: 0.5, 201: 0.5})
 
@@ -212,22 +208,20 @@ def test_attention_counts_fifteen_hundredths_and_only_in_its_session() -> None:
 @pytest.mark.requirement("F13")
 @pytest.mark.parametrize(("causal", "granted"), [(0.0, 0.15), (0.05, 0.15), (0.12, 0.08), (0.2, 0.0)])
 def test_attention_gets_what_causal_links_have_left_of_a_fifth(causal: float, granted: float) -> None:
-    store = FakeStore(FakeMemory(1), attended={"s": {1: 1.0}})
+    store = FakeStore(Memory(1), attended={"s": {1: 1.0}})
 
     params = SessionParams()
     column = Session(params).evidence(ask(session="s"), even(store), store)
     assert isinstance(column, np.ndarray)
 
     # full attention is worth .15, unless less is left of .20
-    _, added = signalled("session", Session.combine, params, even(store), column, np.array([causal]))
+    _, added = apply_signal("session", Session.combine, params, even(store), column, np.array([causal]))
     assert added == pytest.approx([granted])
 
 
 @pytest.mark.requirement("F18")
 def test_judgements_move_a_score_both_ways() -> None:
-    store = FakeStore(
-        *(FakeMemory(i, numbers={"confidence": c}) for i, c in {1: 1.0, 2: 0.5, 3: 0.0}.items()), FakeMemory(4)
-    )
+    store = FakeStore(*(Memory(i, numbers={"confidence": c}) for i, c in {1: 1.0, 2: 0.5, 3: 0.0}.items()), Memory(4))
 
     moved = evidence(Confidence(ConfidenceParams(weight=0.1)), ask(), even(store), store)
 
@@ -237,9 +231,9 @@ def test_judgements_move_a_score_both_ways() -> None:
 @pytest.mark.requirement("F18.validation")
 def test_validation_multiplies_by_quality_and_level_within_bounds() -> None:
     store = FakeStore(
-        FakeMemory(1, numbers={"validation_count": 4, "confidence": 1.0, "spec_level": 3}),
-        FakeMemory(2, numbers={"validation_count": 0, "confidence": 0.5}),
-        FakeMemory(3, numbers={"validation_count": 2, "confidence": 0.0, "spec_level": 9}),
+        Memory(1, numbers={"validation_count": 4, "confidence": 1.0, "spec_level": 3}),
+        Memory(2, numbers={"validation_count": 0, "confidence": 0.5}),
+        Memory(3, numbers={"validation_count": 2, "confidence": 0.0, "spec_level": 9}),
     )
 
     # 0.9 + 0.2 · 1 + 0.04; nobody validated: 0.9 + 0.1; 0.9 + 0 + min(0.16, 0.06)
@@ -251,7 +245,7 @@ def test_validation_multiplies_by_quality_and_level_within_bounds() -> None:
 
 @pytest.mark.requirement("F18.encoding")
 def test_memories_made_for_what_is_intended_gain() -> None:
-    store = FakeStore(FakeMemory(1, context_type="decision"), FakeMemory(2, context_type="research"))
+    store = FakeStore(Memory(1, context_type="decision"), Memory(2, context_type="research"))
     signal, pool = EncodingIntent(EncodingIntentParams(weight=0.1)), even(store)
 
     decision = ask(plan_intent="find_decision", plan_intent_confidence=0.8)
@@ -262,7 +256,7 @@ def test_memories_made_for_what_is_intended_gain() -> None:
 @pytest.mark.requirement("F18.hierarchy")
 def test_folders_of_the_best_memories_vouch_for_their_kin() -> None:
     folders = ["a/b", "a/b", "a", "a/b/c/d", "a/x", "z", ""]
-    store = FakeStore(*(FakeMemory(i, folder=folder) for i, folder in enumerate(folders, start=1)))
+    store = FakeStore(*(Memory(i, folder=folder) for i, folder in enumerate(folders, start=1)))
     pool = pool_of(store, {i: 1.0 - i / 10 for i in store.memories})
 
     kin = evidence(Hierarchy(HierarchyParams(weight=1.0, seeds=1)), ask(), pool, store)
@@ -273,7 +267,7 @@ def test_folders_of_the_best_memories_vouch_for_their_kin() -> None:
 
 @pytest.mark.requirement("F18")
 def test_a_folder_that_the_query_names_vouches_instead() -> None:
-    store = FakeStore(FakeMemory(1, folder="a"), FakeMemory(2, folder="a/b"))
+    store = FakeStore(Memory(1, folder="a"), Memory(2, folder="a/b"))
 
     kin = evidence(Hierarchy(HierarchyParams(weight=1.0)), ask(wanted=Filter(folder="a/")), even(store), store)
 
@@ -288,7 +282,7 @@ OF_TIME = (Temporal(TemporalParams(weight=0.2)), Novelty(NoveltyParams(weight=0.
 
 @given(st.lists(DATED, min_size=1, max_size=6), st.sampled_from(OF_TIME))
 def test_evidence_of_time_stays_between_nothing_and_its_weight(facts: list[dict[str, float]], signal: Signal) -> None:
-    store = FakeStore(*(FakeMemory(i, numbers={"stability": 1.0, **f}) for i, f in enumerate(facts, start=1)))
+    store = FakeStore(*(Memory(i, numbers={"stability": 1.0, **f}) for i, f in enumerate(facts, start=1)))
 
     gains = np.array(list(evidence(signal, ask(), even(store), store).values()))
 

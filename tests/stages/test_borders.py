@@ -10,13 +10,13 @@ from components.pools import rerank, scores_of
 from speckit_memory.pipeline.model.columns import Notes, Plan
 from speckit_memory.pipeline.ports import FolderDescription
 from speckit_memory.pipeline.running.lookup import coverage
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of, ranking_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of, ranking_of
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
 from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
 
-EIGHT = FakeStore(*(FakeMemory(i) for i in range(1, 9)))
+EIGHT = FakeStore(*(Memory(i) for i in range(1, 9)))
 
 
 def gap(params: EvidenceGapParams, scores: dict[int, float], store: FakeStore = EIGHT, text: str = "") -> bool:
@@ -44,7 +44,7 @@ def test_two_rows_are_tested_for_standing_out_and_one_is_not() -> None:
 
 @pytest.mark.requirement("A4")
 def test_a_coverage_that_reaches_the_limit_is_no_gap() -> None:
-    store = FakeStore(FakeMemory(1, title="rank"), FakeMemory(2, title="fusion"))
+    store = FakeStore(Memory(1, title="rank"), Memory(2, title="fusion"))
     share = coverage(("rank", "fusion"), np.array([1], np.int64), store.lexicon, store.attributes.count)
     assert share == 0.5
 
@@ -53,7 +53,7 @@ def test_a_coverage_that_reaches_the_limit_is_no_gap() -> None:
 
 
 def same_texts(count: int) -> FakeStore:
-    return FakeStore(*(FakeMemory(i, chunks=("a b",)) for i in range(1, count + 1)))
+    return FakeStore(*(Memory(i, chunks=("a b",)) for i in range(1, count + 1)))
 
 
 @pytest.mark.requirement("R2.pool")
@@ -79,7 +79,7 @@ def test_an_intent_counts_from_the_confidence_on(confidence: float, weight: floa
 @pytest.mark.requirement("A4")
 @pytest.mark.parametrize(("least", "kept"), [(0.4, [1, 2]), (0.4001, [2])])
 def test_a_row_on_the_floor_of_relevance_stays(least: float, kept: list[int]) -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2))
+    store = FakeStore(Memory(1), Memory(2))
     pool = pool_of(store, {1: 0.9, 2: 0.8}, found={"vector": [2, 1]}, raw={"vector": {1: 0.4, 2: 0.5}})
 
     assert rerank(RelevanceFloor(RelevanceFloorParams(min_score=least)), ask(), pool, store).ids.tolist() == kept

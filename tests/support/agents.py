@@ -95,8 +95,8 @@ def _noted(made: Made, tool: str, arguments: dict[str, Any]) -> None:
         made.judged += 1
 
 
-async def _session(connect: Connect, work: Iterator[Step], made: Made) -> None:
-    async with connect() as client:
+async def _session(connected: Connect, work: Iterator[Step], made: Made) -> None:
+    async with connected() as client:
         for tool, arguments in work:
             begun = time.perf_counter()
             result = await client.call_tool(tool, arguments)
@@ -107,7 +107,7 @@ async def _session(connect: Connect, work: Iterator[Step], made: Made) -> None:
                 _noted(made, tool, arguments)
 
 
-def sessions(connect: Connect, clients: int, calls: int, *, seed: int, name: str) -> Made:
+def sessions(connected: Connect, clients: int, calls: int, *, seed: int, name: str) -> Made:
     """So many clients at once, each with its own connection and so many calls."""
     made = Made()
 
@@ -115,7 +115,7 @@ def sessions(connect: Connect, clients: int, calls: int, *, seed: int, name: str
         async with anyio.create_task_group() as group:
             for number in range(clients):
                 client = f"{name}{number}"
-                group.start_soon(_session, connect, steps(client, calls, seed), made)
+                group.start_soon(_session, connected, steps(client, calls, seed), made)
 
     anyio.run(all_of_them)
     return made

@@ -41,12 +41,12 @@ def big_folder(root: Path, files: int = FILES) -> None:
         file.write_text(f"# Page {number}\n\nAbout {words}.\n\n## More\n\nAnd nothing else.\n", encoding="utf-8")
 
 
-def warmed(connect: Connect) -> Connect:
+def warmed(connected: Connect) -> Connect:
     """Clients whose server has read its store and model before the first call that counts."""
 
     @asynccontextmanager
     async def ready() -> AsyncIterator[Client]:
-        async with connect() as client:
+        async with connected() as client:
             await client.call_tool("memory_search", {"query": "rank fusion"})
             yield client
 
@@ -93,8 +93,8 @@ def measured(transport: str, clients: int, indexing: bool) -> tuple[Made, list[s
         root = Path(folder)
         prepared(root)
         run: AbstractContextManager[Indexing | None] = Indexing(root) if indexing else nullcontext()
-        with connecting(transport, root) as connect, run as beside:
-            made = sessions(connect, clients, CALLS // clients, seed=1, name="c")
+        with connecting(transport, root) as connected, run as beside:
+            made = sessions(connected, clients, CALLS // clients, seed=1, name="c")
         found = lost(root, made)
         shutil.rmtree(root / "big", ignore_errors=True)
         if beside is None:

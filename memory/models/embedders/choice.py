@@ -39,12 +39,12 @@ def of_setting(
     from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
     from speckit_memory.memory.models.embedders.missing import MissingEncoder
     from speckit_memory.memory.models.embedders.model_folder import Prompts
-    from speckit_memory.memory.models.embedders.model_name import BUNDLED, parsed
+    from speckit_memory.memory.models.embedders.model_name import BUNDLED, parse_model_name
     from speckit_memory.memory.models.embedders.named_encoder import named_encoder
 
     query, document = environ.get(QUERY_PROMPT_VARIABLE), environ.get(DOCUMENT_PROMPT_VARIABLE)
     try:
-        name = parsed(setting, environ)
+        name = parse_model_name(setting, environ)
         if name.kind == BUNDLED:
             return bundled
         if name.remote:
@@ -70,12 +70,12 @@ def encoder_of(environ: Mapping[str, str]) -> EncoderEmbedder | None:
     from speckit_memory.errors import SpeckitError
     from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
     from speckit_memory.memory.models.embedders.missing import MissingEncoder
-    from speckit_memory.memory.models.embedders.model_name import parsed
+    from speckit_memory.memory.models.embedders.model_name import parse_model_name
     from speckit_memory.memory.models.embedders.named_encoder import named_encoder
 
     encoder: SentenceEncoder
     try:
-        name = parsed(setting, environ)
+        name = parse_model_name(setting, environ)
         if name.kind not in ("path", "fastembed"):
             raise SpeckitError(
                 "E001",

@@ -41,7 +41,7 @@ class ModelName(NamedTuple):
         return f"{self.kind}:{self.model}" if self.model else self.kind
 
 
-def parsed(setting: str, environ: Mapping[str, str]) -> ModelName:
+def parse_model_name(setting: str, environ: Mapping[str, str]) -> ModelName:
     """Parse the model name of a setting. Raises E001, with the nearest name, if it is invalid.
 
     "auto" follows the order of feature I6: Voyage, OpenAI, then the local model. It sends texts to the service for

@@ -18,10 +18,10 @@ from speckit_memory.memory.parsing.limits import (
     MOST_LINK_BLOCKS,
     MOST_LINKS,
     Limits,
-    over,
+    limit_exceeded,
 )
 from speckit_memory.memory.store.records import Link, Relation
-from speckit_memory.memory.store.tables.graph.link_targets import last_part, meant
+from speckit_memory.memory.store.tables.graph.link_targets import candidate_keys, last_part
 
 WEAK = 0.5
 """Strength of links that state a connection but not a cause."""
@@ -78,7 +78,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
                 case Scalar(value=str() as text) if text.strip():
                     target = text.strip()
                     if len(target) > LONGEST_TARGET:
-                        problems.append(over("target", value.where))
+                        problems.append(limit_exceeded("target", value.where))
                         continue
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
                     links.setdefault(link, value.where)
@@ -107,7 +107,7 @@ def _described(word: str, meaning: DeclaredRelation, node: YamlMapping, problems
     if not isinstance(target, str) or not target.strip():
         wrong.append(Problem("E090", "the target of a link must be a key, path or file name", where=node.where))
     elif len(target.strip()) > LONGEST_TARGET:
-        wrong.append(over("target", said["target"].value.where))
+        wrong.append(limit_exceeded("target", said["target"].value.where))
     if strength is not None and (isinstance(strength, bool) or not isinstance(strength, int | float)):
         wrong.append(Problem("E090", "the strength of a link must be a number", where=said["strength"].where))
     elif isinstance(strength, int | float) and not 0 <= strength <= 1:
@@ -195,7 +195,7 @@ def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Pro
         if not by_name:
             for key in keys:
                 by_name.setdefault(last_part(key), set()).add(key)
-        found = meant(target, where.file, by_name.get(last_part(target), ()))
+        found = candidate_keys(target, where.file, by_name.get(last_part(target), ()))
         if not found:
             hint = "The link is kept and takes effect once that memory is stored."
             problems.append(Problem("E090", f"'{target}' names no memory", hint, _NEXT, where))

@@ -16,7 +16,7 @@ from speckit_memory.memory.parsing.classify import CONTEXT_TYPES, MEMORY_TYPES
 from speckit_memory.memory.parsing.declarations.causal_links import declared_links
 from speckit_memory.memory.parsing.declarations.front_matter_block import find_block, opening_end, read_block
 from speckit_memory.memory.parsing.declarations.metadata import MetadataField
-from speckit_memory.memory.parsing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
+from speckit_memory.memory.parsing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, limit_exceeded
 from speckit_memory.memory.store.records import Link, Tier, known_time
 
 LONGEST_TRIGGER = 100
@@ -89,7 +89,7 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
         opened = opening_end(text)
         return FrontMatter(), _unclosed(text, opened, file) if opened >= 0 else []
     if block.end - block.start > LONGEST_FRONT_MATTER:
-        return FrontMatter(), [over("front matter", Where(file, 1, 1))]
+        return FrontMatter(), [limit_exceeded("front matter", Where(file, 1, 1))]
     found = read_block(text, block, file)
     node, problems = found.node, found.problems
     body_start = block.body_start
@@ -198,7 +198,7 @@ def _triggers(entry: MappingEntry, problems: list[Problem]) -> tuple[str, ...]:
         elif phrase:
             phrases.append(phrase)
         if len(phrases) > MOST_TRIGGERS:
-            problems.append(over("trigger", value.where))
+            problems.append(limit_exceeded("trigger", value.where))
             return tuple(dict.fromkeys(phrases[:MOST_TRIGGERS]))
     return tuple(dict.fromkeys(phrases))
 

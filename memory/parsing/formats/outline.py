@@ -56,7 +56,7 @@ def outline(lines: Sequence[str]) -> Outline:
     """Return the outline of a document, given by its lines."""
     settings = get_default_settings(Parser)  # does not read settings files
     settings.file_insertion_enabled = settings.raw_enabled = False
-    machine = _Machine(state_classes=(Body, TextLine, RuleLine), initial_state="Body")
+    machine = _Machine(state_classes=(Body, Text, Line), initial_state="Body")
     document = new_document("document", settings)
     document.reporter = cast(Any, _NoReporter())
     machine.run(
@@ -205,7 +205,7 @@ class Body(_Looking, states.Body):
     anonymous = explicit_markup
 
 
-class TextLine(_Looking, states.Text):
+class Text(_Looking, states.Text):
     """The second line of a block that begins with text."""
 
     def indent(self, match: Any, context: Any, next_state: Any) -> Any:
@@ -224,5 +224,5 @@ class TextLine(_Looking, states.Text):
         return []
 
 
-class RuleLine(_Looking, states.Line):
+class Line(_Looking, states.Line):
     """The second line of a block that begins with a rule."""

@@ -134,7 +134,7 @@ class NamedSection:
     heading: str
 
 
-def headed(text: str, *, bold: bool = False) -> list[HeadedSection]:
+def headed_sections(text: str, *, bold: bool = False) -> list[HeadedSection]:
     """Return all headings that have words, in order. With `bold`, lines entirely in bold are headings of the lowest
     level. Line ends must be "\\n"."""
     found: list[HeadedSection] = []
@@ -182,13 +182,13 @@ def answering(headings: Iterable[str], name: str) -> list[int]:
     return own or [at for at, one in enumerate(slugs) if wanted in _NAMES_OF.get(one, ())]
 
 
-def named(text: str, names: Iterable[str]) -> Iterator[NamedSection]:
+def named_sections(text: str, names: Iterable[str]) -> Iterator[NamedSection]:
     """Yield the sections of these names in a text, name by name, and several if several headings match.
 
     If no whole heading matches a name, headings that begin with it and lines in bold are tried. A match within a
     section of the same name is part of that section.
     """
-    known = headed(text, bold=True)
+    known = headed_sections(text, bold=True)
     headings = [one.heading for one in known]
     first = list(map(beginning, headings))
     below = [at for at, one in enumerate(known) if one.level < _BOLD_LEVEL]

@@ -96,7 +96,7 @@ def make(
             with database.snapshot_read() as connection:
                 if folder and not _any_below(connection, folder):
                     raise EmptyFolderError(folder)
-                schema, whose = migrations.applied(connection)[-1], store_id(connection)
+                schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
                 with _told(name, partial):
                     if folder or chosen:
                         counts = _copy_part(connection, partial, folder, chosen)
@@ -136,7 +136,7 @@ def _told(name: str, file: Path) -> Iterator[None]:
         raise SpeckitError("E062", f"'{name}' was not made: {told.problems[0].message}") from error
 
 
-def counted(connection: apsw.Connection) -> dict[str, int]:
+def count_rows(connection: apsw.Connection) -> dict[str, int]:
     """Number of rows of each kept table."""
     return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
 
@@ -148,7 +148,7 @@ def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> 
         while not backup.done:
             backup.step(PAGES)
             progress(backup.page_count - backup.remaining, backup.page_count)
-    return counted(connection)
+    return count_rows(connection)
 
 
 def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
@@ -167,7 +167,7 @@ def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: 
             outer_edges.keep(connection, txn, memories)
             sequence = value(connection, "SELECT next FROM id_sequence")
             txn.connection.execute("UPDATE id_sequence SET next = ?", (sequence,))
-        return counted(copy.reader()) if chosen else {**counted(copy.reader()), **copied.rows}
+        return count_rows(copy.reader()) if chosen else {**count_rows(copy.reader()), **copied.rows}
 
 
 def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
     store has too."""
     with closing(reading(file)) as connection:
         damage = [line for (line,) in connection.execute("PRAGMA integrity_check(5)") if line != "ok"]
-        found = counted(connection)
+        found = count_rows(connection)
         if damage or found != dict(counts):
             what = damage[0] if damage else f"it has {found} rows instead of {dict(counts)}"
             raise SpeckitError("E062", f"the copy was read back and is damaged: {what}")

@@ -10,7 +10,7 @@ import apsw
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 
-def numbered(
+def assign_ids(
     source: apsw.Connection,
     connection: apsw.Connection,
     memories: dict[int, int],

@@ -11,13 +11,13 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder, digest
-from speckit_memory.memory.store.file.guarding.failures import translated
-from speckit_memory.memory.store.file.opening import connected, harden, vector_extension
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
+from speckit_memory.memory.store.file.opening import connect, harden, vector_extension
 from speckit_memory.memory.store.file.schema import migrations
 
 
 @contextmanager
-def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
+def open_checkpoint(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
     """A connection to the checkpoint's rows, in the schema of this version.
 
     A file with an older schema is copied to the path `beside` and migrated there. Raises E061 for a file that has
@@ -29,7 +29,7 @@ def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[aps
         problem = "its file has changed since it was written (the digest differs)"
     if problem:
         raise SpeckitError("E061", f"'{checkpoint.name}' cannot be restored: {problem}; nothing was changed")
-    with translated(file):
+    with translate_errors(file):
         connection = reading(file)
         if migrations.pending(connection):
             connection.close()
@@ -48,7 +48,7 @@ def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[aps
 
 def reading(file: Path) -> apsw.Connection:
     """A connection to a complete file that no process writes to."""
-    return _equipped(connected(str(file), only_read=True, complete=True))
+    return _equipped(connect(str(file), only_read=True, complete=True))
 
 
 def complete(file: Path) -> None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.checkpoints import arrival, identity, outer_edges, transfer
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.numbering import numbered
-from speckit_memory.memory.store.checkpoints.opened import opened
+from speckit_memory.memory.store.checkpoints.numbering import assign_ids
+from speckit_memory.memory.store.checkpoints.opened import open_checkpoint
 from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database, Transaction
@@ -89,10 +89,10 @@ def restore(
         SpeckitError: E061, with nothing changed.
     """
     shelf = shelf or Folder(database.path)
-    with shelf.changing(), opened(shelf, checkpoint, shelf.partial()) as source:
+    with shelf.changing(), open_checkpoint(shelf, checkpoint, shelf.partial()) as source:
         faults = inconsistencies(source)
         if len(checkpoint.faults) < FAULTS and (new := [fault for fault in faults if fault not in checkpoint.faults]):
-            raise _not(checkpoint, f"it is damaged: {listed(new, NAMED, '; ')}")
+            raise _not(checkpoint, f"it is damaged: {list_names(new, NAMED, '; ')}")
         with database.write() as txn:
             # Faults that either file had before do not count against the restore.
             before = {*faults, *inconsistencies(txn.connection)}
@@ -103,7 +103,7 @@ def restore(
             if compare is not None:
                 compare(txn, back, gone)
             if wrong := [fault for fault in inconsistencies(txn.connection) if fault not in before]:
-                raise _not(checkpoint, f"the store would be inconsistent: {listed(wrong, NAMED, '; ')}")
+                raise _not(checkpoint, f"the store would be inconsistent: {list_names(wrong, NAMED, '; ')}")
             return result
 
 
@@ -220,7 +220,7 @@ def _room_made(
     connection.executemany(
         "UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in (*staying, *aside)]
     )
-    chunks = numbered(source, connection, memories, keep_ids, spared)
+    chunks = assign_ids(source, connection, memories, keep_ids, spared)
     ids = {MEMORIES: memories, CHUNKS: chunks}
     return _Plan(ids, tuple(staying), absent, tuple(sorted(going)), removed, frozenset(folders), moved, aside)
 

@@ -128,7 +128,7 @@ def tables(connection: apsw.Connection) -> list[str]:
     return [name for name, _ in found if not name.startswith((*virtual, "sqlite_"))]
 
 
-def unclassified(connection: apsw.Connection) -> list[str]:
+def unclassified_tables(connection: apsw.Connection) -> list[str]:
     """Tables that are neither in `KEPT` nor in `MADE`."""
     return sorted(set(tables(connection)) - {kept.name for kept in KEPT} - MADE.keys())
 

@@ -33,7 +33,7 @@ class _Answer:
     memories: tuple[int, ...]
 
 
-def brought(connection: apsw.Connection, at: float) -> frozenset[int]:
+def recently_served(connection: apsw.Connection, at: float) -> frozenset[int]:
     """Ids of the memories in all answers of the half hour before `at`."""
     return frozenset(memory for answer in _answers(connection, at - WITHIN_SECONDS, at) for memory in answer.memories)
 

@@ -164,7 +164,7 @@ class EvaluationDatabase:
         """Number of queries replayed for an arm, of those on which its variant failed, and of those whose failure
         starts with `ended`."""
         with self._file.reading() as connection:
-            return observations.replayed(connection, arm, ended)
+            return observations.replay_counts(connection, arm, ended)
 
     def experiments(self, since: float | None = None, *, experiment: str = "") -> list[ExperimentRecord]:
         """Experiments, latest first: the one with this id, or all ("")."""
@@ -195,7 +195,7 @@ class EvaluationDatabase:
     def served(self, since: float | None = None) -> list[Observation]:
         """Queries with their served answers, by time, without variants."""
         with self._file.reading() as connection:
-            return observations.served(connection, since or 0.0)
+            return observations.served_answers(connection, since or 0.0)
 
     def note_use(self, use: UseRecord) -> None:
         """Stores a use of a memory of an answer; once per query, memory and use."""
@@ -204,7 +204,7 @@ class EvaluationDatabase:
     def brought(self, at: float) -> frozenset[int]:
         """Ids of the memories in recent answers, whose use at the time `at` would be recorded."""
         with self._file.reading() as connection:
-            return attribution.brought(connection, at)
+            return attribution.recently_served(connection, at)
 
     def uses(self, since: float | None = None) -> list[UseRecord]:
         """Uses of memories, by time."""
@@ -219,7 +219,7 @@ class EvaluationDatabase:
                 used.setdefault(use.query, set()).add(use.memory)
             return {
                 seen.query.id: tuple(memory for memory in seen.control.memories if memory not in used[seen.query.id])
-                for seen in observations.served(connection, since or 0.0)
+                for seen in observations.served_answers(connection, since or 0.0)
                 if seen.query.id in used
             }
 
@@ -285,7 +285,7 @@ class EvaluationDatabase:
     def measured(self, metric: str, since: float | None = None) -> list[StoredFigure]:
         """Values of a metric over time, for all measured pipelines."""
         with self._file.reading() as connection:
-            return query_facts.measured(connection, metric, since or 0.0)
+            return query_facts.measured_figures(connection, metric, since or 0.0)
 
     def metrics(self) -> list[str]:
         """Names of the measured metrics, in order."""

@@ -12,7 +12,7 @@ import apsw
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
-from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import (
     keep_out_of_git,
     make_file,
@@ -153,7 +153,7 @@ class EvaluationFile:
 def _told(path: Path) -> Iterator[None]:
     """Adds to every failure that no memory is lost, and what to do about an unusable file."""
     try:
-        with translated(path):
+        with translate_errors(path):
             yield
     except SpeckitError as error:
         problem = error.problems[0]

@@ -246,7 +246,7 @@ def observation(connection: apsw.Connection, number: int) -> Observation | None:
     return next((Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:])) for row in found), None)
 
 
-def replayed(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
+def replay_counts(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
     """Number of queries replayed for an arm, of those on which its variant failed, and of those whose failure starts
     with `ended`."""
     found: tuple[int, int, int] = rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
@@ -298,7 +298,7 @@ def _named(connection: apsw.Connection, experiment: str) -> Key | None:
     return next((found for found in possible if experiment_id(*found) == experiment), None)
 
 
-def served(connection: apsw.Connection, since: float) -> list[Observation]:
+def served_answers(connection: apsw.Connection, since: float) -> list[Observation]:
     """Queries with their served answers, by time."""
     return [
         Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:]))

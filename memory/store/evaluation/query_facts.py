@@ -175,7 +175,7 @@ def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluati
     ]
 
 
-def measured(connection: apsw.Connection, metric: str, since: float) -> list[StoredFigure]:
+def measured_figures(connection: apsw.Connection, metric: str, since: float) -> list[StoredFigure]:
     """Values of a metric since a time, for all measured pipelines, by time."""
     found = rows(
         connection,

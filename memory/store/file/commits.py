@@ -8,7 +8,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.queries import value
 
 
@@ -29,7 +29,7 @@ class Commits:
 
         Raises E027 when the store was closed, and the store's errors when it cannot be read.
         """
-        with self._guard, translated(self._database.path):
+        with self._guard, translate_errors(self._database.path):
             if self._ended:
                 raise SpeckitError("E027", f"{self._database.path} has been closed")
             if self._connection is None:

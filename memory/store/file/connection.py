@@ -16,10 +16,10 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.guarding import store_file
-from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
-    connected,
+    connect,
     declare_words,
     harden,
     leave_wal,
@@ -111,14 +111,14 @@ class Database:
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
         require_sqlite(apsw.sqlite_lib_version())
-        with translated(path):
+        with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)
         if create and not store_file.may_only_be_read(path):
             store_file.keep_out_of_git(path.parent)
             store_file.make_file(path)
         database = cls(path, busy_timeout_ms=busy_timeout_ms)
         try:
-            with translated(path):
+            with translate_errors(path):
                 database.rollback = not database.only_read and leave_wal(path, busy_timeout_ms)
                 connection = database.reader()
                 prepare(connection, path, only_read=database.only_read, rollback=database.rollback)
@@ -144,7 +144,7 @@ class Database:
         one. Rows read before may come from the other store; `write` itself refuses to write to it.
         """
         connection = self.reader()
-        with translated(self.path), self._noted():
+        with translate_errors(self.path), self._noted():
             if self._complete and not store_file.without_log(self.path):
                 raise ReplacedError(self.path, "was written to by another process")
             if connection.in_transaction:  # its snapshot may be older than the state last seen: that is no replacement
@@ -182,7 +182,7 @@ class Database:
     def snapshot_read(self) -> Iterator[apsw.Connection]:
         """This thread's connection in a read transaction, so that all SELECTs see one snapshot; joins an open one."""
         connection = self.reader()
-        with translated(self.path):
+        with translate_errors(self.path):
             if connection.in_transaction:
                 yield connection
                 return
@@ -215,7 +215,7 @@ class Database:
         if not self._writing.acquire(timeout=timeout / 1000):
             raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
         try:
-            with translated(self.path):
+            with translate_errors(self.path):
                 with self._noted():
                     self._identity.require_unchanged(connection)
                 # The file was checked outside, its history is checked inside the transaction: between the two,
@@ -287,13 +287,13 @@ class Database:
             self._identity.require_same_file()
             # "./" before a relative name: SQLite would take a file called :memory: for an in-memory database
             name = str(self.path) if self.path.is_absolute() else f"{os.curdir}{os.sep}{self.path}"
-            connection = connected(name, only_read=self.only_read, complete=self._complete)
+            connection = connect(name, only_read=self.only_read, complete=self._complete)
             self._identity.require_same_file()
         connection.set_busy_timeout(self._busy_timeout_ms)
         return connection
 
     def _connect(self) -> apsw.Connection:
-        with opening(), translated(self.path):
+        with opening(), translate_errors(self.path):
             connection = self.bare()
             connection.execute(_PRAGMAS)
             if self.rollback:

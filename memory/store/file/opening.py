@@ -153,7 +153,7 @@ def _require_shadows(connection: apsw.Connection, path: Path) -> None:
         raise SpeckitError("E024", f"{path} is damaged: it lost the table {', '.join(missing)}")
 
 
-def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
+def connect(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
     """Opens a connection to an existing file. An `only_read` connection writes no file.
 
     SQLite creates a log and its index even for reading. Where it cannot, and the file is `complete` without a log, the

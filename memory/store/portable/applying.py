@@ -97,7 +97,7 @@ class _Writing:
         self.at = each.key
         connection, told = self._connection, each.record.memory
         names = [name for name in (*(SAID if each.said else ()), *LIVED) if name in told]
-        declared = judgements.declared(connection, each.memory) or value(
+        declared = judgements.declared_tier(connection, each.memory) or value(
             connection, "SELECT tier FROM memories WHERE id = ?", (each.memory,)
         )
         if names:

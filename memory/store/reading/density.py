@@ -71,7 +71,7 @@ def density(connection: apsw.Connection) -> Density:
     return Density(edges, memories, connected)
 
 
-def told(found: Density) -> str:
+def describe_density(found: Density) -> str:
     """The density for a reader, in one sentence."""
     per = f"{found.edges_per_memory:.2f} causal edges per memory ({found.band})"
     if found.next_band is None:

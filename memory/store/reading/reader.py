@@ -233,7 +233,7 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     marks = ", ".join("?" * len(sections))
     spoken_of = " OR ".join(["text LIKE '%anchor%' || ? || '%'"] * len(sections))
     # The phrase "anchor NAME" preselects memories by full text, so that LIKE scans the passages of few memories only.
-    tags = " OR ".join(surface.quoted(f"anchor {section}") for section in sections)
+    tags = " OR ".join(surface.quote_phrase(f"anchor {section}") for section in sections)
     tagged = "memory_id IN (SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?)"
     chosen = f"{_PASSAGE} WHERE {tagged} AND (anchor IN ({marks}) OR (anchor = '' AND ({spoken_of}))) ORDER BY id"
     return _passages(connection, chosen, (tags, *sections, *sections))

@@ -28,7 +28,7 @@ class GivenUpError(Exception):
 
 
 @contextmanager
-def told(database: Database, folder: Path) -> Iterator[None]:
+def raise_segment_failures(database: Database, folder: Path) -> Iterator[None]:
     """Record any failure inside the block and raise it as E029, except GivenUpError."""
     try:
         yield

@@ -20,7 +20,7 @@ from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files import trusted_segment
 from speckit_memory.memory.store.segment_files.container import Container, TornError
 from speckit_memory.memory.store.segment_files.finding import Finding
-from speckit_memory.memory.store.segment_files.stamp import FileStat, look, stamp, stamped, unstamp
+from speckit_memory.memory.store.segment_files.stamp import FileStat, is_stamped, look, stamp, unstamp
 from speckit_memory.memory.store.segment_files.trusted_segment import VERSION, TrustedSegment
 
 ENDING = ".segments"
@@ -60,10 +60,12 @@ def usable(connection: apsw.Connection, store: Path, *, patient: bool = False) -
 
     A large file that is not known to be intact is only checked when the caller is `patient`.
     """
-    return held(connection, store, patient=patient).segment
+    return segment_status(connection, store, patient=patient).segment
 
 
-def held(connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False) -> SegmentStatus:
+def segment_status(
+    connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False
+) -> SegmentStatus:
     """As `usable`, with the problem that prevents the use of the segment.
 
     Args:
@@ -93,15 +95,19 @@ def due(connection: apsw.Connection, store: Path) -> bool:
 
     For writers: checks a file that is not known to be intact.
     """
-    return needed(connection) and _outdated(connection, store)
+    return is_segment_needed(connection) and _outdated(connection, store)
 
 
-def over(connection: apsw.Connection, store: Path) -> bool:
+def is_superfluous(connection: apsw.Connection, store: Path) -> bool:
     """Whether the segment should be removed: it is outdated, and there are too few memories for another one."""
-    return not needed(connection) and trusted_segment.read(connection) is not None and _outdated(connection, store)
+    return (
+        not is_segment_needed(connection)
+        and trusted_segment.read(connection) is not None
+        and _outdated(connection, store)
+    )
 
 
-def needed(connection: apsw.Connection) -> bool:
+def is_segment_needed(connection: apsw.Connection) -> bool:
     """Whether there are enough memories for a segment."""
     return memories_of(connection) >= FEWEST
 
@@ -117,7 +123,7 @@ def most_behind(memories: int) -> int:
     return min(max(1_000, memories // 10), KEPT // 2)
 
 
-def blocked(folder: Path) -> Finding | None:
+def blocking_file(folder: Path) -> Finding | None:
     """A finding if something other than a folder is at this path; links too, as they could lead anywhere."""
     try:
         mode = folder.lstat().st_mode
@@ -133,14 +139,14 @@ def blocked(folder: Path) -> Finding | None:
 def _outdated(connection: apsw.Connection, store: Path) -> bool:
     """Whether no usable segment is recent enough and free of deliberately forgotten memories; checks a file that is not
     known to be intact."""
-    now = held(connection, store, patient=True)
+    now = segment_status(connection, store, patient=True)
     if now.segment is None or now.vouched is None or trusted_segment.holds_forgotten(connection, now.vouched):
         return True
-    return trusted_segment.to_take_in(connection, now.vouched) > most_behind(memories_of(connection))
+    return trusted_segment.catch_up_cost(connection, now.vouched) > most_behind(memories_of(connection))
 
 
 def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool) -> Container | Finding:
-    if in_the_way := blocked(folder):
+    if in_the_way := blocking_file(folder):
         return in_the_way
     path = folder / trusted.name
     try:
@@ -176,7 +182,7 @@ def _known(path: Path, seen: FileStat, digest: str) -> bool:
     with _guard:
         if _read.get(path.parent) == (seen, digest):
             return True
-    return stamped(path, seen, digest)
+    return is_stamped(path, seen, digest)
 
 
 def note(path: Path, seen: FileStat, digest: str) -> None:
@@ -184,7 +190,7 @@ def note(path: Path, seen: FileStat, digest: str) -> None:
     with _guard:
         _read[path.parent] = seen, digest
     try:
-        if not stamped(path, seen, digest):
+        if not is_stamped(path, seen, digest):
             stamp(path, seen, digest)
     except OSError:
         return  # a read-only folder: each process reads the file once

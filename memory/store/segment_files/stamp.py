@@ -46,7 +46,7 @@ def stamp(path: Path, seen: FileStat, digest: str) -> None:
         json.dump({"file": list(seen), "digest": digest}, file)
 
 
-def stamped(path: Path, seen: FileStat, digest: str) -> bool:
+def is_stamped(path: Path, seen: FileStat, digest: str) -> bool:
     """Whether there is a note for this digest and metadata."""
     with suppress(OSError, ValueError):
         noted = json.loads(read_text(_beside(path), _LARGEST))

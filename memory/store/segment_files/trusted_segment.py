@@ -110,7 +110,7 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
     return last - segment.sequence
 
 
-def to_take_in(connection: apsw.Connection, segment: TrustedSegment) -> int:
+def catch_up_cost(connection: apsw.Connection, segment: TrustedSegment) -> int:
     """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
     and each added or removed link counts for two memories."""
     found = value(

@@ -6,7 +6,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES, LABELS, NUMBERS
-from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, table_of_places, transposed
+from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, table_of_places, transpose_columns
 from speckit_memory.memory.store.read_model.facts.labels import NONE
 from speckit_memory.memory.store.read_model.facts.reading_order import natural
 from speckit_memory.memory.store.segment_files.blocks import blocks
@@ -26,7 +26,7 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
     numbers: dict[str, list[Stretch]] = {name: [] for name in (*NUMBERS, "ends")}
     names = Runs(spill)
     for block in blocks(connection, _MEMORIES):
-        of_block, texts, columns = transposed(block)
+        of_block, texts, columns = transpose_columns(block)
         ids.append(of_block)
         for runs, values in zip(labels.values(), texts, strict=True):
             for value in values:

@@ -30,9 +30,9 @@ def findings(database: Database) -> SegmentReport:
     """Check everything. Raises SpeckitError if the store itself cannot be read."""
     with database.snapshot_read() as connection:
         memories = shelf.memories_of(connection)
-        held = shelf.held(connection, database.path, thorough=True)
+        held = shelf.segment_status(connection, database.path, thorough=True)
         failure = failures.last(connection, database.path)
-        lag = trusted_segment.to_take_in(connection, held.vouched) if held.vouched and held.behind is not None else 0
+        lag = trusted_segment.catch_up_cost(connection, held.vouched) if held.vouched and held.behind is not None else 0
     found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
     if failure and not any(one.kind == "blocked" for one in found):  # which is why the last writer failed
         found.append(failure)
@@ -61,7 +61,7 @@ def _of_the_folder(database: Database) -> Iterator[Finding]:
     if database.only_read:  # the check of the store reports it
         return
     folder = shelf.folder_of(database.path)
-    if in_the_way := shelf.blocked(folder):
+    if in_the_way := shelf.blocking_file(folder):
         yield in_the_way
         return
     where = folder if folder.exists() else folder.parent

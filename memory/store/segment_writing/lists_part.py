@@ -23,7 +23,7 @@ def write(writer: Writer, folder: Path, vector_index: VectorIndexing, pause: Cal
         vector_index: Decides by the number of vectors.
         pause: Called between blocks.
     """
-    if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.installed():
+    if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.is_faiss_installed():
         return
     with TemporaryFile(dir=folder) as file:
         ivf_lists.write(writer.written("vector.rows"), file, pause)

@@ -71,11 +71,11 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
     if not _one.acquire(blocking=False):
         return None
     try:
-        with failures.told(database, folder), database.snapshot_read() as connection:
-            due, over = shelf.due(connection, database.path), shelf.over(connection, database.path)
+        with failures.raise_segment_failures(database, folder), database.snapshot_read() as connection:
+            due, over = shelf.due(connection, database.path), shelf.is_superfluous(connection, database.path)
         if not (due or over) and only_if_due and not leftovers(database):
             return None
-        with failures.told(database, folder), ExitStack() as held:
+        with failures.raise_segment_failures(database, folder), ExitStack() as held:
             _make(folder)
             try:
                 held.enter_context(locked(folder / LOCK, patience=LOOK_SECONDS))
@@ -162,7 +162,7 @@ def leftovers(database: Database) -> list[Path]:
         trusted = trusted_segment.read(connection)
     kept = {trusted.name, trusted.name + stamp.ENDING} if trusted else set()
     try:
-        if shelf.blocked(folder):
+        if shelf.blocking_file(folder):
             return []
         ours = (file for file in folder.iterdir() if _SEGMENT.fullmatch(file.name) or is_partial(file.name))
         return sorted(file for file in ours if file.name not in kept)
@@ -196,7 +196,7 @@ def _make(folder: Path) -> None:
     """Create the folder if needed, for its owner alone: a segment contains the words of documents."""
     with suppress(FileExistsError):
         folder.mkdir(FOLDER_FOR_THE_OWNER)
-    if in_the_way := shelf.blocked(folder):
+    if in_the_way := shelf.blocking_file(folder):
         raise SpeckitError("E029", in_the_way.detail, hint=in_the_way.hint)
     with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
         file.write(IGNORED)

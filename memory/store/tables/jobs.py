@@ -60,7 +60,7 @@ def release(txn: Transaction, holder: str) -> None:
     txn.connection.execute("DELETE FROM job_lease WHERE holder = ?", (holder,))
 
 
-def held(connection: apsw.Connection, now: float) -> bool:
+def is_held(connection: apsw.Connection, now: float) -> bool:
     """Whether the lease is held at `now` (epoch seconds)."""
     found = rows(connection, "SELECT 1 FROM job_lease WHERE until > ?1 AND until <= ?1 + ?2", (now, LEASE_SECONDS))
     return bool(found)

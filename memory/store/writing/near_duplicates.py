@@ -44,7 +44,7 @@ class DuplicateCandidate(NamedTuple):
     text: str
 
 
-def compared(connection: apsw.Connection, memory_id: int) -> DuplicateCandidate | None:
+def duplicate_inputs(connection: apsw.Connection, memory_id: int) -> DuplicateCandidate | None:
     """The inputs for a memory's near duplicates; None when it is not stored."""
     found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
     return DuplicateCandidate(*found[0]) if found else None

@@ -95,7 +95,7 @@ def _count_tokens(txn: Transaction) -> int:
     connection, mended = txn.connection, 0
     for memory_id, *texts in rows(connection, "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts"):
         passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
-        counted = [token_counts.counted(text) for text in (*texts, *(text for (text,) in passages))]
+        counted = [token_counts.count_tokens(text) for text in (*texts, *(text for (text,) in passages))]
         before = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
         connection.execute("DELETE FROM token_counts WHERE memory_id = ?", (memory_id,))
         token_counts.insert(txn, memory_id, counted)

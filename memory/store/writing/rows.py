@@ -78,10 +78,10 @@ def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: 
         document = each.document
         title, triggers, path = _fields(document)
         body = bytearray()
-        counted = [token_counts.counted(text) for text in (title, triggers, path)]
+        counted = [token_counts.count_tokens(text) for text in (title, triggers, path)]
         for chunk in document.chunks:
-            text = joined(chunk.tokens)
-            counted.append(token_counts.counted(text))
+            text = join_tokens(chunk.tokens)
+            counted.append(token_counts.count_tokens(text))
             body += text.encode() + b" "
         token_counts.insert(txn, each.id, counted)
         fulltext.insert(txn, each.id, title, triggers, path, body)
@@ -118,7 +118,7 @@ def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: 
     )
 
 
-def joined(tokens: Sequence[str]) -> str:
+def join_tokens(tokens: Sequence[str]) -> str:
     """Tokens joined by blanks. Raises ValueError for tokens that could not be split again."""
     text = " ".join(tokens)
     if tokens and ("" in tokens or text.count(" ") != len(tokens) - 1):
@@ -133,7 +133,7 @@ def _draw_ids(txn: Transaction, count: int) -> range:
 
 
 def _fields(document: Document) -> tuple[str, str, str]:
-    return joined(document.title_tokens), joined(document.trigger_tokens), joined(document.path_tokens)
+    return join_tokens(document.title_tokens), join_tokens(document.trigger_tokens), join_tokens(document.path_tokens)
 
 
 def _insert_vectors(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _chunks(placed: Sequence[PlacedEntry], states: Iterator[str]) -> Iterator[tu
     for each in placed:
         for ordinal, (chunk_id, c) in enumerate(zip(each.chunk_ids, each.document.chunks, strict=True)):
             place = (c.first_line, c.last_line, c.heading, c.anchor)
-            yield chunk_id, each.id, ordinal, next(states), *place, joined(c.tokens), c.text
+            yield chunk_id, each.id, ordinal, next(states), *place, join_tokens(c.tokens), c.text
 
 
 def _distinct(phrases: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -376,7 +376,7 @@ def _replace(
 ) -> Put:
     """Replaces the rows of a memory; an archived one is restored if its document was `edited`."""
     connection = txn.connection
-    before = near_duplicates.compared(connection, memory_id)
+    before = near_duplicates.duplicate_inputs(connection, memory_id)
     ended = archivals.declared_end(txn, memory_id)
     _clear(txn, memory_id)
     tier = tier_in_force(connection, memory_id, entry.document.tier)
@@ -395,7 +395,7 @@ def _replace(
         archivals.end_at(txn, memory_id, entry.document.expires_at)
     changes.record(txn, [memory_id], "put")
     link_targets.note_memories(txn, [memory_id])
-    after = near_duplicates.compared(connection, memory_id)
+    after = near_duplicates.duplicate_inputs(connection, memory_id)
     if after != before:
         near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
     return Put(memory_id, "updated")

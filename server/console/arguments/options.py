@@ -13,7 +13,7 @@ import click
 
 from speckit_memory.config.files.paths import named_path, working_folder
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.output import wrapped
+from speckit_memory.server.console.output import wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -40,7 +40,7 @@ class Common:
         )
 
 
-def shared(*wanted: Option) -> Callable[[Command], Command]:
+def shared_options(*wanted: Option) -> Callable[[Command], Command]:
     """Adds the shared options `wanted` to a command, which receives them as its first argument, a `Common`."""
 
     def decorate(command: Command) -> Command:
@@ -108,7 +108,7 @@ def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[st
     query = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     if len(words) > 1 and not context.resilient_parsing:
         note = f"searching for: {query} (quote a query, so that the shell leaves ? * & and quotation marks alone)"
-        click.echo(wrapped(note, stream=sys.stderr), err=True)
+        click.echo(wrap_text(note, stream=sys.stderr), err=True)
     return query
 
 

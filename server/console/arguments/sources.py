@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
 
 
-def sourced(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
+def source_options(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
     """Adds --dataset (repeatable with `several`), --own and --from-use; the command receives `sources`, a tuple.
 
     One of them is required, unless the option named by `or_else` is given: then the tuple may be empty. With

@@ -24,10 +24,10 @@ def standard_input() -> str:
     return decode_typed(data, "standard input", (sys.stdin.encoding, locale.getencoding()))
 
 
-def typed(context: click.Context, parameter: click.Parameter, value: T) -> T:
+def decode_option(context: click.Context, parameter: click.Parameter, value: T) -> T:
     """Option callback that decodes bytes the interpreter could not decode. Raises E012."""
     if isinstance(value, tuple):
-        return tuple(typed(context, parameter, each) for each in value)  # type: ignore[return-value]
+        return tuple(decode_option(context, parameter, each) for each in value)  # type: ignore[return-value]
     # U+DC80 to U+DCFF are the interpreter's surrogates for undecodable bytes (PEP 383)
     if isinstance(value, str) and not value.isascii() and any("\udc80" <= sign <= "\udcff" for sign in value):
         from speckit_memory.memory.parsing.encoding import decode_typed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.server.console.wording import counted, milliseconds, percent
+from speckit_memory.server.console.wording import milliseconds, percent, plural
 from speckit_memory.server.page.plots.plot import Plot
 from speckit_memory.server.page.svg import DOWN, INK, MUTED, UP, drawn
 
@@ -50,7 +50,7 @@ def overhead_distribution(name: str, overhead: Column, names: tuple[str, str]) -
 
     slower = int((overhead > 0).sum())
     caption = (
-        f"The time of {names[1]} minus that of {names[0]} on the very same query, {counted(len(overhead), 'query')}: "
+        f"The time of {names[1]} minus that of {names[0]} on the very same query, {plural(len(overhead), 'query')}: "
         f"{milliseconds(median, signed=True)} at the median, {milliseconds(late, signed=True)} at the 95th percentile; "
         f"slower on {percent(slower, len(overhead))} (orange, right of the line), faster on the others (green, left)."
     )

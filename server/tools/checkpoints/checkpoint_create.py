@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         metadata: Annotated[dict[str, Any] | None, Field(description="Shown by checkpoint_list")] = None,
     ) -> Reply:
         """Save the state of all memories under a new name."""
-        from speckit_memory.server.views.checkpoint_text import as_row, told
+        from speckit_memory.server.views.checkpoint_text import as_row, describe_checkpoint
 
         made = workspace.memory().checkpoint_create(
             name,
@@ -33,7 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )
         faults = made.checkpoint.faults
         return Reply(
-            f"{name}: {told(made.checkpoint)}",
+            f"{name}: {describe_checkpoint(made.checkpoint)}",
             {"checkpoint": as_row(made.checkpoint), "dropped": list(made.dropped)},
             facts=fields({"dropped, above the limit": list(made.dropped)}),
             hints=(f"the store has faults, and so has the copy: {faults[0]}",) if faults else (),

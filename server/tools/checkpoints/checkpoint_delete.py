@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.server.calls.parameters import CheckpointName
 from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.workspace.workspace import Workspace
@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if confirmName != name:
             raise SpeckitError(
                 "E030",
-                f"confirmName is '{abridged(confirmName)}' and name is '{name}': nothing was deleted",
+                f"confirmName is '{abridge(confirmName)}' and name is '{name}': nothing was deleted",
                 hint="A deleted checkpoint cannot be restored.",
                 actions=("give the same name in both",),
             )

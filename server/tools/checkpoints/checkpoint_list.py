@@ -25,13 +25,13 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         limit: Limit = 50,
     ) -> Reply:
         """List checkpoints, latest first; of a folder, those of the whole store too."""
-        from speckit_memory.server.console.output import counted
-        from speckit_memory.server.views.checkpoint_text import as_row, told
+        from speckit_memory.server.console.output import plural
+        from speckit_memory.server.views.checkpoint_text import as_row, describe_checkpoint
 
         found = workspace.memory().checkpoint_list(specFolder, limit)
         return Reply(
-            counted(len(found), "checkpoint"),
-            {"count": len(found), "checkpoints": [as_row(one) | {"about": told(one)} for one in found]},
+            plural(len(found), "checkpoint"),
+            {"count": len(found), "checkpoints": [as_row(one) | {"about": describe_checkpoint(one)} for one in found]},
             rows="checkpoints",
             row_text=_listed,
         )

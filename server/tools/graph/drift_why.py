@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from speckit_memory.server.calls.parameters import Flag, MemoryName
-from speckit_memory.server.console.markdown import about, one_line, quoted
+from speckit_memory.server.console.markdown import about, one_line, quote_text
 from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply, nothing
 from speckit_memory.server.views.links.relations import Direction, Relation
 from speckit_memory.server.workspace.workspace import Workspace
@@ -50,16 +50,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             again=nothing,
             hints=(*found.hints, *((MORE,) if found.cut else ())),
             row_text=_link_text,
-            facts=quoted(found.words.get(found.id, "")) if includeMemoryDetails else "",
+            facts=quote_text(found.words.get(found.id, "")) if includeMemoryDetails else "",
         )
 
     return memory_drift_why
 
 
 def _summary(found: "Lineage") -> str:
-    from speckit_memory.server.console.output import counted
+    from speckit_memory.server.console.output import plural
 
-    return f"{found.key}: {counted(len(found.steps), 'causal link')} within {counted(found.depth, 'hop')}"
+    return f"{found.key}: {plural(len(found.steps), 'causal link')} within {plural(found.depth, 'hop')}"
 
 
 def _facts(found: "Lineage", details: bool) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _link_text(_number: int, link: dict[str, Any]) -> str:
         f"by {one_line(link['created_by'])}",
         one_line(link["evidence"]),
     )
-    return f"{told}\n{quoted(link[TEXT_FIELD])}" if link.get(TEXT_FIELD) else told
+    return f"{told}\n{quote_text(link[TEXT_FIELD])}" if link.get(TEXT_FIELD) else told
 
 
 def _put_words(links: list[dict[str, Any]], found: "Lineage") -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from speckit_memory.server.console.markdown import about, fields, one_line, quoted
+from speckit_memory.server.console.markdown import about, fields, one_line, quote_text
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, Why
 from speckit_memory.server.replies.envelope import TEXT_FIELD
 
@@ -43,14 +43,14 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
         others = notes.pop(name, None) or ()
         for other in others:
             shown.append(f"{words} {one_line(other['key'])} ({_named(other)})")
-            shown.append(quoted(other.get("words", "")))
+            shown.append(quote_text(other.get("words", "")))
     shown.append(fields(notes))
     shown.append(_why(row.get("reason", ""), why))
     if "steps" in row:
         steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
         scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
         shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
-    shown.append(quoted(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
+    shown.append(quote_text(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
     return "\n" + "\n".join(part for part in shown if part)
 
 

@@ -12,7 +12,7 @@ from speckit_memory.engine.answers.results import ResultRow, SearchResult
 from speckit_memory.memory.lifecycle.validations import ValidationResult
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server.console.markdown import about, one_line
-from speckit_memory.server.console.output import counted
+from speckit_memory.server.console.output import plural
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.envelope import TEXT_FIELD
 
@@ -69,7 +69,7 @@ def budget_of(result: SearchResult, layer: int) -> int:
     return int(result.notes.facts.get("token_budget", layer))
 
 
-def degraded(result: SearchResult) -> tuple[dict[str, Any], ...]:
+def degraded_parts(result: SearchResult) -> tuple[dict[str, Any], ...]:
     """The parts of a search that failed or were skipped."""
     return tuple(part.as_json() for part in result.notes.degraded)
 
@@ -83,10 +83,10 @@ def timings(result: SearchResult) -> dict[str, Any]:
     return {**result.timings_ms.as_json(), "steps": steps}
 
 
-def found(result: SearchResult) -> str:
+def describe_found(result: SearchResult) -> str:
     """Says how many memories were found, and how many of them had been sent before."""
     repeats = f", {result.repeats} already sent" if result.repeats else ""
-    return f"{counted(len(result.results), 'memory')} found{repeats}"
+    return f"{plural(len(result.results), 'memory')} found{repeats}"
 
 
 def intent_of(result: SearchResult) -> str | None:
@@ -104,7 +104,7 @@ def search_facts(result: SearchResult, *further: str) -> str:
     )
 
 
-def attended(result: SearchResult) -> dict[str, Any]:
+def attended_rows(result: SearchResult) -> dict[str, Any]:
     """The memories with the most attention in a resumed session, highest first; {} if none is known."""
     found = result.notes.facts.get("attended", [])
     return {"attended": found} if found else {}
@@ -146,15 +146,15 @@ def when(seconds: float) -> str:
 
 def judgement(memory: MemoryRecord | ValidationResult) -> dict[str, Any]:
     """The confidence and number of validations, and the promotion if the tier differs from the declared one."""
-    found: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
+    fields: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
     if promotion := memory.promotion:
-        found["promoted"] = {
+        fields["promoted"] = {
             "at": when(promotion.promoted_at),
             "from": str(promotion.from_tier),
             "confidence": promotion.confidence,
             "validations": promotion.validation_count,
         }
-    return found
+    return fields
 
 
 def update_facts(memory: MemoryRecord) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str
     facts = result.notes.facts
     if cut := facts.get("overflow"):
         budget = facts["token_budget"]
-        logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
+        logs.log_overflow("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
     warning = memory.served(shown, len(rows))
     if warning:

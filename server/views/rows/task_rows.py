@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.lifecycle.epistemic import LearningSummary, TaskScores
 from speckit_memory.memory.lifecycle.tasks import Task
-from speckit_memory.server.console.markdown import one_line, quoted
+from speckit_memory.server.console.markdown import one_line, quote_text
 from speckit_memory.server.views.rows.rows import when
 
 MOST_QUESTIONS = 5
@@ -58,7 +58,7 @@ def resumed_text(task: Task | None) -> str:
     lines = [f"last task: {one_line(task.task)} of {one_line(task.folder)}, {how} {done}"]
     if asked := task.open_questions:
         lines.append(f"open questions ({len(asked)}):")
-        lines += [quoted(abridged(one_line(question))) for question in asked[:MOST_QUESTIONS]]
+        lines += [quote_text(abridge(one_line(question))) for question in asked[:MOST_QUESTIONS]]
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ LISTED = 20
 """Problems of one kind that are listed individually; of the others only their number is given."""
 
 
-def abridged(text: str, most: int = LONGEST) -> str:
+def abridge(text: str, most: int = LONGEST) -> str:
     """The text, or its beginning and end around the number of characters left out; slightly more than `most` in all."""
     if len(text) <= most:
         return text
@@ -18,7 +18,7 @@ def abridged(text: str, most: int = LONGEST) -> str:
     return f"{text[: most - end]}… ({len(text) - most:,} characters left out) …{text[len(text) - end :]}"
 
 
-def listed(names: Sequence[str], most: int = LISTED, separator: str = ", ") -> str:
+def list_names(names: Sequence[str], most: int = LISTED, separator: str = ", ") -> str:
     """Names joined by `separator`; of very many, the first ones and the number of others."""
     further = f"{separator.rstrip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
-    return separator.join(abridged(name) for name in names[:most]) + further
+    return separator.join(abridge(name) for name in names[:most]) + further

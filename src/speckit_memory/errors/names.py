@@ -11,22 +11,22 @@ _BYTES = range(0xDC80, 0xDD00)
 """The surrogates by which Python represents bytes of a name that are not UTF-8."""
 
 
-def shown(text: str) -> str:
+def displayable_name(text: str) -> str:
     """The text without lone surrogates, which no encoding can represent: undecodable bytes become `\\xff`."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return _SURROGATE.sub(_spelled, text)
 
 
-def named(text: str) -> str:
-    """The original name, given its `shown` form."""
+def original_name(text: str) -> str:
+    """The original name, given its `displayable_name` form."""
     return _SPELLED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), text)
 
 
 def sendable(document: Any) -> Any:
-    """A document of plain data with each text and key as `shown`, so that any client can read it."""
+    """A document of plain data with each text and key as `displayable_name`, so that any client can read it."""
     if isinstance(document, str):
-        return shown(document)
+        return displayable_name(document)
     if isinstance(document, dict):
         return {sendable(name): sendable(value) for name, value in document.items()}
     if isinstance(document, list | tuple):

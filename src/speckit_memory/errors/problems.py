@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from speckit_memory.errors.codes import CODES
-from speckit_memory.errors.echo import LISTED, abridged
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.echo import LISTED, abridge
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.errors.synonyms import accepted_synonym
 
 LONGEST_TEXT = 2000
@@ -23,7 +23,7 @@ LONGEST_NAME = 100
 
 
 def _told(text: str) -> str:
-    return abridged(shown(text), LONGEST_TEXT)
+    return abridge(displayable_name(text), LONGEST_TEXT)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -19,7 +19,7 @@ from hostile_files import Hostile, Outside, make
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.indexing.source_processing import SourceProcessor, SourceTask
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.parsing.markdown.chunks import DEFAULT_SIZES
@@ -127,7 +127,7 @@ def _count(figures: Figures, made: list[Hostile], first: dict[str, Any], again: 
         by_place.setdefault(place, code)
         loose.append((place, code))
     for one in made:
-        key = shown(one.key)
+        key = displayable_name(one.key)
         refused = by_place.get(key) or next((code for text, code in loose if text.startswith(f"{key}: ")), "")
         if one.moves:
             figures.moving += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.config.files.patterns import compiled, last_match
+from speckit_memory.config.files.patterns import compile_patterns, last_match
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,14 @@ from speckit_memory.config.files.patterns import compiled, last_match
     ],
 )
 def test_the_last_pattern_that_matches_the_entry_itself_decides(patterns: list[str], path: str, at: int | None) -> None:
-    assert last_match(compiled(patterns), path.rstrip("/"), path.endswith("/")) == at
+    assert last_match(compile_patterns(patterns), path.rstrip("/"), path.endswith("/")) == at
 
 
 @pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
 def test_what_is_no_pattern_is_a_value_error(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|range"):
-        compiled(["a", pattern])
+        compile_patterns(["a", pattern])
 
 
 def test_a_class_of_characters_that_the_library_does_not_know_raises_no_warning() -> None:
-    assert len(compiled(["[[:foo:]]"]).patterns) == 1
+    assert len(compile_patterns(["[[:foo:]]"]).patterns) == 1

@@ -24,7 +24,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import Observation, RecordedPair, Replay
-from speckit_memory.pipeline.comparing.shadow import sampled
+from speckit_memory.pipeline.comparing.shadow import is_sampled
 from speckit_memory.pipeline.model.columns import Pool, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
@@ -320,7 +320,7 @@ def test_a_share_of_the_queries_is_replayed_the_same_ones_each_time(tmp_path: Pa
     seen = {int(pair.query.id, 16) for pair in pairs(root)}
 
     assert 8 < len(seen) < 32
-    assert seen == {number for number in range(40) if sampled(f"{number:016x}", hashed, 0.5)}
+    assert seen == {number for number in range(40) if is_sampled(f"{number:016x}", hashed, 0.5)}
 
 
 @pytest.mark.requirement("P4.dark")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, evidenced
+from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, metrics_with_evidence
 from speckit_memory.evaluation.judging.disputes import JudgingCase, disputes
 from speckit_memory.evaluation.judging.session import JudgingSession, verdict_of
 from speckit_memory.evaluation.statistics.distinct_queries import lot
@@ -86,7 +86,7 @@ def test_a_judge_of_a_live_experiment_is_asked_for_all_that_a_reciprocal_rank_ne
         sitting.say(3 if pair.key == "b" else 0)
     judged = dict(sitting.judged())
     answers = [AnsweredQuery(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in cases]
-    found = {one.metric: one for one in evidenced(answers, "judgements")}
+    found = {one.metric: one for one in metrics_with_evidence(answers, "judgements")}
     assert len(found["MRR@5"].column) >= FEWEST
     # where 'b' is the first that is relevant, 2 against 3 and 2 against 1; 'abcedfg' decides below it
     assert {round(float(one), 4) for one in found["MRR@5"].column} <= {-0.1667, 0.5, 0.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from answered import refused
 
-from speckit_memory.memory.editing.front_matter_edit import Value, edited
+from speckit_memory.memory.editing.front_matter_edit import Value, edit_front_matter
 
 LIST = """---
 trigger_phrases:  # what people say
@@ -74,9 +74,9 @@ CASES: dict[str, tuple[str, dict[str, Value], str]] = {
 def test_what_an_edit_does_not_say_stays(case: str) -> None:
     before, values, after = CASES[case]
 
-    assert edited(before, values, "a.md") == after
+    assert edit_front_matter(before, values, "a.md") == after
 
 
 def test_front_matter_that_cannot_be_edited_in_place_is_left_alone() -> None:
     with refused("E101"):
-        edited("---\n{title: a, tier: normal}\n---\n", {"title": "b"}, "a.md")
+        edit_front_matter("---\n{title: a, tier: normal}\n---\n", {"title": "b"}, "a.md")

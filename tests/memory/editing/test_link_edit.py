@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.link_edit import relinked
+from speckit_memory.memory.editing.link_edit import edit_links
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Link, Relation
@@ -30,7 +30,7 @@ Text.
 
 
 def added(text: str, *links: Link) -> str:
-    return relinked(text, lambda _: False, links, "new.md")
+    return edit_links(text, lambda _: False, links, "new.md")
 
 
 @pytest.mark.requirement("I3", "M7.declared")
@@ -64,7 +64,7 @@ def added(text: str, *links: Link) -> str:
 def test_a_link_is_added_and_taken_out_in_place(text: str, link: Link, after: str) -> None:
     assert added(text, link) == after
     assert added(after, link) == after
-    without = relinked(after, lambda other: other == link, [], "new.md")
+    without = edit_links(after, lambda other: other == link, [], "new.md")
     assert front_matter.parse(clean(without), "")[0].links.keys() == front_matter.parse(clean(text), "")[0].links.keys()
     assert without == text or "causalLinks: {" in after
 
@@ -105,4 +105,4 @@ def test_whatever_links_say_is_read_as_it_was_written_or_refused(links: list[Lin
         except SpeckitError:
             continue
         assert front_matter.parse(clean(after), "")[0].links.keys() == before | set(links)
-        assert relinked(after, lambda link, kept=before: link not in kept, [], "") == text  # type: ignore[misc]
+        assert edit_links(after, lambda link, kept=before: link not in kept, [], "") == text  # type: ignore[misc]

@@ -12,7 +12,7 @@ from answered import refused
 from markdown_it import MarkdownIt
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.sections import edited, parts
+from speckit_memory.memory.editing.sections import edit_section, parts
 from speckit_memory.memory.parsing.declarations.front_matter import parse
 from speckit_memory.memory.parsing.markdown.title import plain_text
 
@@ -68,7 +68,7 @@ def check_edits(text: str, content: str = "Wholly new *text*.\n\n> Quoted\n") ->
         above = text[:start] + "\n".join(lines[: line + 1])
         for how in ("append", "replace"):
             try:
-                after = edited(text, "a.md", how, name, content)
+                after = edit_section(text, "a.md", how, name, content)
             except SpeckitError:
                 refused += 1
                 continue
@@ -97,7 +97,7 @@ def test_nothing_is_added_behind_what_is_left_open(block: str) -> None:
     text = f"# Top\n\nAbove.\n\n## Target\n\nOld.\n\n{block}\n\n## After\n\nText.\n"
     assert check_edits(text) == 2  # to either section, both of which end with the text
     with pytest.raises(SpeckitError, match="not closed"):
-        edited(text, "a.md", "append", "", "New.")
+        edit_section(text, "a.md", "append", "", "New.")
 
 
 @pytest.mark.requirement("T4.edited")
@@ -106,8 +106,8 @@ def test_content_that_leaves_something_open_is_put_before_nothing(block: str) ->
     text = "# Top\n\n<!-- ANCHOR:a -->\nOld.\n<!-- /ANCHOR:a -->\n\n## Target\n\nOld.\n\n## After\n\nText.\n"
     for section in ("Target", "a"):
         with pytest.raises(SpeckitError, match="line 3 of the content opens"):
-            edited(text, "a.md", "replace", section, f"New.\n\n{block}")
-    assert edited(text, "a.md", "replace", "After", f"New.\n\n{block}").endswith(f"New.\n\n{block}\n")
+            edit_section(text, "a.md", "replace", section, f"New.\n\n{block}")
+    assert edit_section(text, "a.md", "replace", "After", f"New.\n\n{block}").endswith(f"New.\n\n{block}\n")
 
 
 @pytest.mark.requirement("T4.edited")
@@ -135,7 +135,7 @@ def test_whatever_stands_between_tags_they_stay_what_they_are(content: str) -> N
     text = "<!-- ANCHOR:a -->\nOld.\n<!-- /ANCHOR:a -->\n## Next\n\n<!-- ANCHOR:b -->\n<!-- /ANCHOR:b -->\nEnd."
     for section in "ab":
         start, end = text.index(f"ANCHOR:{section} -->") + 12, text.index(f"<!-- /ANCHOR:{section}")
-        new = edited(text, "a.md", "replace", section, content)
+        new = edit_section(text, "a.md", "replace", section, content)
         assert new.startswith(text[:start])
         assert new.endswith(text[end:])
         assert new[start : len(new) - len(text) + end].strip("\n") == content
@@ -145,11 +145,11 @@ def test_whatever_stands_between_tags_they_stay_what_they_are(content: str) -> N
 def test_a_name_that_several_sections_have_is_not_edited_without_those_above_it() -> None:
     text = "---\ntitle: x\n---\n# Log\n\n## 2.0\n\n### Added\n\na\n\n## 1.0\n\n### Added\n\nb\n"
     with pytest.raises(SpeckitError) as caught:
-        edited(text, "a.md", "append", "Added", "c")
+        edit_section(text, "a.md", "append", "Added", "c")
     [problem] = caught.value.problems
     assert (problem.code, "on lines 10, 16" in problem.message) == ("E101", True)
     assert "'Log > 1.0 > Added'" in problem.actions[0]
-    assert edited(text, "a.md", "append", "1.0 > added", "c") == f"{text}\nc\n"
+    assert edit_section(text, "a.md", "append", "1.0 > added", "c") == f"{text}\nc\n"
 
 
 @pytest.mark.requirement("T4.edited")
@@ -164,7 +164,7 @@ def test_a_name_that_several_sections_have_is_not_edited_without_those_above_it(
 )
 def test_a_section_that_text_would_fall_out_of_is_not_edited(text: str, file: str) -> None:
     with refused("E101"):
-        edited(text, file, "replace", "a", "New.")
+        edit_section(text, file, "replace", "a", "New.")
 
 
 @pytest.mark.requirement("T4.edited")
@@ -172,7 +172,7 @@ def test_a_section_that_text_would_fall_out_of_is_not_edited(text: str, file: st
 def test_content_whose_tags_would_take_other_sections_apart_is_refused(content: str) -> None:
     text = "<!-- ANCHOR:a -->\n\n## Old\n\nText.\n\n<!-- /ANCHOR:a -->\n\n<!-- ANCHOR:b -->\nb\n<!-- /ANCHOR:b -->\n"
     with pytest.raises(SpeckitError, match="how the text around it is read"):
-        edited(text, "a.md", "replace", "a", f"One.\n\n{content}")
+        edit_section(text, "a.md", "replace", "a", f"One.\n\n{content}")
 
 
 @pytest.mark.requirement("T4.edited")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from speckit_memory.memory.parsing.markdown import known_sections
-from speckit_memory.memory.parsing.markdown.known_sections import VOCABULARY, named, slug, spellings
+from speckit_memory.memory.parsing.markdown.known_sections import VOCABULARY, named_sections, slug, spellings
 
 TEXT = """# Hand-over
 
@@ -50,7 +50,7 @@ def test_a_heading_has_one_name_however_it_is_adorned(heading: str, name: str) -
 
 
 def found(*names: str) -> list[tuple[str, str]]:
-    return [(one.name, TEXT[one.start : one.end].strip().splitlines()[-1]) for one in named(TEXT, names)]
+    return [(one.name, TEXT[one.start : one.end].strip().splitlines()[-1]) for one in named_sections(TEXT, names)]
 
 
 @pytest.mark.requirement("I11.sections")
@@ -64,8 +64,8 @@ def test_sections_reach_from_their_heading_to_the_next_of_its_level() -> None:
 @pytest.mark.requirement("I11.sections")
 def test_a_heading_that_says_the_name_goes_before_those_that_mean_it() -> None:
     text = "## Overview\n\nfirst\n\n## Summary\n\nsecond\n"
-    assert [text[one.start : one.end] for one in named(text, ["summary"])] == ["## Summary\n\nsecond\n"]
-    assert [text[one.start : one.end] for one in named(text, ["Overview"])] == ["## Overview\n\nfirst\n\n"]
+    assert [text[one.start : one.end] for one in named_sections(text, ["summary"])] == ["## Summary\n\nsecond\n"]
+    assert [text[one.start : one.end] for one in named_sections(text, ["Overview"])] == ["## Overview\n\nfirst\n\n"]
 
 
 def test_the_vocabulary_says_nothing_twice_and_spells_what_it_says() -> None:
@@ -81,10 +81,10 @@ def test_the_vocabulary_says_nothing_twice_and_spells_what_it_says() -> None:
 @pytest.mark.requirement("I11.sections")
 def test_lines_in_bold_and_longer_headings_answer_where_no_heading_says_the_name_alone() -> None:
     text = "**Next steps:**\n\nfirst\n\n## Status: half done\n\nsecond\n\n**Blockers**\nthird\n\n# Blocked\n\nfourth\n"
-    assert [(one.name, one.heading) for one in named(text, ["state", "next-steps", "blockers"])] == [
+    assert [(one.name, one.heading) for one in named_sections(text, ["state", "next-steps", "blockers"])] == [
         ("state", "Status: half done"),
         ("next-steps", "Next steps:"),
         ("blockers", "Blocked"),
     ]
-    [state] = named(text, ["state"])
+    [state] = named_sections(text, ["state"])
     assert text[state.start : state.end].endswith("third\n\n")

@@ -95,7 +95,7 @@ def test_a_text_that_came_while_another_was_embedded_gets_no_vector_of_that(
     for name in ("a", "b", "c"):
         write(f"{name}.md", f"# {name}\n\nText {name}.\n")
     without_model.index([root], now=1.0)
-    found = pending_vectors.completed(database, embedder)
+    found = pending_vectors.complete_batch(database, embedder)
     assert found is not None
     numbers = rows(
         database.reader(), "SELECT c.id FROM chunks c JOIN memories m ON m.id = c.memory_id AND key = 'a.md'"
@@ -111,10 +111,10 @@ def test_a_text_that_came_while_another_was_embedded_gets_no_vector_of_that(
         assert pending_vectors.store(txn, 3.0, found) == 0  # they have their vectors
 
     assert waiting(database) == ["a.md"]
-    again = pending_vectors.completed(database, embedder)
+    again = pending_vectors.complete_batch(database, embedder)
     with database.write() as txn:
         assert pending_vectors.store(txn, 4.0, again) == 1
-    assert pending_vectors.completed(database, embedder) is None
+    assert pending_vectors.complete_batch(database, embedder) is None
     made = rows(database.reader(), VECTORS)
     with Database.open(root.parent / "anew.db") as anew:
         Indexer(anew, embedder, Analyser(), root).index([root / "a.md", root / "c.md"], now=5.0)
@@ -144,12 +144,12 @@ def test_the_model_is_asked_outside_of_any_state_and_what_it_made_is_kept_group_
     kept: list[int] = []
     told = Told(beside)
 
-    found = pending_vectors.completed(database, told, keep)
+    found = pending_vectors.complete_batch(database, told, keep)
 
     assert found is not None
     assert (kept, held_back) == ([64, 6], [False, False])
     assert (found.embedded.computed, len(found.embedded.used)) == ({}, 70)
-    again = pending_vectors.completed(database, told)
+    again = pending_vectors.complete_batch(database, told)
     assert again is not None
     assert np.array_equal(again.embedded.rows, found.embedded.rows)
     assert len(told.texts) == 70

@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 
 from speckit_memory.memory.intake import secrets
-from speckit_memory.memory.intake.secrets import ALLOW, KINDS, Secret, examine, identifier, named, redact
+from speckit_memory.memory.intake.secrets import ALLOW, KINDS, Secret, examine, identifier, redact, secret_kind_of_name
 
 # Made up here and put together at run time, so that no scanner takes this file for a leak.
 _CHARACTERS = random.Random(7).choices(string.ascii_letters + string.digits, k=4000)
@@ -144,8 +144,8 @@ def test_a_secret_within_another_is_told_once() -> None:
 
 @pytest.mark.requirement("I9.secrets")
 def test_a_name_that_is_random_alone_holds_no_secret() -> None:
-    assert named(f"cache/{_random(44)}.md") == ""
-    assert named(f"notes/{'ghp_' + _random(36)}.md") == "github token"
+    assert secret_kind_of_name(f"cache/{_random(44)}.md") == ""
+    assert secret_kind_of_name(f"notes/{'ghp_' + _random(36)}.md") == "github token"
     assert _random(36) not in secrets.in_name(f"notes/{'ghp_' + _random(36)}.md", "github token").message
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.memory.indexing.documents import density, score, thinned
+from speckit_memory.memory.indexing.documents import density, score, thin_passages
 from speckit_memory.memory.store.records import Chunk
 from tests.server.doors import call
 
@@ -35,10 +35,10 @@ def test_what_a_passage_scores() -> None:
 def test_what_says_little_is_left_out_unless_it_is_first_or_marked() -> None:
     every = [Chunk(text, anchor=anchor) for text in (PROSE, LINKS, SIGNS, CODE) for anchor in ("", "use")]
 
-    kept = [(chunk.text, chunk.anchor) for chunk in thinned(every)]
+    kept = [(chunk.text, chunk.anchor) for chunk in thin_passages(every)]
 
     assert kept == [(PROSE, ""), (PROSE, "use"), (LINKS, "use"), (SIGNS, "use"), (CODE, ""), (CODE, "use")]
-    assert [chunk.text for chunk in thinned([Chunk(SIGNS), Chunk(LINKS)])] == [SIGNS]
+    assert [chunk.text for chunk in thin_passages([Chunk(SIGNS), Chunk(LINKS)])] == [SIGNS]
 
 
 @pytest.mark.requirement("I5.thinning")

@@ -14,7 +14,7 @@ from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document, Tier
-from speckit_memory.memory.store.tables.memories.archivals import archived
+from speckit_memory.memory.store.tables.memories.archivals import archived_memories
 from speckit_memory.memory.store.writing.writer import put_document, set_attribute
 
 DAY = 86_400.0
@@ -41,7 +41,7 @@ def archive(database: Database, now: float = NOW) -> list[str]:
     with database.write() as txn:
         archival.archive_expired(txn, now)
         archival.archive_unused(txn, now)
-    return [one.key for one in archived(database.reader())]
+    return [one.key for one in archived_memories(database.reader())]
 
 
 @pytest.mark.requirement("M5.borders")
@@ -52,10 +52,10 @@ def test_only_what_is_old_and_hardly_used_and_doubted_is_archived(database: Data
     put(database, "young.md", created_at=NOW - 90 * DAY, updated_at=NOW - 90 * DAY)
     put(database, "changed-since.md", updated_at=NOW - 89 * DAY)
     put(database, "undated.md", created_at=None, updated_at=None)
-    assert archival.unused(database.reader(), NOW) == 1
+    assert archival.count_unused(database.reader(), NOW) == 1
     assert archive(database) == ["all.md"]
-    assert archival.unused(database.reader(), NOW) == 0
-    (facts,) = archived(database.reader())
+    assert archival.count_unused(database.reader(), NOW) == 0
+    (facts,) = archived_memories(database.reader())
     assert (facts.reason, facts.archived_at) == ("unused", NOW)
 
 
@@ -82,9 +82,9 @@ def test_what_has_expired_is_archived_and_lives_seven_more_days_when_it_is_resto
     dated = put(database, "dated.md", confidence=1.0, uses=9)
     with database.write() as txn:
         set_attribute(txn, "expires_at", {dated: NOW - 1})
-    assert archival.expired(database.reader(), NOW) == 2
+    assert archival.count_expired(database.reader(), NOW) == 2
     assert archive(database) == ["dated.md", "temporary.md"]
-    assert {one.reason for one in archived(database.reader())} == {"expired"}
+    assert {one.reason for one in archived_memories(database.reader())} == {"expired"}
 
     memory, restored = archival.unarchive(database, "temporary.md", NOW)
     assert restored
@@ -113,5 +113,5 @@ def test_a_memory_whose_document_says_something_new_is_taken_back(database: Data
     archive(database)
     with database.write() as txn:
         put_document(txn, replace(NOTE, body="another text", content_hash="other"), None, NOW, None)
-    assert archived(database.reader()) == []
+    assert archived_memories(database.reader()) == []
     assert rows(database.reader(), "SELECT expires_at FROM memories WHERE id = ?", (memory,)) == [(None,)]

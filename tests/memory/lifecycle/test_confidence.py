@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.lifecycle.confidence import BIRTH, judged, promotable
+from speckit_memory.memory.lifecycle.confidence import BIRTH, judged_confidence, promotable
 
 
 def after(*judgements: bool) -> float:
     """The confidence of a memory with this life."""
-    return reduce(judged, judgements, BIRTH)
+    return reduce(judged_confidence, judgements, BIRTH)
 
 
 @pytest.mark.requirement("F17.moves")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.lifecycle.epistemic import LearningSummary, TaskLearning, TaskScores, band, learned, summary
+from speckit_memory.memory.lifecycle.epistemic import (
+    LearningSummary,
+    TaskLearning,
+    TaskScores,
+    band,
+    learning_index,
+    summary,
+)
 
 
 @pytest.mark.requirement("M15.index")
@@ -23,7 +30,7 @@ from speckit_memory.memory.lifecycle.epistemic import LearningSummary, TaskLearn
 def test_the_index_weighs_what_was_gained(
     before: tuple[int, int, int], after: tuple[int, int, int], expected: TaskLearning
 ) -> None:
-    assert learned(TaskScores(*before), TaskScores(*after)) == expected
+    assert learning_index(TaskScores(*before), TaskScores(*after)) == expected
 
 
 @pytest.mark.requirement("M15.bands")

@@ -61,7 +61,7 @@ def learn(database: Database, *words: str, selected: SelectionEvent = PICKED, no
 
 def phrases(database: Database, now: float = NOW) -> dict[str, float]:
     """What counts for the memory 1, and until when."""
-    return {one.phrase: one.expires_at for one in selections.learned(database.reader(), now) if one.memory == 1}
+    return {one.phrase: one.expires_at for one in selections.learned_phrases(database.reader(), now) if one.memory == 1}
 
 
 @pytest.mark.requirement("M12.apart")
@@ -89,7 +89,7 @@ def test_second_it_ends_after_thirty_days_unless_another_selection_repeats_it(da
     assert (again.outcome, again.terms) == ("reinforced", ("rollout",))
     assert phrases(database, NOW + TTL_SECONDS + 1) == {"rollout": later + TTL_SECONDS}
     with database.write() as txn:
-        assert selections.expired(txn.connection, NOW + TTL_SECONDS + 1) == 1
+        assert selections.count_expired(txn.connection, NOW + TTL_SECONDS + 1) == 1
         assert selections.drop_expired(txn, NOW + TTL_SECONDS + 1) == 1
     assert list(phrases(database)) == ["rollout"]
     assert phrases(database, later + TTL_SECONDS + 1) == {}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.lifecycle.fsrs import retrievability
-from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, interval, reviewed
+from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, interval, review_strength
 
 PUBLISHED = fsrs.Scheduler(
     parameters=(*fsrs.Scheduler().parameters[:-1], 0.5), enable_fuzzing=False, learning_steps=(), relearning_steps=()
@@ -55,7 +55,7 @@ def test_after_as_many_days_as_the_stability_counts_nine_tenths_are_recalled() -
 @pytest.mark.requirement("M2.grades")
 def test_the_four_grades_change_a_new_memory_that_is_nine_tenths_recalled_by_the_catalogue() -> None:
     # 1 + (11 - 5) · 0.1 = 1.6; 1 + 0.5 · (1 - 0.9) = 1.05; 1.6 · 1.05 = 1.68
-    after = {grade: reviewed(Strength(), grade, 0.9) for grade in Grade}
+    after = {grade: review_strength(Strength(), grade, 0.9) for grade in Grade}
     assert [round(after[grade].stability, 9) for grade in Grade] == [0.2, 1.344, 1.68, 2.184]
     assert [after[grade].difficulty for grade in Grade] == [6.0, 5.5, 5.0, 4.5]
 
@@ -63,7 +63,7 @@ def test_the_four_grades_change_a_new_memory_that_is_nine_tenths_recalled_by_the
 @pytest.mark.requirement("M2.grades")
 def test_a_run_of_reviews_comes_to_what_was_worked_out_by_hand() -> None:
     reviews = [(Grade.GOOD, 1.0), (Grade.EASY, 0.8), (Grade.HARD, 0.5), (Grade.AGAIN, 0.3), (Grade.GOOD, 0.9)]
-    run = list(accumulate(reviews, lambda now, one: reviewed(now, *one), initial=Strength()))
+    run = list(accumulate(reviews, lambda now, one: review_strength(now, *one), initial=Strength()))
     # 1 · 1.6 · 1 · 1;  1.6 · 1.6 · 1.3 · 1.1;  3.6608 · 1.65 · 0.8 · 1.25;  · 0.2;  1.2080640 · 1.5 · 1 · 1.05
     stabilities = [1.0, 1.6, 3.6608, 6.04032, 1.208064, 1.9027008]
     assert [one.stability for one in run] == pytest.approx(stabilities, abs=1e-9)
@@ -74,5 +74,5 @@ def test_a_run_of_reviews_comes_to_what_was_worked_out_by_hand() -> None:
 def test_stability_and_difficulty_keep_to_their_bounds() -> None:
     low = high = Strength()
     for _ in range(60):
-        low, high = reviewed(low, Grade.AGAIN, 0.0), reviewed(high, Grade.EASY, 0.0)
+        low, high = review_strength(low, Grade.AGAIN, 0.0), review_strength(high, Grade.EASY, 0.0)
     assert (low, high) == (Strength(0.1, 10.0), Strength(36_500.0, 1.0))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from speckit_memory.pipeline.arithmetic.bags import BagParameters
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 SHORT = {"characters": 20.0}
 STORE = FakeStore(
-    FakeMemory(1, "alpha", ("one", "two"), triggers=("gamma",), path="delta", folder="notes", numbers=SHORT),
-    FakeMemory(2, "beta", ("one",), folder="notes", numbers=SHORT),
-    FakeMemory(3, "beta", ("three",), folder="else", numbers=SHORT),
+    Memory(1, "alpha", ("one", "two"), triggers=("gamma",), path="delta", folder="notes", numbers=SHORT),
+    Memory(2, "beta", ("one",), folder="notes", numbers=SHORT),
+    Memory(3, "beta", ("three",), folder="else", numbers=SHORT),
     holes=1,
 )
 WHOLE, PASSAGES = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)
@@ -46,7 +46,7 @@ def test_rows_know_the_memories_before_and_after_theirs() -> None:
 
 
 def test_where_no_memory_has_a_neighbour_that_is_all_there_is_to_say() -> None:
-    assert FakeStore(FakeMemory(1, "alpha"), FakeMemory(2, "beta")).lexicon.bags(WHOLE, 1.2, 0.75).neighbours is None
+    assert FakeStore(Memory(1, "alpha"), Memory(2, "beta")).lexicon.bags(WHOLE, 1.2, 0.75).neighbours is None
 
 
 @pytest.mark.parametrize(

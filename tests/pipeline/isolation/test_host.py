@@ -19,11 +19,11 @@ from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.process.clock import query_ns
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
 pytestmark = pytest.mark.usefixtures("processes")
 
-STORE = FakeStore(FakeMemory(1, "one"), FakeMemory(2, "two"))
+STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})
 
 

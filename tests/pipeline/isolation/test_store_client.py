@@ -11,16 +11,16 @@ import pytest
 from answered import present
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.isolation.codec import Handle, packed, unpacked
-from speckit_memory.pipeline.isolation.store_client import StoreLink, made
+from speckit_memory.pipeline.isolation.codec import Handle, pack, unpack
+from speckit_memory.pipeline.isolation.store_client import StoreLink, make_proxy
 from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.process.clock import query_ns
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
-    FakeMemory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),
-    FakeMemory(2, "Backups", ("copy the file",), folder="storage"),
+    Memory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),
+    Memory(2, "Backups", ("copy the file",), folder="storage"),
     relevance={"copy the file": 0.75},
 )
 
@@ -32,12 +32,12 @@ class Asking:
         self.server = StoreServer(store)
         self.questions: list[tuple[int, str]] = []
         self.line = StoreLink(self._ask)
-        self.store = made(self.line, Handle("Store", 0))
+        self.store = make_proxy(self.line, Handle("Store", 0))
 
     def _ask(self, number: int, name: str, arguments: Any, released: Any) -> tuple[Any, ...]:
         self.questions.append((number, name))
-        question = unpacked(*packed((number, name, tuple(arguments), tuple(released))), writable=False)
-        answer: tuple[Any, ...] = unpacked(*packed(self.server.answer(*question)), writable=True)
+        question = unpack(*pack((number, name, tuple(arguments), tuple(released))), writable=False)
+        answer: tuple[Any, ...] = unpack(*pack(self.server.answer(*question)), writable=True)
         return answer
 
 

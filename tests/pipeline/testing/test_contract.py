@@ -34,7 +34,7 @@ from speckit_memory.pipeline import (
     Store,
     Unavailable,
 )
-from speckit_memory.pipeline.testing import DAY, FakeMemory, FakeStore, Sample, ask, check_component, contract_cases
+from speckit_memory.pipeline.testing import DAY, FakeStore, Memory, Sample, ask, check_component, contract_cases
 
 
 class Component:
@@ -238,7 +238,7 @@ def test_what_is_no_component_is_refused_as_the_registry_refuses_it() -> None:
 
 
 def test_a_sample_of_ones_own_stands_in_for_the_one_of_the_suite() -> None:
-    aged = FakeStore(*(FakeMemory(i, numbers={"updated_at": ask().now - i * DAY}) for i in (1, 2, 3)))
+    aged = FakeStore(*(Memory(i, numbers={"updated_at": ask().now - i * DAY}) for i in (1, 2, 3)))
     sample = Sample(aged, questions=(ask("when?"),))
 
     check_component(Role.CHANNEL, Newest, sample=sample)

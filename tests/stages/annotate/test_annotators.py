@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from speckit_memory.pipeline.model.columns import Notes
 from speckit_memory.pipeline.ports import Filter, Ids, Passage
 from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.testing import DAY, NOW, FakeEdge, FakeMemory, FakePassages, FakeStore, ask, ranking_of
+from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakePassages, FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
 from speckit_memory.stages.annotate.attribution import Attribution
 from speckit_memory.stages.annotate.constitutional_guarantee import (
@@ -46,10 +46,10 @@ AGES = {1: 1.0, 2: 20.0, 3: 80.0, 4: 100.0}
 def aged(**tiers: str) -> FakeStore:
     """Stability 1: R after 1, 20 and 80 days is 0.90, 0.42 and 0.22."""
     memories = [
-        FakeMemory(i, tier=tiers.get(f"m{i}", "normal"), numbers={"created_at": NOW - age * DAY, "stability": 1.0})
+        Memory(i, tier=tiers.get(f"m{i}", "normal"), numbers={"created_at": NOW - age * DAY, "stability": 1.0})
         for i, age in AGES.items()
     ]
-    return FakeStore(*memories, FakeMemory(5))
+    return FakeStore(*memories, Memory(5))
 
 
 @pytest.mark.requirement("A1", "M3")
@@ -77,9 +77,7 @@ def test_colder_memories_are_hidden_and_an_unknown_state_passes() -> None:
 
 @pytest.mark.requirement("A1")
 def test_limits_count_from_the_top_of_each_state() -> None:
-    store = FakeStore(
-        *(FakeMemory(i, numbers={"created_at": NOW, "stability": 1.0}) for i in range(1, 5)), FakeMemory(5)
-    )
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW, "stability": 1.0}) for i in range(1, 5)), Memory(5))
     ranking = ranking_of(store, falling(store))
 
     notes = StateFilter(StateFilterParams(limits={"HOT": 2, "WARM": 0})).annotate(ask(), ranking, store)
@@ -93,7 +91,7 @@ def test_the_catalogue_shows_so_many_of_each_state() -> None:
     # .019 (118); twelve memories of each state
     ages = {"HOT": 0.0, "WARM": 0.43, "COLD": 4.2, "DORMANT": 47.0, "ARCHIVED": 118.0}
     numbers = [{"created_at": NOW - age * DAY, "stability": 0.01} for age in ages.values() for _ in range(12)]
-    store = FakeStore(*(FakeMemory(i, numbers=facts) for i, facts in enumerate(numbers, start=1)))
+    store = FakeStore(*(Memory(i, numbers=facts) for i, facts in enumerate(numbers, start=1)))
     limits: dict[StateName, int] = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
 
     notes = StateFilter(StateFilterParams(limits=limits)).annotate(ask(), ranking_of(store, falling(store)), store)
@@ -115,8 +113,8 @@ def test_thresholds_must_fall() -> None:
 @pytest.mark.requirement("A4.fitting")
 def test_rows_fit_that_are_named_or_hold_most_of_the_question_and_stand_near_the_best() -> None:
     store = FakeStore(
-        FakeMemory(1, title="quokka cache warm"), FakeMemory(2, title="quokka cache"), FakeMemory(3, title="quokka"),
-        FakeMemory(4, title="quokka cache warm"),
+        Memory(1, title="quokka cache warm"), Memory(2, title="quokka cache"), Memory(3, title="quokka"),
+        Memory(4, title="quokka cache warm"),
     )  # fmt: skip
     scores = {1: 1.0, 2: 0.9, 3: 0.85, 4: 0.1}
     step = Fitting(FittingParams(min_coverage=0.3))
@@ -133,7 +131,7 @@ def test_rows_fit_that_are_named_or_hold_most_of_the_question_and_stand_near_the
 
 @pytest.mark.requirement("A4.fitting")
 def test_cosines_are_evidence_on_the_scale_of_the_bundled_vectors_alone() -> None:
-    store = FakeStore(FakeMemory(1, title="quokka"), FakeMemory(2, title="heron"))
+    store = FakeStore(Memory(1, title="quokka"), Memory(2, title="heron"))
     ranking = ranking_of(store, {1: 1.0, 2: 0.9}, found={"vector": [1, 2]}, raw={"vector": {1: 0.7, 2: 0.1}})
     step = Fitting(FittingParams(similarity="vector", min_evidence=0.8, min_coverage=0.4, min_share=0.0))
 
@@ -144,7 +142,7 @@ def test_cosines_are_evidence_on_the_scale_of_the_bundled_vectors_alone() -> Non
 
 @pytest.mark.requirement("A2")
 def test_what_the_session_was_sent_is_told_of_the_rows_within_the_limit() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2), FakeMemory(3), delivered={"s": {1, 3}})
+    store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})
     ranking = ranking_of(store, falling(store))
     step = SessionDedup(SessionDedupParams())
 
@@ -160,7 +158,7 @@ def test_what_the_session_was_sent_is_told_of_the_rows_within_the_limit() -> Non
 
 @pytest.mark.requirement("C6")
 def test_constitutional_memories_use_up_no_limit_of_a_state() -> None:
-    store = FakeStore(*(FakeMemory(i, tier="constitutional" if i < 4 else "normal") for i in range(1, 8)))
+    store = FakeStore(*(Memory(i, tier="constitutional" if i < 4 else "normal") for i in range(1, 8)))
     for memory in store.memories.values():
         memory.numbers |= {"stability": 1.0, "created_at": NOW}
 
@@ -173,8 +171,8 @@ def test_constitutional_memories_use_up_no_limit_of_a_state() -> None:
 @pytest.mark.requirement("C6", "A3.reports")
 def test_missing_constitutional_memories_are_named() -> None:
     store = FakeStore(
-        FakeMemory(1, tier="constitutional"), FakeMemory(2, tier="constitutional"), FakeMemory(3),
-        FakeMemory(4, tier="constitutional", folder="elsewhere"),
+        Memory(1, tier="constitutional"), Memory(2, tier="constitutional"), Memory(3),
+        Memory(4, tier="constitutional", folder="elsewhere"),
     )  # fmt: skip
     guard = ConstitutionalGuarantee(ConstitutionalGuaranteeParams())
 
@@ -195,7 +193,7 @@ def test_missing_constitutional_memories_are_named() -> None:
 
 @pytest.mark.requirement("A4.text")
 def test_the_z_test_warns_when_nothing_stands_out() -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 9)))
+    store = FakeStore(*(Memory(i) for i in range(1, 9)))
     gap = EvidenceGap(EvidenceGapParams())
 
     flat = present(gap.annotate(ask(), ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7}), store))
@@ -209,7 +207,7 @@ def test_the_z_test_warns_when_nothing_stands_out() -> None:
 
 @pytest.mark.requirement("A4")
 def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 9)))
+    store = FakeStore(*(Memory(i) for i in range(1, 9)))
     gap = EvidenceGap(EvidenceGapParams())
 
     faint = present(gap.annotate(ask(), ranking_of(store, {i: 0.014 * (i == 1) for i in store.memories}), store))
@@ -234,7 +232,7 @@ def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
 def test_a_gap_is_a_z_below_one_and_a_half_or_a_best_score_below_fifteen_thousandths(
     scores: list[float], gap: bool
 ) -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 5)))
+    store = FakeStore(*(Memory(i) for i in range(1, 5)))
 
     notes = EvidenceGap(EvidenceGapParams(form="z")).annotate(
         ask(), ranking_of(store, dict(enumerate(scores, start=1))), store
@@ -246,7 +244,7 @@ def test_a_gap_is_a_z_below_one_and_a_half_or_a_best_score_below_fifteen_thousan
 
 @pytest.mark.requirement("A4")
 def test_what_surfaces_anyway_is_no_evidence() -> None:
-    store = FakeStore(FakeMemory(1, tier="constitutional"))
+    store = FakeStore(Memory(1, tier="constitutional"))
 
     for form in ("z", "coverage"):
         gap = EvidenceGap(EvidenceGapParams(form=form))
@@ -257,7 +255,7 @@ def test_what_surfaces_anyway_is_no_evidence() -> None:
 
 @pytest.mark.requirement("A4")
 def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() -> None:
-    store = FakeStore(FakeMemory(1, title="rank", chunks=("fusion",)), FakeMemory(2, triggers=("rank",)), FakeMemory(3))
+    store = FakeStore(Memory(1, title="rank", chunks=("fusion",)), Memory(2, triggers=("rank",)), Memory(3))
     ranking = ranking_of(store, {1: 0.9, 2: 0.8})
     gap = EvidenceGap(EvidenceGapParams(form="coverage"))
 
@@ -289,9 +287,7 @@ EVIDENCE = EvidenceGapParams(form="evidence", top=1, min_coverage=0.4, long=2, s
 def test_evidence_is_what_a_long_text_holds_or_how_similar_a_passage_is(
     characters: float, cosine: float, question: str, weak: bool
 ) -> None:
-    store = FakeStore(
-        FakeMemory(1, chunks=("fusion",), numbers={"characters": characters}), FakeMemory(2), FakeMemory(3)
-    )
+    store = FakeStore(Memory(1, chunks=("fusion",), numbers={"characters": characters}), Memory(2), Memory(3))
     ranking = ranking_of(store, {1: 0.9}, found={"vector": [1]}, raw={"vector": {1: cosine}})
 
     notes = present(EvidenceGap(EVIDENCE).annotate(ask(question), ranking, store))
@@ -302,7 +298,7 @@ def test_evidence_is_what_a_long_text_holds_or_how_similar_a_passage_is(
 
 @pytest.mark.requirement("A4.evidence")
 def test_a_constitutional_memory_that_answers_is_evidence_and_one_that_does_not_is_none() -> None:
-    store = FakeStore(FakeMemory(1, tier="constitutional", chunks=("fusion",)), FakeMemory(2, chunks=("squid",)))
+    store = FakeStore(Memory(1, tier="constitutional", chunks=("fusion",)), Memory(2, chunks=("squid",)))
     gap = EvidenceGap(EVIDENCE)
 
     for scores in ({1: 0.9}, {1: 0.9, 2: 0.8}):
@@ -313,7 +309,7 @@ def test_a_constitutional_memory_that_answers_is_evidence_and_one_that_does_not_
 
 @pytest.mark.requirement("A4.evidence", "C2.times")
 def test_a_question_about_a_time_is_answered_by_what_is_of_that_time() -> None:
-    store = FakeStore(FakeMemory(1, numbers={"created_at": 2 * DAY}))
+    store = FakeStore(Memory(1, numbers={"created_at": 2 * DAY}))
     gap, asked = EvidenceGap(EVIDENCE), ask("what did we do yesterday")
 
     for times, topic, weak in ((((DAY, 3 * DAY),), (), False), (((3 * DAY, 4 * DAY),), (), True), ((), None, True)):
@@ -324,7 +320,7 @@ def test_a_question_about_a_time_is_answered_by_what_is_of_that_time() -> None:
 
 @pytest.mark.requirement("A5.channels")
 def test_channels_are_named_and_counted() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2), FakeMemory(3))
+    store = FakeStore(Memory(1), Memory(2), Memory(3))
     ranking = ranking_of(store, falling(store), found={"vector": [1, 2], "bm25": [2]})
 
     assert Attribution(NoParams()).annotate(ask(), ranking, store) == Notes(
@@ -335,7 +331,7 @@ def test_channels_are_named_and_counted() -> None:
 
 @pytest.mark.requirement("A6.greedy")
 def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=("x" * n,)) for i, n in {1: 400, 2: 401, 3: 4000, 4: 4}.items()))
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in {1: 400, 2: 401, 3: 4000, 4: 4}.items()))
     ranking = ranking_of(store, falling(store))
 
     # 100 + 101 + 1000 tokens; the last would fit, but nothing stands below a missing row
@@ -354,7 +350,7 @@ def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
 @pytest.mark.requirement("A6.tokens")
 @pytest.mark.parametrize(("lengths", "kept_rows"), [([4000, 4000], 2), ([4000, 4001], 1), ([8000, 1], 1), ([8001], 1)])
 def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int], kept_rows: int) -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
 
     # ⌈4000/4⌉ = 1000 tokens each fill the budget of 2000; ⌈4001/4⌉ = 1001 exceeds it; the first row always stays
     ranking = ranking_of(store, falling(store))
@@ -364,7 +360,7 @@ def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int
 
 @pytest.mark.requirement("A6")
 def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=("x" * 4000,), numbers={"characters": 4000.0}) for i in (1, 2)))
+    store = FakeStore(*(Memory(i, chunks=("x" * 4000,), numbers={"characters": 4000.0}) for i in (1, 2)))
     ranking = ranking_of(store, falling(store))
     budget = TokenBudget(TokenBudgetParams(budget=100, sent="content", characters_per_token=4))
 
@@ -376,7 +372,7 @@ def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() ->
 @pytest.mark.parametrize("sent", ["snippet", "content"])
 def test_tokens_are_those_of_the_tokeniser_unless_characters_are_counted(sent: Literal["snippet", "content"]) -> None:
     # the store's tokeniser makes a token of each word: 60 and 60 of them, in 119 characters each
-    store = FakeStore(*(FakeMemory(i, chunks=(" ".join("x" * 60),)) for i in (1, 2)))
+    store = FakeStore(*(Memory(i, chunks=(" ".join("x" * 60),)) for i in (1, 2)))
     ranking = ranking_of(store, falling(store))
 
     by_words = present(TokenBudget(TokenBudgetParams(budget=100, sent=sent)).annotate(ask(), ranking, store))
@@ -390,7 +386,7 @@ def test_tokens_are_those_of_the_tokeniser_unless_characters_are_counted(sent: L
 @pytest.mark.requirement("A6.complexity")
 @pytest.mark.parametrize(("complexity", "tokens"), [("simple", 1500), ("moderate", 2500), ("complex", 4000)])
 def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None:
-    store = FakeStore(FakeMemory(1))
+    store = FakeStore(Memory(1))
     budget = TokenBudget(TokenBudgetParams(budget="by_complexity"))
 
     notes = present(budget.annotate(ask(plan_complexity=complexity), ranking_of(store, {1: 0.5}), store))
@@ -400,7 +396,7 @@ def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None
 
 @given(st.lists(st.integers(0, 2000), min_size=1, max_size=12), st.integers(100, 1000))
 def test_what_is_kept_fits_or_is_one_row(lengths: list[int], tokens: int) -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
     ranking = ranking_of(store, falling(store))
 
     params = TokenBudgetParams(budget=tokens, snippet=2000, characters_per_token=4)
@@ -422,8 +418,8 @@ class Sectioned(FakePassages):
 @pytest.mark.requirement("A7.sections")
 def test_only_the_named_sections_are_handed_out() -> None:
     store = FakeStore(
-        FakeMemory(1, chunks=("state one", "other text", "next steps", "state two"), numbers={"characters": 50.0}),
-        FakeMemory(2, chunks=("other text",), numbers={"characters": 10.0}),
+        Memory(1, chunks=("state one", "other text", "next steps", "state two"), numbers={"characters": 50.0}),
+        Memory(2, chunks=("other text",), numbers={"characters": 10.0}),
     )
     store.passages = Sectioned(store)
     ranking = ranking_of(store, {1: 0.9, 2: 0.8})
@@ -440,9 +436,9 @@ def test_only_the_named_sections_are_handed_out() -> None:
 @pytest.mark.requirement("C6")
 def test_a_constitutional_memory_stays_without_the_named_section() -> None:
     store = FakeStore(
-        FakeMemory(1, chunks=("other text",), tier="constitutional", numbers={"characters": 10.0}),
-        FakeMemory(2, chunks=("state one",), numbers={"characters": 9.0}),
-        FakeMemory(3, chunks=("other text",), numbers={"characters": 10.0}),
+        Memory(1, chunks=("other text",), tier="constitutional", numbers={"characters": 10.0}),
+        Memory(2, chunks=("state one",), numbers={"characters": 9.0}),
+        Memory(3, chunks=("other text",), numbers={"characters": 10.0}),
     )
     store.passages = Sectioned(store)
     ranking = ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7})
@@ -458,7 +454,7 @@ def test_a_constitutional_memory_stays_without_the_named_section() -> None:
 def test_one_section_of_a_long_memory_saves_nine_tenths() -> None:
     # a section of 150 tokens of a memory of 2000, at 4 characters each: 1 - 600/8000 = 92.5 % are not sent
     section = "state " + "x" * 594
-    store = FakeStore(FakeMemory(1, chunks=(section, "rest " + "y" * 7395), numbers={"characters": 8000.0}))
+    store = FakeStore(Memory(1, chunks=(section, "rest " + "y" * 7395), numbers={"characters": 8000.0}))
     store.passages = Sectioned(store)
 
     notes = present(AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking_of(store, {1: 0.9}), store))
@@ -467,7 +463,7 @@ def test_one_section_of_a_long_memory_saves_nine_tenths() -> None:
 
 
 def chain(*edges: tuple[int, int]) -> FakeStore:
-    return FakeStore(*(FakeMemory(i) for i in range(1, 6)), edges=[FakeEdge(a, b, "supersedes") for a, b in edges])
+    return FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(a, b, "supersedes") for a, b in edges])
 
 
 def twins() -> FakeStore:
@@ -475,9 +471,9 @@ def twins() -> FakeStore:
     same, none = {"content_hash": "same"}, {"content_hash": "none"}
     empty = {"characters": 0.0}
     return FakeStore(
-        FakeMemory(1, "One", numbers=empty, labels=none), FakeMemory(2, chunks=("a", "b"), labels=same),
-        FakeMemory(3, chunks=("a", "b"), labels=same), FakeMemory(4, "Four", numbers=empty, labels=none),
-        FakeMemory(5, chunks=("a", "b"), labels=same), FakeMemory(6, labels={"content_hash": "other"}), FakeMemory(7),
+        Memory(1, "One", numbers=empty, labels=none), Memory(2, chunks=("a", "b"), labels=same),
+        Memory(3, chunks=("a", "b"), labels=same), Memory(4, "Four", numbers=empty, labels=none),
+        Memory(5, chunks=("a", "b"), labels=same), Memory(6, labels={"content_hash": "other"}), Memory(7),
     )  # fmt: skip
 
 

@@ -4,14 +4,12 @@ import pytest
 
 from speckit_memory.memory.store.tables.vectors.encoder_vectors import REST
 from speckit_memory.pipeline.model.columns import Notes
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, ranking_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE, EncoderNotice, EncoderNoticeParams
 
 
 def notes_of(closeness: dict[int, float] | None, *, required: bool = False) -> object:
-    store = FakeStore(
-        *(FakeMemory(id_, chunks=("one file holds the lists",)) for id_ in (1, 2, 3)), closeness=closeness
-    )
+    store = FakeStore(*(Memory(id_, chunks=("one file holds the lists",)) for id_ in (1, 2, 3)), closeness=closeness)
     ranking = ranking_of(store, {1: 1.0, 2: 0.5, 3: 0.1})
     return EncoderNotice(EncoderNoticeParams(required=required)).annotate(ask("lists", limit=2), ranking, store)
 

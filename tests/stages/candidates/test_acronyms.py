@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.parsing.acronyms import long_form
 from speckit_memory.pipeline.model.columns import Plan
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.acronyms import Acronyms, AcronymsParams
 
 STORE = FakeStore(
-    FakeMemory(1, "", ("a pod disruption budget (PDB) is kept",)),
-    FakeMemory(2, "", ("role-based access control (RBAC), and a point of presence (POP)",)),
-    FakeMemory(3, "", ("the JSON of it (PDF)",)),
-    FakeMemory(4, "", (f"a KEY is {'QUJD' * 50_000} and the known exchanged yield (KEY)",)),
+    Memory(1, "", ("a pod disruption budget (PDB) is kept",)),
+    Memory(2, "", ("role-based access control (RBAC), and a point of presence (POP)",)),
+    Memory(3, "", ("the JSON of it (PDF)",)),
+    Memory(4, "", (f"a KEY is {'QUJD' * 50_000} and the known exchanged yield (KEY)",)),
 )
 
 

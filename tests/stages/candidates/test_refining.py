@@ -13,7 +13,7 @@ from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Filter, FolderDescription, Unavailable
 from speckit_memory.pipeline.roles.contracts import PipelineContext
-from speckit_memory.pipeline.testing import FakeEdge, FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
 from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams
 from speckit_memory.stages.candidates.expansion import VOCABULARY, Expansion, ExpansionParams
@@ -59,9 +59,9 @@ def test_the_vocabulary_covers_five_domains_and_fewer_variants_may_be_asked_for(
 
 
 NEAR = FakeStore(
-    FakeMemory(1, "", ("fusion merges ranked lists lists lists",)),
-    FakeMemory(2, "", ("fusion of ranked channels",)),
-    FakeMemory(3, "", ("nothing in common",)),
+    Memory(1, "", ("fusion merges ranked lists lists lists",)),
+    Memory(2, "", ("fusion of ranked channels",)),
+    Memory(3, "", ("nothing in common",)),
 )
 
 
@@ -89,7 +89,7 @@ def test_simple_queries_are_not_expanded() -> None:
 @pytest.mark.requirement("C12")
 def test_without_a_model_or_a_known_word_nothing_is_added() -> None:
     step = EmbeddingExpansion(EmbeddingExpansionParams())
-    silent = FakeStore(FakeMemory(1, "", ("a",)), no_embedder="no model")
+    silent = FakeStore(Memory(1, "", ("a",)), no_embedder="no model")
 
     assert step.understand(query("a"), plan("a"), silent) == Unavailable("no model")
     assert step.understand(query("zebra"), plan("zebra"), NEAR) == plan("zebra")
@@ -130,8 +130,8 @@ def test_a_word_in_the_text_of_another_folder_makes_a_question_cross_folders() -
         described = (
             FolderDescription("auth", "", frozenset({"login", "session"})), FolderDescription("ops", "", frozenset())
         )  # fmt: skip
-        memories = [FakeMemory(i, "", (text,), folder="ops") for i, text in enumerate(texts, start=2)]
-        store = FakeStore(FakeMemory(1, "", ("login session",), folder="auth"), *memories, folders=described)
+        memories = [Memory(i, "", (text,), folder="ops") for i, text in enumerate(texts, start=2)]
+        store = FakeStore(Memory(1, "", ("login session",), folder="auth"), *memories, folders=described)
         return FolderPrefilter(FolderPrefilterParams()).understand(query("login session"), plan("login session"), store)
 
     assert narrowed("nothing of the kind").folders == ("auth",)
@@ -163,8 +163,8 @@ def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
     # six passages, the sixth farther than five: "last" is not seen; "ab" is short, "fusion" is asked for
     near = [f"fusion ab {word}" for word in ("one", "two", "three", "four", "five six seven eight nine")]
     store = FakeStore(
-        *(FakeMemory(i, "", (text,)) for i, text in enumerate(near, start=1)),
-        FakeMemory(6, "", ("fusion " + "last " * 9,)),
+        *(Memory(i, "", (text,)) for i, text in enumerate(near, start=1)),
+        Memory(6, "", ("fusion " + "last " * 9,)),
     )
     step = EmbeddingExpansion(EmbeddingExpansionParams())
 
@@ -209,9 +209,9 @@ def test_a_fallback_without_lexical_channel_is_reported() -> None:
 
 @pytest.mark.requirement("C15.three")
 def test_few_connected_memories_are_an_early_sign_of_a_gap() -> None:
-    memories = [FakeMemory(i, "", ("alpha" if i == 1 else "x",)) for i in range(1, 5)]
-    two = FakeStore(*memories, edges=(FakeEdge(1, 2), FakeEdge(3, 1)))
-    three = FakeStore(*memories, edges=(FakeEdge(1, 2), FakeEdge(3, 1), FakeEdge(1, 4)))
+    memories = [Memory(i, "", ("alpha" if i == 1 else "x",)) for i in range(1, 5)]
+    two = FakeStore(*memories, edges=(Edge(1, 2), Edge(3, 1)))
+    three = FakeStore(*memories, edges=(Edge(1, 2), Edge(3, 1), Edge(1, 4)))
     step = Coverage(CoverageParams())
 
     assert step.understand(query("alpha"), plan("alpha"), two).reasons == (

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from speckit_memory.pipeline.model.columns import Plan, Query
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.spelling import Spelling, SpellingParams
 
 STORE = FakeStore(
-    FakeMemory(1, "", ("retrieval of passages",)),
-    FakeMemory(2, "Retrieval", ("other",)),
-    FakeMemory(3, "", ("passage", "configuration")),
-    FakeMemory(4, "", ("zanzibar",), path="crossroads"),
+    Memory(1, "", ("retrieval of passages",)),
+    Memory(2, "Retrieval", ("other",)),
+    Memory(3, "", ("passage", "configuration")),
+    Memory(4, "", ("zanzibar",), path="crossroads"),
 )
 
 
@@ -72,14 +72,14 @@ def test_what_is_known_far_short_or_a_name_is_left_alone(text: str) -> None:
 def test_a_word_that_is_no_term_of_the_query_is_left_alone() -> None:
     query = Query("about zanzibar", now=0.0, terms=("zanzibar",), plan=Plan(variants=("about zanzibar",)))
 
-    plan = Spelling(SpellingParams()).understand(query, query.plan, FakeStore(FakeMemory(1, "", ("abouts zanzibar",))))
+    plan = Spelling(SpellingParams()).understand(query, query.plan, FakeStore(Memory(1, "", ("abouts zanzibar",))))
 
     assert plan == query.plan
 
 
 def test_the_most_frequent_of_many_neighbours_stand_for_a_word() -> None:
     texts = ("stone", "stone store", "stole", "store shore", "stove", "store")
-    store = FakeStore(*(FakeMemory(number, "", (text,)) for number, text in enumerate(texts, 1)))
+    store = FakeStore(*(Memory(number, "", (text,)) for number, text in enumerate(texts, 1)))
 
     assert respelt("stoxe", store, discount=0.7) == {"stoxe": {"store": 0.7, "stone": 0.7, "stole": 0.7, "stove": 0.7}}
     assert respelt("stoxe", store, neighbours=2) == {"stoxe": {"store": 0.8, "stone": 0.8}}
@@ -96,7 +96,7 @@ def test_only_the_first_unknown_words_of_a_query_are_looked_at() -> None:
 
 
 def test_words_of_other_alphabets_have_neighbours_too() -> None:
-    store = FakeStore(FakeMemory(1, "", ("библиотека данных",)), FakeMemory(2, "", ("größenordnung",)))
+    store = FakeStore(Memory(1, "", ("библиотека данных",)), Memory(2, "", ("größenordnung",)))
 
     assert respelt("библеотека", store) == {"библеотека": {"библиотека": 0.8}}
     assert respelt("grössenordnung", store) == {}  # the same to the case folding that both went through

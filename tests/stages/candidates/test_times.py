@@ -8,7 +8,7 @@ import pytest
 from components.asking import query
 
 from speckit_memory.pipeline.model.columns import Plan
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.times import Times, TimesParams
 
 NOON = datetime(2024, 12, 24, 12, tzinfo=UTC)  # a Tuesday
@@ -18,7 +18,7 @@ DAYS = ("2023-05-08", "2023-12-28", "2024-01-05", "2024-11-12", "2024-12-17", "2
 def made(*days: str) -> FakeStore:
     return FakeStore(
         *(
-            FakeMemory(number, day, ("words about caches",), numbers={"created_at": _time(day)})
+            Memory(number, day, ("words about caches",), numbers={"created_at": _time(day)})
             for number, day in enumerate(days, 1)
         )
     )
@@ -184,6 +184,6 @@ def test_an_order_may_be_asked_for(text: str, order: str, topic: tuple[str, ...]
 
 
 def test_a_store_that_knows_no_times_is_asked_as_before() -> None:
-    assert planned("what happened yesterday", store=FakeStore(FakeMemory(1, "a", ("words",)))) == Plan(
+    assert planned("what happened yesterday", store=FakeStore(Memory(1, "a", ("words",)))) == Plan(
         variants=("what happened yesterday",)
     )

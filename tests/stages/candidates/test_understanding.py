@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from speckit_memory.pipeline.model.columns import INTENTS, Mode, Plan
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore
+from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
 from speckit_memory.stages.candidates.intent import Intent
 from speckit_memory.stages.candidates.quick_look import QuickLook, QuickLookParams
 from speckit_memory.stages.candidates.router import Router, RouterParams
 
-STORE = FakeStore(FakeMemory(1, triggers=("how we deploy to production on fridays and other days", "deploy")))
+STORE = FakeStore(Memory(1, triggers=("how we deploy to production on fridays and other days", "deploy")))
 PLAN = Plan()
 
 

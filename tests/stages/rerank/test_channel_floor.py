@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.model.columns import Pool
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
 
 
 def plain(count: int) -> FakeStore:
-    return FakeStore(*(FakeMemory(i) for i in range(1, count + 1)))
+    return FakeStore(*(Memory(i) for i in range(1, count + 1)))
 
 
 @pytest.mark.requirement("R5")

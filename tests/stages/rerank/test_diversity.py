@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.testing import FakeEdge, FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
 from speckit_memory.stages.rerank.regularise import Regularise, RegulariseParams
 
 
 def store_of(*texts: str) -> FakeStore:
-    return FakeStore(*(FakeMemory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)))
+    return FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)))
 
 
 @pytest.mark.requirement("R2")
@@ -65,7 +65,7 @@ def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
 
 @pytest.mark.requirement("R2")
 def test_the_matched_passage_is_compared_not_the_whole_memory() -> None:
-    store = FakeStore(FakeMemory(1, chunks=("a",)), FakeMemory(2, chunks=("a", "z")))
+    store = FakeStore(Memory(1, chunks=("a",)), Memory(2, chunks=("a", "z")))
 
     # passage 202 shares nothing with memory 1
     after = rerank(Mmr(MmrParams.model_validate({"lambda": 0.5})), ask(), pool_of(store, {1: 1.0, 202: 0.8}), store)
@@ -120,7 +120,7 @@ def test_selection_order_is_score_order_and_rows_below_the_pool_stay_below(
 
 @pytest.mark.requirement("R7.half")
 def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 6)), edges=[FakeEdge(1, 2), FakeEdge(2, 3)])
+    store = FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(1, 2), Edge(2, 3)])
     pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7, 4: 0.5, 5: 0.3})
 
     after = rerank(ContextDiversity(ContextDiversityParams()), ask(), pool, store)
@@ -134,7 +134,7 @@ def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> No
 @pytest.mark.parametrize(("fresh", "ids"), [(0.41, [1, 3, 2]), (0.4, [1, 2, 3])])
 def test_half_of_the_next_best_score_itself_is_not_enough(fresh: float, ids: list[int]) -> None:
     # 2 lies in the region of 1; 3 needs more than .5 · .8
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 4)), edges=[FakeEdge(1, 2)])
+    store = FakeStore(*(Memory(i) for i in range(1, 4)), edges=[Edge(1, 2)])
     pool = pool_of(store, {1: 0.9, 2: 0.8, 3: fresh})
 
     assert rerank(ContextDiversity(ContextDiversityParams()), ask(), pool, store).ids.tolist() == ids
@@ -142,7 +142,7 @@ def test_half_of_the_next_best_score_itself_is_not_enough(fresh: float, ids: lis
 
 @pytest.mark.requirement("R7")
 def test_every_memory_without_links_is_a_region_of_its_own() -> None:
-    store = FakeStore(*(FakeMemory(i) for i in range(1, 5)), edges=[FakeEdge(3, 4)])
+    store = FakeStore(*(Memory(i) for i in range(1, 5)), edges=[Edge(3, 4)])
     pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7})
 
     after = rerank(ContextDiversity(ContextDiversityParams()), ask(), pool, store)

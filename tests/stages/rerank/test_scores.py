@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank._places import by_place
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
@@ -27,7 +27,7 @@ units = st.floats(0, 1, allow_subnormal=False)
 
 
 def plain(count: int) -> FakeStore:
-    return FakeStore(*(FakeMemory(i) for i in range(1, count + 1)))
+    return FakeStore(*(Memory(i) for i in range(1, count + 1)))
 
 
 @pytest.mark.requirement("F4.min_max")
@@ -58,7 +58,7 @@ def test_standard_scores_have_mean_zero_and_deviation_one() -> None:
     assert after.scale is Scale.Z_SCORE
 
 
-CHUNKED = (FakeMemory(1, chunks=("a", "b", "c")), FakeMemory(2), FakeMemory(3, chunks=("d", "e")))
+CHUNKED = (Memory(1, chunks=("a", "b", "c")), Memory(2), Memory(3, chunks=("d", "e")))
 PASSAGES = {101: 0.5, 102: 0.8, 103: 0.8, 2: 0.9, 301: 0.2, 302: 0.6}
 
 
@@ -86,7 +86,7 @@ def test_a_memory_scores_as_its_best_passage_plus_a_damped_bonus_for_the_others(
     ([1.0, *[0.5] * 9], 1.45),  # ten passages: 1 + .3 · 4.5 / √9
 ])  # fmt: skip
 def test_the_bonus_grows_with_the_root_of_the_number_of_passages(passages: list[float], expected: float) -> None:
-    store = FakeStore(FakeMemory(1, chunks=("x",) * len(passages)))
+    store = FakeStore(Memory(1, chunks=("x",) * len(passages)))
     pool = pool_of(store, dict(zip(store.memories[1].chunk_ids, passages, strict=True)))
 
     after = rerank(Collapse(CollapseParams()), ask(), pool, store)
@@ -118,7 +118,7 @@ def test_an_empty_pool_collapses_to_nothing() -> None:
 @pytest.mark.requirement("R3", "R4")
 @given(st.lists(st.lists(st.floats(-3, 3), min_size=1, max_size=6), min_size=1, max_size=5))
 def test_a_further_passage_never_lowers_a_memory(scores: list[list[float]]) -> None:
-    store = FakeStore(*(FakeMemory(i, chunks=("x",) * len(s)) for i, s in enumerate(scores, start=1)))
+    store = FakeStore(*(Memory(i, chunks=("x",) * len(s)) for i, s in enumerate(scores, start=1)))
     ids = {i: store.memories[i].chunk_ids for i in store.memories}
     pool = pool_of(
         store,
@@ -181,9 +181,9 @@ def test_without_a_cliff_nothing_is_cut(scores: list[float]) -> None:
 @pytest.mark.requirement("R6", "C6")
 def test_constitutional_rows_are_neither_cut_nor_part_of_the_reckoning() -> None:
     store = FakeStore(
-        *(FakeMemory(i) for i in range(1, 6)),
-        FakeMemory(8, tier="constitutional"),
-        FakeMemory(9, tier="constitutional"),
+        *(Memory(i) for i in range(1, 6)),
+        Memory(8, tier="constitutional"),
+        Memory(9, tier="constitutional"),
     )
     pool = pool_of(store, {8: 5.0, 1: 0.9, 2: 0.8, 3: 0.7, 4: 0.1, 5: 0.05, 9: 0.0}, scale=Scale.BOOST)
 
@@ -206,9 +206,7 @@ def test_at_least_three_rows_stay_and_only_a_tail_is_cut(scores: list[float]) ->
 
 @pytest.mark.requirement("C6")
 def test_constitutional_memories_are_lifted_above_the_best_and_keep_their_order() -> None:
-    store = FakeStore(
-        FakeMemory(1), FakeMemory(2), FakeMemory(3, tier="constitutional"), FakeMemory(4, tier="constitutional")
-    )
+    store = FakeStore(Memory(1), Memory(2), Memory(3, tier="constitutional"), Memory(4, tier="constitutional"))
     pool = pool_of(store, {1: 0.9, 2: 0.5, 3: 0.2, 4: 0.1})
 
     # the lift is .9 - .1 + 1 = 1.8
@@ -220,7 +218,7 @@ def test_constitutional_memories_are_lifted_above_the_best_and_keep_their_order(
 @pytest.mark.requirement("C6")
 @pytest.mark.parametrize(("limit", "first"), [(20, 5), (10, 5), (6, 3), (2, 1), (1, 1)])
 def test_no_more_than_five_and_half_of_the_limit_are_lifted_and_those_that_suit_best(limit: int, first: int) -> None:
-    store = FakeStore(*(FakeMemory(i, tier="constitutional" if i <= 12 else "normal") for i in range(1, 15)))
+    store = FakeStore(*(Memory(i, tier="constitutional" if i <= 12 else "normal") for i in range(1, 15)))
     pool = pool_of(store, {**{i: i / 100 for i in range(1, 13)}, 13: 0.9, 14: 0.055})
 
     order = rerank(Pin(PinParams()), ask(limit=limit), pool, store).ids.tolist()
@@ -232,7 +230,7 @@ def test_no_more_than_five_and_half_of_the_limit_are_lifted_and_those_that_suit_
 
 @pytest.mark.requirement("C3")
 def test_what_a_channel_found_can_be_lifted() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2), FakeMemory(3, tier="constitutional"))
+    store = FakeStore(Memory(1), Memory(2), Memory(3, tier="constitutional"))
     found = {"bm25": [1, 2, 3], "identifier": [2]}
     pool = pool_of(store, {1: 0.9, 2: 0.5, 3: 0.2}, found=found)
     pin = Pin(PinParams(tiers=[], channels=["identifier"]))
@@ -245,7 +243,7 @@ def test_what_a_channel_found_can_be_lifted() -> None:
 @pytest.mark.requirement("C6")
 @given(st.lists(st.tuples(st.integers(-500, 500), st.booleans()), max_size=12))
 def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool]]) -> None:
-    store = FakeStore(*(FakeMemory(i, tier="constitutional" if p else "normal") for i, (_, p) in enumerate(rows)))
+    store = FakeStore(*(Memory(i, tier="constitutional" if p else "normal") for i, (_, p) in enumerate(rows)))
     pool = pool_of(store, {i: score / 100 for i, (score, _) in enumerate(rows)}, scale=Scale.Z_SCORE)
 
     after = rerank(Pin(PinParams(max_memories=12)), ask(limit=24), pool, store).ids.tolist()
@@ -255,7 +253,7 @@ def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool
 
 
 def test_rows_that_a_channel_scores_too_low_are_left_out() -> None:
-    store = FakeStore(FakeMemory(1), FakeMemory(2), FakeMemory(3), FakeMemory(4, tier="constitutional"))
+    store = FakeStore(Memory(1), Memory(2), Memory(3), Memory(4, tier="constitutional"))
     pool = pool_of(
         store,
         {1: 0.9, 2: 0.8, 3: 0.7, 4: 0.6},

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from speckit_memory.pipeline.model.columns import Pool
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Unavailable
-from speckit_memory.pipeline.testing import FakeMemory, FakeStore, ask, pool_of
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
 from speckit_memory.stages.rerank.encoder import Encoder, EncoderParams
 from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
 def store_of(*texts: str, **options: Any) -> FakeStore:
-    return FakeStore(*(FakeMemory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)), **options)
+    return FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)), **options)
 
 
 def z_pool(store: FakeStore, scores: dict[int, float]) -> Pool:
@@ -182,7 +182,7 @@ def test_rows_that_were_read_stand_above_the_others_in_order_of_relevance(rows: 
 
 @pytest.mark.requirement("R1.encoder")
 def test_a_row_gains_by_how_near_an_encoder_takes_it_to_be_among_the_rows_looked_at() -> None:
-    memories = [FakeMemory(1, chunks=("a", "b")), *(FakeMemory(id_, chunks=("c",)) for id_ in (2, 3, 4, 5))]
+    memories = [Memory(1, chunks=("a", "b")), *(Memory(id_, chunks=("c",)) for id_ in (2, 3, 4, 5))]
     store = FakeStore(*memories, closeness={1: 0.4, 2: 0.8, 4: 0.6, 5: 1.0})
     pool = z_pool(store, {1: 0.9, 2: 0.5, 3: 0.5, 4: 0.1, 5: 0.0})
 

@@ -10,7 +10,7 @@ from answered import present
 from speckit_memory.pipeline.model.columns import Pool, Query, total_order
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.roles.contracts import About, Reranker, Signal, SignalParams
-from speckit_memory.pipeline.running.apply import reranked, signalled
+from speckit_memory.pipeline.running.apply import apply_rerank, apply_signal
 from speckit_memory.pipeline.testing import FakeStore
 
 
@@ -43,7 +43,7 @@ def applied(
     """The scores after the frame has applied a signal with its bounds."""
     column = present(signal.evidence(query, pool, store))
     before = np.zeros(len(pool)) if used is None else used
-    after, _ = signalled("signal", signal.combine, signal._params, pool, column, before)
+    after, _ = apply_signal("signal", signal.combine, signal._params, pool, column, before)
     return dict(zip(after.ids.tolist(), after.score.tolist(), strict=True))
 
 
@@ -52,7 +52,7 @@ def rerank(reranker: Described, query: Query, pool: Pool, store: FakeStore) -> P
     answer = present(reranker.rerank(query, pool, store))
     about = reranker.about
     scale = about.gives or (pool.scale.widened if about.widens else pool.scale)
-    after = reranked("step", scale, pool, answer)
+    after = apply_rerank("step", scale, pool, answer)
     assert np.array_equal(total_order(after.score, after.ids), np.arange(len(after)))
     return after
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.model.columns import NO_RANK, Candidates, Fused, Plan, Query
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.running.apply import fused
+from speckit_memory.pipeline.running.apply import apply_fusion
 
 NOW = 1_000 * 86_400.0
 DAY = 86_400.0
@@ -63,7 +63,7 @@ def parts(answer: Fused, table: Candidates) -> dict[int, dict[str, float]]:
 
 def scores(answer: Fused, table: Candidates, scale: Scale = Scale.Z_SCORE) -> dict[int, float]:
     """Id to score, best first, as the frame applies the answer."""
-    pool = fused("fuse", scale, table, answer)
+    pool = apply_fusion("fuse", scale, table, answer)
     return {int(i): round(float(s), 6) for i, s in zip(pool.ids, pool.score, strict=True)}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders.model_folder import Prompts
-from speckit_memory.memory.models.embedders.pulled.shelf import ModelManifest, damaged, manifest_of, place_of
+from speckit_memory.memory.models.embedders.pulled.shelf import ModelManifest, damaged_files, manifest_of, place_of
 from speckit_memory.pipeline.ports import Vectors
 
 
@@ -35,7 +35,7 @@ class FastembedEncoder:
     def fingerprint(self) -> str:
         """Return a digest of the files, after checking them against the manifest."""
         folder, manifest = self._there()
-        if wrong := damaged(folder, manifest):
+        if wrong := damaged_files(folder, manifest):
             raise SpeckitError(
                 "E001",
                 f"the files of {self.name} differ from those that were fetched: {', '.join(wrong)} in {folder}",

@@ -17,12 +17,12 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.errors.problems import closest
 from speckit_memory.memory.models.embedders.pulled.encoder import text_embedding
 from speckit_memory.memory.models.embedders.pulled.shelf import (
     ModelManifest,
-    damaged,
+    damaged_files,
     manifest_of,
     place_of,
     sha256_of,
@@ -47,7 +47,7 @@ class ModelOffer(NamedTuple):
     description: str
 
 
-def offered() -> list[ModelOffer]:
+def offered_models() -> list[ModelOffer]:
     """Return the models that the library knows, by name. Raises E001 if it is not installed."""
     return [
         ModelOffer(one["model"], one["dim"], one["size_in_GB"] * 1_000, one["license"], one["description"])
@@ -81,7 +81,7 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
 def _whole(place: Path) -> ModelManifest | None:
     """Return the manifest of the model in a folder, None unless the model is complete and intact."""
     manifest = manifest_of(place)
-    return manifest if manifest is not None and not damaged(place, manifest) else None
+    return manifest if manifest is not None and not damaged_files(place, manifest) else None
 
 
 def _put(staging: Path, place: Path) -> ModelManifest:
@@ -124,7 +124,7 @@ def _known(model: str) -> dict[str, Any]:
     whole = next((name for name in names if near and name.endswith(near)), "")
     raise SpeckitError(
         "E001",
-        f"fastembed has no model '{abridged(model)}'" + (f"; did you mean '{whole}'?" if whole else ""),
+        f"fastembed has no model '{abridge(model)}'" + (f"; did you mean '{whole}'?" if whole else ""),
         hint="A sentence encoder in an ONNX file can be named by its path.",
         actions=("run `speckit-memory model list` for its models",),
     )
@@ -167,7 +167,7 @@ def _fetched(known: Mapping[str, Any], folder: Path, progress: OnBytes) -> Model
                 file.flush()
                 os.fsync(file.fileno())
         except requests.RequestException as error:
-            raise _failed(model, f"{type(error).__name__}: {abridged(str(error))}") from error
+            raise _failed(model, f"{type(error).__name__}: {abridge(str(error))}") from error
         if not _is_whole(target, one):
             raise _failed(model, f"the checksum of '{name}' is not that of its repository")
         digests[name] = sha256_of(target)

@@ -80,7 +80,7 @@ def write_manifest(folder: Path, manifest: ModelManifest) -> None:
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True), encoding="utf-8")
 
 
-def installed(environ: Mapping[str, str]) -> dict[str, ModelManifest]:
+def installed_models(environ: Mapping[str, str]) -> dict[str, ModelManifest]:
     """Return the manifests of the fetched models, by name."""
     try:
         folders = sorted(folder for folder in models_folder(environ).iterdir() if folder.is_dir())
@@ -96,7 +96,7 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def damaged(folder: Path, manifest: ModelManifest) -> list[str]:
+def damaged_files(folder: Path, manifest: ModelManifest) -> list[str]:
     """Return the files of a model that are missing or differ from those that were fetched."""
     return [
         name

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.models.embedders.remote import reply
 from speckit_memory.memory.models.embedders.remote.endpoint import Endpoint
 from speckit_memory.memory.models.embedders.remote.pace import Pace
@@ -163,7 +163,7 @@ class EmbeddingClient:
         plain = " ".join(said.split())
         if self._endpoint.key:
             plain = plain.replace(self._endpoint.key, "[key]")
-        return abridged(plain, SHOWN)
+        return abridge(plain, SHOWN)
 
     def _failed(self, reason: str, hint: str = "", *, retryable: bool = False) -> SpeckitError:
         return SpeckitError(

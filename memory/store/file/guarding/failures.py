@@ -24,7 +24,7 @@ _WRITING = {
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turns every driver error raised inside into a `SpeckitError` that names the file."""
     try:
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from speckit_memory.config.workspace.settings import DB_VARIABLE, FOLDER
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.names import shown
+from speckit_memory.errors.names import displayable_name
 
 if sys.platform != "win32":
     import fcntl
@@ -69,7 +69,7 @@ def require_file(
         SpeckitError: E010 (missing), E011 (not readable), E014 (no regular file, or a path that is not UTF-8), E020
             (read-only or unreadable) or E024 (no store).
     """
-    if shown(str(path)) != str(path):
+    if displayable_name(str(path)) != str(path):
         hint = "SQLite opens files whose whole path is UTF-8."
         actions = (f"name another place with --db or {DB_VARIABLE}", "rename the folder")
         raise SpeckitError("E014", f"{path} cannot be a store: the path is not UTF-8", hint=hint, actions=actions)

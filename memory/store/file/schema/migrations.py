@@ -1,8 +1,8 @@
 """Named, ordered changes of the schema. A released migration is never edited; a new one is appended.
 
 Pending migrations run in one transaction together with their records in the table `migrations`: the schema of a file
-always matches its records, and other processes never see a schema between two versions. `applied` and `pending` only
-read.
+always matches its records, and other processes never see a schema between two versions. `applied_migrations` and
+`pending` only read.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ MIGRATIONS = (
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
 
 
-def applied(connection: apsw.Connection) -> tuple[str, ...]:
+def applied_migrations(connection: apsw.Connection) -> tuple[str, ...]:
     """Names of the migrations applied to a file, in the order in which they ran."""
     if table_exists(connection, "migrations"):
         return tuple(name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY rowid"))
@@ -251,7 +251,7 @@ def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
 
     Raises E025 when a migration was applied that this version does not know.
     """
-    done = applied(connection)
+    done = applied_migrations(connection)
     # in a damaged file, names may have any type
     unknown = sorted(map(str, set(done) - {migration.name for migration in migrations}))
     if unknown:
@@ -281,7 +281,7 @@ def migrate(
     try:
         todo = pending(connection, migrations)  # under the lock: another process may have migrated meanwhile
         # a new file has no applied migrations and nothing worth a copy
-        if todo and copied and applied(connection):
+        if todo and copied and applied_migrations(connection):
             _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
         for migration in todo:
             _run(connection, migration)

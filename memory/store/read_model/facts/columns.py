@@ -53,7 +53,7 @@ class Columns:
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
         """Take rows of `facts.ATTRIBUTES` by ascending id, and chunk ids with the memory id of each."""
-        ids, labels, numbers = transposed(rows)
+        ids, labels, numbers = transpose_columns(rows)
         self._ids = np.append(ids, UNKNOWN)
         self._labels = tuple(map(Labels.of, labels))
         self._numbers = tuple(np.append(column, np.nan) for column in numbers)
@@ -81,7 +81,7 @@ class Columns:
             chunks: Ids of the chunks of these memories.
             parents: Memory id of each chunk.
         """
-        ids, labels, numbers = transposed(rows)
+        ids, labels, numbers = transpose_columns(rows)
         outdated = np.append(gone, ids)
         if not len(gone) and np.isin(ids, self._known).all():
             twin = self.updated(rows)
@@ -107,7 +107,7 @@ class Columns:
 
     def updated(self, rows: Sequence[tuple[Any, ...]]) -> Columns:
         """A copy with new facts about memories that are already there; their chunks stay the same."""
-        ids, labels, numbers = transposed(rows)
+        ids, labels, numbers = transpose_columns(rows)
         at = np.searchsorted(self._known, ids)
         twin = Columns.__new__(Columns)
         for name in Columns.__slots__:
@@ -274,7 +274,7 @@ def _place(name: str, names: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-def transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, list[list[str]], list[Column]]:
+def transpose_columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, list[list[str]], list[Column]]:
     """Ids, labels (one list per name in `LABELS`) and numbers (one column per name in `NUMBERS`, then the ends)."""
     table = dict(zip(ATTRIBUTES, zip(*rows, strict=True) if rows else [()] * len(ATTRIBUTES), strict=True))
     labels = [list(table[name]) for name in LABELS]

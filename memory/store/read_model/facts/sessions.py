@@ -15,7 +15,7 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.tables.sessions.working_memory import LIFE, AttendedMemory, attended
+from speckit_memory.memory.store.tables.sessions.working_memory import LIFE, AttendedMemory, working_memory_of
 from speckit_memory.pipeline.ports import Column, Ids
 
 MOST_SENT = 100
@@ -112,7 +112,7 @@ class SessionTable:
 
     def _attended(self, session: str, since: float, until: float) -> Sequence[AttendedMemory]:
         with self._database.snapshot_read() as connection:
-            return attended(connection, session, since, until)
+            return working_memory_of(connection, session, since, until)
 
     def _sent(self, session: str, now: float) -> Sequence[Sent]:
         with self._database.snapshot_read() as connection:

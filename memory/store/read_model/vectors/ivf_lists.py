@@ -40,7 +40,7 @@ _SUMMED = 1e-4
 """An upper bound of the error of summing a row in single precision."""
 
 
-def installed() -> bool:
+def is_faiss_installed() -> bool:
     """Whether the library is installed; it is not imported."""
     try:
         return find_spec("faiss") is not None

@@ -51,7 +51,7 @@ class LateEntries(NamedTuple):
     def of(cls, late: LateTexts, first: int) -> Self:
         """The entries of these texts; their rows are numbered from `first`."""
         numbered, entries = late.numbered, len(late.ids)
-        codes, rows, frequency = grouped(numbered.codes, np.repeat(late.entry_of_text, numbered.sizes), entries)
+        codes, rows, frequency = group_postings(numbered.codes, np.repeat(late.entry_of_text, numbered.sizes), entries)
         return cls._ordered(numbered.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
 
     def followed_by(self, later: LateEntries) -> LateEntries:
@@ -91,7 +91,7 @@ def with_latest(earlier: tuple[LateEntries, ...], latest: LateEntries) -> tuple[
     return (*parts, latest)
 
 
-def grouped(
+def group_postings(
     codes: NDArray[np.int64], rows: Integers, height: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Postings of tokens with these codes in these rows, all below `height`: the code, row and frequency of each,

@@ -281,7 +281,7 @@ class SnapshotLexicon:
                     stored.extend(stored_tokens.texts(connection, part, block))
         built: dict[Part, PostingsIndex | FileIndex] = {}
         for part in _PARTS.values():
-            entries = stored_tokens.arranged(texts.pop(part), stored_tokens.known(part, None, self._columns))
+            entries = stored_tokens.texts_of_entries(texts.pop(part), stored_tokens.known(part, None, self._columns))
             built[part] = PostingsIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
         # Same rows in the same order: a search may continue with what it read before.
         with self._loading, self._keeping:

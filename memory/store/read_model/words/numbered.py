@@ -33,11 +33,13 @@ class NumberedTexts(NamedTuple):
     def of(cls, texts: Iterable[str]) -> Self:
         """Number the terms of these texts, counting from 0."""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
-        codes, sizes = flattened(texts, numbering)
+        codes, sizes = flatten_tokens(texts, numbering)
         return cls(dict(numbering), codes, sizes)
 
 
-def flattened(texts: Iterable[str], numbering: defaultdict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def flatten_tokens(
+    texts: Iterable[str], numbering: defaultdict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The term numbers of all tokens in order, and the number of tokens of each text; adds new terms to `numbering`."""
     number, remaining = numbering.__getitem__, iter(texts)
     codes, sizes = array("q"), array("q")

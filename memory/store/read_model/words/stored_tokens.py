@@ -28,7 +28,7 @@ def entries(connection: apsw.Connection, part: Part, memories: Ids | None, colum
         memories: Ids of memories, ascending; None for all.
         columns: Memories and chunks that it does not know are skipped.
     """
-    return arranged(texts(connection, part, memories), known(part, memories, columns))
+    return texts_of_entries(texts(connection, part, memories), known(part, memories, columns))
 
 
 def texts(connection: apsw.Connection, part: Part, memories: Ids | None) -> Iterator[Text]:
@@ -50,7 +50,7 @@ def known(part: Part, memories: Ids | None, columns: Columns) -> Ids:
     return columns.ids if memories is None else memories
 
 
-def arranged(stored: Iterable[Text], ids: Ids) -> Iterator[Text]:
+def texts_of_entries(stored: Iterable[Text], ids: Ids) -> Iterator[Text]:
     """The text of each of these entries, "" for one without text."""
     held: dict[int, list[str]] = {id_: [] for id_ in ids.tolist()}
     for id_, text in stored:

@@ -17,8 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.read_model.state.terms import Terms, TermsInMemory
-from speckit_memory.memory.store.read_model.words.late_entries import LateEntries, LateTexts, grouped, with_latest
-from speckit_memory.memory.store.read_model.words.numbered import flattened
+from speckit_memory.memory.store.read_model.words.late_entries import (
+    LateEntries,
+    LateTexts,
+    group_postings,
+    with_latest,
+)
+from speckit_memory.memory.store.read_model.words.numbered import flatten_tokens
 from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
@@ -140,9 +145,9 @@ class PostingsIndex:
                 ids.append(id_)
                 yield text
 
-        flat, sizes = flattened(texts(), numbering)
+        flat, sizes = flatten_tokens(texts(), numbering)
         height = len(ids)
-        code, rows, frequency = grouped(flat, np.repeat(np.arange(height), sizes), height)
+        code, rows, frequency = group_postings(flat, np.repeat(np.arange(height), sizes), height)
         self._base = _Base.of(dict(numbering), height, code, rows, frequency)
         self._order = WordOrder(flat.astype(np.int32), sizes, len(numbering)) if ordered else None
         self._unchanged()
@@ -391,7 +396,7 @@ class PostingsIndex:
             number[held] = np.arange(len(held))
             # The token sequences of kept rows: from the base by its word order, from late rows by their texts.
             words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
-            added, _ = flattened(self._added.values(), numbering)
+            added, _ = flatten_tokens(self._added.values(), numbering)
             all_codes = number[np.concatenate([words, added])]
             self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._unchanged()

@@ -34,13 +34,13 @@ class EntityRow(NamedTuple):
     memory: int
 
 
-def outdated(connection: apsw.Connection) -> int:
+def count_outdated(connection: apsw.Connection) -> int:
     """Number of memories whose present text has not been scanned."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number
 
 
-def scanned(connection: apsw.Connection) -> int:
+def count_scanned(connection: apsw.Connection) -> int:
     """Number of memories that have been scanned."""
     number: int = value(connection, "SELECT count(*) FROM entity_scans")
     return number
@@ -80,7 +80,7 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
     connection.execute("INSERT OR REPLACE INTO entity_scans VALUES (?, ?)", (memory, content_hash))
 
 
-def shared(connection: apsw.Connection, most: int) -> list[EntityRow]:
+def shared_entities(connection: apsw.Connection, most: int) -> list[EntityRow]:
     """Entities mentioned by 2 to `most` present memories, one row per memory: by holders, name, memory."""
     found = rows(
         connection,

@@ -33,7 +33,7 @@ def numbered_name(key: str) -> str:
     return f"#{match['number']}" if match else ""
 
 
-def meant(target: str, document: str, keys: Collection[str]) -> list[str]:
+def candidate_keys(target: str, document: str, keys: Collection[str]) -> list[str]:
     """The keys that a target declared in `document` may mean; `keys` must contain all with the same last part, or with
     the same number for a target such as "#5" and "adr/#5".
 
@@ -138,10 +138,10 @@ def find_targets(txn: Transaction) -> None:
         "OR target_name IN (SELECT name FROM changed_keys)",
     ):
         candidates = keys.get(name, {})
-        found = meant(target, document, candidates)
+        found = candidate_keys(target, document, candidates)
         if not found:  # former keys count only if no present key matches
             candidates = former.get(name, {})
-            found = meant(target, document, candidates)
+            found = candidate_keys(target, document, candidates)
         # ambiguous targets stay unresolved, unless all keys mean one memory
         now = candidates[found[0]] if len({candidates[key] for key in found}) == 1 else None
         if now != before:

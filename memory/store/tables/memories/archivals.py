@@ -113,7 +113,7 @@ def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] 
     return found[0] if found else None
 
 
-def archived(connection: apsw.Connection) -> list[ArchivedMemory]:
+def archived_memories(connection: apsw.Connection) -> list[ArchivedMemory]:
     """All archived memories, by key."""
     found = rows(
         connection,

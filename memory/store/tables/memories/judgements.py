@@ -124,7 +124,7 @@ def record(
     txn.connection.execute(_TRIM, (memory, MOST_KEPT))
 
 
-def judged(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
+def memories_judged(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
     """The memories among these with a judgement that can be undone, so that their uses must be recorded too."""
     found = rows(
         connection,
@@ -154,7 +154,7 @@ def judgements(
     )
 
 
-def numbered(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, Judgement]:
+def judgements_by_number(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, Judgement]:
     """The existing judgements and promotions with these numbers, by number."""
     found = _read(
         connection, "j.kind <> 'used' AND j.id IN (SELECT value FROM carray(?)) ORDER BY j.id", (integers(numbers),)
@@ -195,7 +195,7 @@ def declare(txn: Transaction, memory: int, tier: Tier) -> None:
     )
 
 
-def declared(connection: apsw.Connection, memory: int) -> str | None:
+def declared_tier(connection: apsw.Connection, memory: int) -> str | None:
     """The tier that the document of a promoted memory declares; None for a memory without a promotion."""
     found: str | None = value(
         connection, f"SELECT declared FROM judgements WHERE memory_id = ? AND {_LIVE_PROMOTION}", (memory,)

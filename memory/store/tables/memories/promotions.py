@@ -43,7 +43,7 @@ def promote(txn: Transaction, memory_id: int, now: float, session: str = "") -> 
 
 def take_back(txn: Transaction, memory_id: int) -> None:
     """Undoes a promotion: the memory gets the tier that its document declares."""
-    tier = judgements.declared(txn.connection, memory_id)
+    tier = judgements.declared_tier(txn.connection, memory_id)
     txn.connection.execute("DELETE FROM promotions WHERE memory_id = ?", (memory_id,))
     txn.connection.execute("UPDATE memories SET tier = coalesce(?, tier) WHERE id = ?", (tier, memory_id))
     changes.record(txn, [memory_id], "put")

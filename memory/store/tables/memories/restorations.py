@@ -28,7 +28,7 @@ def note_removed(txn: Transaction, hashes: Mapping[str, str]) -> None:
     txn.connection.executemany("INSERT OR REPLACE INTO removed_files VALUES (?, ?)", hashes.items())
 
 
-def removed(connection: apsw.Connection) -> dict[str, str]:
+def removed_hashes(connection: apsw.Connection) -> dict[str, str]:
     """The content hashes of files whose memories were removed, by key."""
     return dict(rows(connection, "SELECT key, file_hash FROM removed_files ORDER BY key"))
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import apsw
 
-from speckit_memory.errors.names import named, shown
+from speckit_memory.errors.names import displayable_name, original_name
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 
 def root_name(root: Path, store: Path) -> str:
     """The form in which the store at this path keeps a root; bytes that are not UTF-8 are escaped as `\\xff`."""
-    return shown(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
+    return displayable_name(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
 
 
 def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
@@ -32,7 +32,7 @@ def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
 def other_sources(connection: apsw.Connection, root: str) -> list[tuple[str, str]]:
     """The sources of the store's other roots, as (root, key)."""
     others = rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
-    return [(named(other), path) for other, path in others]
+    return [(original_name(other), path) for other, path in others]
 
 
 def remember(txn: Transaction, root: str, sources: Mapping[str, bool]) -> None:

@@ -1,8 +1,8 @@
 """Learning from selections: the recorded selections, the phrases learned from them, and those a user removed (feature
 M12).
 
-Learned phrases are rows of `triggers` with the source `learned`: separate from the phrases that documents declare, not
-in the full-text index, and with an expiry.
+Learned phrases are rows of `triggers` with the source `learned_phrases`: separate from the phrases that documents
+declare, not in the full-text index, and with an expiry.
 """
 
 from __future__ import annotations
@@ -130,13 +130,13 @@ def drop_expired(txn: Transaction, now: float) -> int:
     return len(gone)
 
 
-def expired(connection: apsw.Connection, now: float) -> int:
+def count_expired(connection: apsw.Connection, now: float) -> int:
     """Number of learned phrases that expired before `now`."""
     found = value(connection, "SELECT count(*) FROM triggers WHERE source = 'learned' AND expires_at < ?", (now,))
     return int(found or 0)
 
 
-def learned(connection: apsw.Connection, now: float) -> list[LearnedPhrase]:
+def learned_phrases(connection: apsw.Connection, now: float) -> list[LearnedPhrase]:
     """The learned phrases not expired at `now`, by key and phrase."""
     taught: dict[tuple[int, str], list[Selection]] = {}
     # taught: selections by (memory, phrase); the phrases of a selection are a JSON list in its last column

@@ -35,7 +35,7 @@ class TaskRecord(NamedTuple):
     completed_at: float | None = None
 
 
-def put(txn: Transaction, record: TaskRecord) -> None:
+def put_record(txn: Transaction, record: TaskRecord) -> None:
     """Stores a record, replacing that of the same folder and task."""
     after = record.after or (None, None, None)
     lists = [json.dumps(one, ensure_ascii=False) for one in (record.gaps, record.gaps_closed, record.new_gaps)]

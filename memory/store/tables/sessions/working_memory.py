@@ -49,7 +49,7 @@ class _Held(NamedTuple):
     source_call: str
 
 
-def faded(attention: float, events: int) -> float:
+def fade(attention: float, events: int) -> float:
     """Attention after this number of events, in [0, 1]: at least `FLOOR`, and 0 once it has decayed below `FORGOTTEN`.
 
     The floor applies to the result only: if each event decayed from the floor again, nothing would ever be forgotten.
@@ -138,7 +138,7 @@ def note_event(
     )
 
 
-def attended(connection: apsw.Connection, session: str, since: float, until: float) -> list[AttendedMemory]:
+def working_memory_of(connection: apsw.Connection, session: str, since: float, until: float) -> list[AttendedMemory]:
     """The working memory of a session.
 
     Args:
@@ -157,7 +157,7 @@ def attended(connection: apsw.Connection, session: str, since: float, until: flo
         "WHERE w.session = ?1 AND w.last_focused > ?2 AND w.last_focused <= ?3",
         (session, since, until),
     )
-    left = [AttendedMemory(memory, faded(level, events), *rest) for memory, level, events, *rest in found]
+    left = [AttendedMemory(memory, fade(level, events), *rest) for memory, level, events, *rest in found]
     return sorted(
         (one for one in left if one.attention), key=lambda one: (-one.attention, -one.last_focused, one.memory)
     )

@@ -54,11 +54,11 @@ class FtsDrift(NamedTuple):
         )
 
 
-def compared(connection: apsw.Connection, most: int | None = MOST_WORDS) -> FtsDrift:
+def compare_words(connection: apsw.Connection, most: int | None = MOST_WORDS) -> FtsDrift:
     """Compares the words of rows of unexpected length, then of an even sample of the others, up to `most` words (None:
     all). Memories without a row and rows without a memory are left to other checks.
 
-    With a limit, rows whose words FTS5 may have rewritten (`token_counts.counted`) are skipped. Rows with wrong or
+    With a limit, rows whose words FTS5 may have rewritten (`token_counts.count_tokens`) are skipped. Rows with wrong or
     missing counts are compared too.
     """
     # FTS5 keeps the number of tokens of each column in its docsize table, which is cheap to compare for all rows.
@@ -145,7 +145,7 @@ def _expected(connection: apsw.Connection, memories: Sequence[int]) -> Iterator[
         )
         passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory,))
         every = [*(fields[0] if fields else ()), *(text for (text,) in passages)]
-        if fields and all(isinstance(text, str) and not token_counts.counted(text).rewritten for text in every):
+        if fields and all(isinstance(text, str) and not token_counts.count_tokens(text).rewritten for text in every):
             # the passages of a memory are one field of its full-text row
             texts = (*every[:3], " ".join(every[3:]))
             yield memory, sum(_sum(field, text.split()) for field, text in zip(_FIELDS, texts, strict=True))

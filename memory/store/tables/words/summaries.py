@@ -32,7 +32,7 @@ def memories(connection: apsw.Connection) -> int:
     return number
 
 
-def outdated(connection: apsw.Connection) -> int:
+def count_outdated(connection: apsw.Connection) -> int:
     """Number of memories of several passages whose present text has no summary."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number

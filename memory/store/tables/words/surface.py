@@ -47,7 +47,7 @@ def delete(txn: Transaction, memory_id: int) -> None:
     txn.connection.execute("DELETE FROM surface_fts WHERE rowid = ?", (memory_id,))
 
 
-def quoted(phrase: str) -> str:
+def quote_phrase(phrase: str) -> str:
     """A phrase as a string of an FTS5 expression."""
     return f'"{_UNQUOTABLE.sub(" ", phrase)}"'
 
@@ -64,7 +64,7 @@ def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, all
     Returns:
         The first matching ids, ascending.
     """
-    expression = " ".join(map(quoted, phrases)) or '""'
+    expression = " ".join(map(quote_phrase, phrases)) or '""'
     # The unary plus makes the restriction a test on each match; as an FTS5 constraint it would run one search per id.
     within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
     found = rows(

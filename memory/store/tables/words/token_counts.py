@@ -47,7 +47,7 @@ class TokenCount(NamedTuple):
     rewritten: bool
 
 
-def counted(text: str) -> TokenCount:
+def count_tokens(text: str) -> TokenCount:
     """Counts tokens joined by blanks.
 
     FTS5 folds capitals, splits at any white space and cuts long words. The analyser makes no such words; `rewritten` is

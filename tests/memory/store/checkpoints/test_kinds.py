@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.store.checkpoints.table_map import KEPT, MADE, forms, tables, unclassified
+from speckit_memory.memory.store.checkpoints.table_map import KEPT, MADE, forms, tables, unclassified_tables
 from speckit_memory.memory.store.file.connection import Database
 
 
 @pytest.mark.requirement("M14", "M14.tables")
 def test_every_table_is_kept_or_made(database: Database) -> None:
     connection = database.reader()
-    assert unclassified(connection) == []
+    assert unclassified_tables(connection) == []
     connection.execute("CREATE TABLE of_tomorrow (a)")
-    assert unclassified(connection) == ["of_tomorrow"]
+    assert unclassified_tables(connection) == ["of_tomorrow"]
     assert {kept.name for kept in KEPT} <= set(tables(connection))
     assert not {kept.name for kept in KEPT} & MADE.keys()
 

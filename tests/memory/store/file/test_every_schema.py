@@ -17,7 +17,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.opening import vector_extension
-from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied, migrate
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied_migrations, migrate
 from speckit_memory.memory.store.tables.words import fulltext
 
 RELEASED = {
@@ -121,7 +121,7 @@ def test_a_store_of_every_schema_becomes_one_of_today(unasked: Path, tmp_path: P
     assert found == wanted if tokens else [rows[0][0] for rows in found] == [rows[0][0] for rows in wanted]
 
     with closing(connected(path)) as new, closing(connected(today)) as other:
-        assert applied(new) == tuple(names)
+        assert applied_migrations(new) == tuple(names)
         assert schema(new) == schema(other)
         for kept in (kept.name for kept in KEPT if kept.name in had and kept.name != "memories"):
             shown = ", ".join(f'"{name}"' for name in had[kept] if name not in ("source_call",))
@@ -129,7 +129,7 @@ def test_a_store_of_every_schema_becomes_one_of_today(unasked: Path, tmp_path: P
     backup = tmp_path / f"memory.db.before-{names[count]}"
     assert contents(backup) == before
     with closing(connected(backup)) as copy:
-        assert applied(copy) == tuple(names[:count])
+        assert applied_migrations(copy) == tuple(names[:count])
 
 
 @pytest.mark.requirement("M1.migrations")

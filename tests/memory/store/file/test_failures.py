@@ -7,7 +7,7 @@ import pytest
 from answered import refused
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.guarding.failures import translated
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from speckit_memory.memory.store.file.guarding.failures import translated
 )
 @pytest.mark.requirement("T26")
 def test_a_failure_of_the_driver_becomes_an_error_that_names_the_file(error: type[apsw.Error], code: str) -> None:
-    with refused(code, match=r"store\.db") as caught, translated(Path("store.db")):
+    with refused(code, match=r"store\.db") as caught, translate_errors(Path("store.db")):
         raise error("what SQLite said")
     assert isinstance(caught.value.__cause__, error)
     # neither a full disk nor a value that is none passes by itself
@@ -38,7 +38,7 @@ def test_a_failure_of_the_driver_becomes_an_error_that_names_the_file(error: typ
 
 
 def test_other_exceptions_pass(database: Database) -> None:
-    with pytest.raises(KeyError), translated(Path("store.db")):
+    with pytest.raises(KeyError), translate_errors(Path("store.db")):
         raise KeyError
 
 

@@ -11,7 +11,13 @@ import pytest
 from answered import refused
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from speckit_memory.memory.store.file.schema.migrations import (
+    MIGRATIONS,
+    Migration,
+    applied_migrations,
+    migrate,
+    pending,
+)
 from speckit_memory.memory.store.tables.memories.source_paths import forget, other_sources, remember, source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
@@ -23,11 +29,11 @@ BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * 
 def test_migrations_run_once_in_order_and_are_recorded(database: Database, tmp_path: Path) -> None:
     connection = database.reader()
     steps = (*MIGRATIONS, SECOND)
-    assert applied(connection) == tuple(step.name for step in MIGRATIONS)
+    assert applied_migrations(connection) == tuple(step.name for step in MIGRATIONS)
     assert pending(connection, steps) == (SECOND,)
     assert migrate(connection, tmp_path / "store.db", steps) == ("0002_second",)
     assert migrate(connection, tmp_path / "store.db", steps) == ()
-    assert applied(connection) == tuple(step.name for step in steps)
+    assert applied_migrations(connection) == tuple(step.name for step in steps)
 
 
 def test_the_day_of_a_migration_is_told_by_the_clock_of_the_process(
@@ -59,14 +65,14 @@ def test_a_failing_migration_leaves_the_schema_that_another_version_knows(databa
     with refused("E023", match="0003_broken"):
         migrate(connection, tmp_path / "store.db", (*MIGRATIONS, SECOND, BROKEN))
     assert not connection.in_transaction
-    assert applied(connection) == tuple(step.name for step in MIGRATIONS)
+    assert applied_migrations(connection) == tuple(step.name for step in MIGRATIONS)
     assert not connection.table_exists("main", "second")
     assert not connection.table_exists("main", "third")
 
 
 def test_looking_for_migrations_writes_nothing(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "new.db"))
-    assert applied(connection) == ()
+    assert applied_migrations(connection) == ()
     assert pending(connection) == MIGRATIONS
     connection.close()
     assert (tmp_path / "new.db").stat().st_size == 0
@@ -85,10 +91,10 @@ def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: 
         return True
 
     try:
-        assert applied(first) == ()
+        assert applied_migrations(first) == ()
         first.exec_trace = be_faster
         assert migrate(first, path, steps) == ()
-        assert applied(first) == applied(second) == tuple(step.name for step in steps)
+        assert applied_migrations(first) == applied_migrations(second) == tuple(step.name for step in steps)
     finally:
         first.close()
         second.close()
@@ -136,13 +142,13 @@ def test_processes_that_open_a_file_at_the_same_moment_make_one_store_and_one_wh
             worker.stdin.flush()
         assert [(worker.communicate()[1], worker.returncode) for worker in workers] == [("", 0)] * len(workers)
     with Database.open(path, create=False) as database:
-        assert applied(database.reader()) == tuple(step.name for step in MIGRATIONS)
+        assert applied_migrations(database.reader()) == tuple(step.name for step in MIGRATIONS)
         assert database.check() == []
     backup = tmp_path / f"store.db.before-{MIGRATIONS[-1].name}"
     assert {file.name for file in tmp_path.iterdir()} == {path.name, *([backup.name] if old else [])}
     if old:
         copy = apsw.Connection(str(backup))
-        assert applied(copy) == tuple(step.name for step in MIGRATIONS[:-1])
+        assert applied_migrations(copy) == tuple(step.name for step in MIGRATIONS[:-1])
         assert copy.execute("SELECT length(value) FROM meta WHERE key = 'fact'").get == 9_000_000
         copy.close()
 

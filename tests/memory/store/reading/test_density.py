@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.memory.store.reading.density import Density, told
+from speckit_memory.memory.store.reading.density import Density, describe_density
 
 
 @pytest.mark.requirement("M9.bands")
@@ -32,6 +32,6 @@ def test_bands_and_missing_edges(edges: int, memories: int, expected: tuple[str,
 
 
 def test_the_way_to_the_next_band_is_told() -> None:
-    assert told(Density(3, 9, 4)) == "0.33 causal edges per memory (sparse), 2 more to moderate"
-    assert told(Density(9, 9, 4)) == "1.00 causal edges per memory (dense)"
-    assert told(Density(0, 0, 0)) == "0.00 causal edges per memory (empty)"
+    assert describe_density(Density(3, 9, 4)) == "0.33 causal edges per memory (sparse), 2 more to moderate"
+    assert describe_density(Density(9, 9, 4)) == "1.00 causal edges per memory (dense)"
+    assert describe_density(Density(0, 0, 0)) == "0.00 causal edges per memory (empty)"

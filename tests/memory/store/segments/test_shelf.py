@@ -246,7 +246,7 @@ def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(
     path.with_name("copy").replace(path)
 
     with store.snapshot_read() as connection:
-        found = shelf.held(connection, store.path)
+        found = shelf.segment_status(connection, store.path)
     assert (found.segment, found.finding and found.finding.kind) == (None, "unread")
     assert usable(store, patient=True) is not None
     assert usable(store) is not None

@@ -10,7 +10,7 @@ import pytest
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.words import surface
-from speckit_memory.memory.store.tables.words.stale_words import compared
+from speckit_memory.memory.store.tables.words.stale_words import compare_words
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]
@@ -81,4 +81,4 @@ def test_rows_with_other_words_than_their_texts_are_told(database: Database, doc
                 "INSERT INTO surface_fts (rowid, title, body) VALUES (?, ?, ?)", (memory, title, body)
             )
 
-    assert compared(database.reader()).stale == [2, 3]
+    assert compare_words(database.reader()).stale == [2, 3]

@@ -11,7 +11,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables.sessions.working_memory import attended, note_event
+from speckit_memory.memory.store.tables.sessions.working_memory import note_event, working_memory_of
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]
@@ -30,7 +30,7 @@ def event(database: Database, *focused: int, mentioned: tuple[int, ...] = (), no
 
 
 def levels(database: Database, now: float = NOW) -> dict[int, float]:
-    return {one.memory: round(one.attention, 6) for one in attended(database.reader(), "s", now - 1800, now)}
+    return {one.memory: round(one.attention, 6) for one in working_memory_of(database.reader(), "s", now - 1800, now)}
 
 
 @pytest.mark.requirement("M4.fading", "M4.floor")
@@ -111,5 +111,5 @@ def test_what_was_not_attended_to_for_thirty_minutes_is_out_of_mind(
 @pytest.mark.requirement("M4.origin")
 def test_what_brought_a_memory_in_is_told(database: Database, memories: list[int]) -> None:
     event(database, memories[0], call="00112233aabbccdd")
-    (one,) = attended(database.reader(), "s", 0, NOW)
+    (one,) = working_memory_of(database.reader(), "s", 0, NOW)
     assert (one.source, one.source_call, one.last_focused) == ("answer", "00112233aabbccdd", NOW)
