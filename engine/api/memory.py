@@ -151,10 +151,10 @@ class Memory(
         searching = Searcher.through(pipeline, config, overrides, strict=self._searching.runner.strict)
         return Memory(self._share.another(), ConfigurationState(config, searching))
 
-    def beside(self, *pipelines: PipelineSource) -> Memory:
+    def with_shadows(self, *pipelines: PipelineSource) -> Memory:
         """The same store and pipeline, with the answers of other pipelines attached to each result for comparison.
 
-        `with memory.beside("bm25") as both: both.search("why?").beside`. The results themselves are those of this
+        `with memory.with_shadows("bm25") as both: both.search("why?").beside`. The results themselves are those of this
         pipeline; the others answer the same query over the same snapshot, and steps that they share run once. Close it
         separately. Raises SpeckitError with all problems of the pipelines.
         """

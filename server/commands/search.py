@@ -88,7 +88,7 @@ def command(
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
         if shadows:
-            memory = opened.enter_context(memory.beside(*shadows))
+            memory = opened.enter_context(memory.with_shadows(*shadows))
         opened.enter_context(SERVING.serving())  # work that follows an answer waits until it is printed
         limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
         result = memory.search(

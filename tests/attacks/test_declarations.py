@@ -107,7 +107,7 @@ def test_what_a_declaration_answers_is_looked_at(method: str, tmp_path: Path, ta
 def test_a_class_that_makes_something_else_is_a_problem_of_the_file(tmp_path: Path, tally: Tally) -> None:
     for found_, made in (("int", 7), ("NoParams, a subclass of Params", NoParams())):
         [message] = found(tmp_path, hostile(__new__=lambda cls, params, made=made: made))
-        assert message.startswith(f"the constructor of the component 'hostile' failed: it made {found_}")
+        assert message.startswith(f"the constructor of the component 'hostile' failed: it created {found_}")
         tally.tried()
 
 

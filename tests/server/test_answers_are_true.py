@@ -47,7 +47,7 @@ def test_what_was_not_changed_is_not_said_to_be(workspace: Path) -> None:
         workspace, ("memory_delete", {"undo": undo, "dryRun": True}), ("memory_delete", {"undo": undo})
     )
 
-    assert checked["data"]["verdict"]["done"] == "its own memory would be brought up to date"
+    assert checked["data"]["verdict"]["done"] == "its memory would be updated"
     assert unchanged["summary"] == "docs/fusion.md: nothing changed, it has these values already"
     assert (refused["error"]["code"], refused["error"]["actions"]) == ("E030", ["call again with 'undo' alone"])
     assert back["summary"] == "1 memory and 1 file are back"

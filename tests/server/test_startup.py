@@ -19,7 +19,8 @@ HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer",
 RICH = {"rich._extension", "rich.cells", "rich.segment", "rich.style", "rich.text", "pygments"}
 IN_VAIN = {"org", "sitecustomize", "usercustomize"}
 """What the interpreter looks for and does not find."""
-INDEXING = "speckit_memory.memory.indexing."
+READERS = re.compile(r"speckit_memory\.memory\.((?:indexing|intake|parsing|scanning|models)\.[\w.]+)")
+"""Modules that read documents and questions."""
 SEARCH = call_of(3, "memory_search", {"query": "rank fusion"})
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
@@ -112,17 +113,23 @@ def test_a_search_at_the_command_line_imports_what_stands_in_the_list_and_nothin
     # `email` and `socket` are there for pydantic, which looks for its plugins in the metadata of packages
     assert packages & {"asyncio", "concurrent", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"} == set()
     assert names & {"numpy.ma", "numpy.testing", "numpy.random", "numpy.fft", "pydantic.networks"} == set()
-    assert {name.removeprefix(INDEXING) for name in names if name.startswith(INDEXING)} == {
-        *("analysis", "anchors", "dates", "embedding", "encoding", "identifiers", "limits", "metadata"),
-        *("secret_forms", "secrets", "title", "token_estimate"),  # a question is kept without its secrets
+    assert {found[1] for name in names if (found := READERS.fullmatch(name))} == {
+        *("intake.secret_forms", "intake.secrets"),  # a question is kept without its secrets
+        *("models.crossencoders", "models.embedders", "models.passage_vectors"),
+        *(f"models.crossencoders.{module}" for module in ("choice", "guarded", "none", "protocol")),
         *(
-            f"embedders{module}"
+            f"models.embedders.{module}"
             for module in (
-                *("", ".choice", ".counting", ".merge_table", ".model_facts", ".model_folder", ".protocol", ".static"),
-                *(".token_rows", ".user_cache"),
+                *("choice", "counting", "merge_table", "model_facts", "model_folder", "protocol", "static"),
+                *("token_rows", "user_cache"),
             )
         ),
-        *(f"crossencoders{module}" for module in ("", ".choice", ".guarded", ".none", ".protocol")),
+        *(
+            f"parsing.{module}"
+            for module in ("acronyms", "analysis", "dates", "encoding", "identifiers", "keys", "limits")
+        ),
+        *("parsing.declarations", "parsing.declarations.metadata"),
+        *("parsing.markdown", "parsing.markdown.anchors", "parsing.markdown.title"),
     }
 
 

@@ -462,7 +462,7 @@ def test_health_and_measurements_are_seen_by_no_variant(memory: Memory, root: Pa
 
 
 def test_a_memory_beside_brings_what_others_answer_to_the_same_query(memory: Memory, root: Path) -> None:
-    with memory.beside("bm25", "default") as both:
+    with memory.with_shadows("bm25", "default") as both:
         result = both.search(QUERIES[0])
         alone = memory.search(QUERIES[0], now=result.outcome.query.now)
     words, same = result.beside
@@ -510,7 +510,7 @@ def test_health_counts_what_variants_saw_in_all_processes(root: Path) -> None:
 
 
 def test_queries_that_are_compared_by_hand_join_no_experiment(memory: Memory, root: Path) -> None:
-    with memory.beside("bm25") as both:
+    with memory.with_shadows("bm25") as both:
         both.search(QUERIES[0])
     memory.write_notes()
     assert not evaluation_file(root / "m.db").exists()
