@@ -196,7 +196,8 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
     alone = run(tmp_path / "alone", None, files, 0)
     slow = (
         "from speckit_memory.memory.indexing import reader_processes as reader; import time; "
-        "process = reader._process_work; reader._process_work = lambda *given: (time.sleep(6), process(*given))[1]; reader.main()"
+        "process = reader._process_work; reader._process_work = lambda *given: (time.sleep(6), process(*given))[1]; "
+        "reader.main()"
     )
     monkeypatch.setattr(reader_processes, "PATIENCE_SECONDS", 3)
     monkeypatch.setattr(reader_processes, "TASKS_AT_ONCE", 100)
