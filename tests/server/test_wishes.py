@@ -109,7 +109,7 @@ def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
             ("memory_search", {**unnamed, "enableSessionBoost": False}),
         ],
     )
-    said = "no session is named: session_boost has nothing to raise"
+    said = "no session is named, so its attention raises no result"
     assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
     assert said in memory.search("quokka", adjust=SearchOptions(session_boost=True)).notes.warnings
 
