@@ -185,8 +185,8 @@ def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ("no decay", "adjust is 'no decay' (str); accepted: an Adjustment"),
-        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: an Adjustment"),
+        ("no decay", "adjust is 'no decay' (str); accepted: SearchOptions"),
+        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: SearchOptions"),
         (SearchOptions(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
         (SearchOptions(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
     ],
