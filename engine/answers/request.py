@@ -149,7 +149,7 @@ def _check(question: SearchRequest, typed: ParsedQuery) -> None:
     problems = list(_too_long(question))
     if not concepts and not _tells(text):
         problems.append(
-            Problem("E043", "the query holds no letter and no digit" if text.strip() else "the query is empty")
+            Problem("E043", "the query contains no letter or digit" if text.strip() else "the query is empty")
         )
     elif typed.excluded and not concepts and not _tells(typed.text):
         excluded = " or ".join(f"'{phrase}'" for phrase in typed.excluded)

@@ -110,8 +110,8 @@ class SearchResult:
     `outcome` holds the columns behind it, for explanations. `asked` is the recorded question, for repeating it with
     changes. `why_nothing` is the reason for an answer that no rewording would fill; it is also among the warnings.
     `origin` names the open store, which the ids belong to. `query_id` (16 hexadecimal digits) names the query in logs
-    and records. `beside` has the answers of other pipelines (see `Memory.beside`). `watched`: variants are compared
-    with the pipeline.
+    and records. `beside` has the answers of other pipelines (see `Memory.with_shadows`). `watched`: variants are
+    compared with the pipeline.
     """
 
     query: str

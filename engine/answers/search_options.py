@@ -94,7 +94,7 @@ def wanted_of(given: object) -> SearchOptions:
     if given is None:
         return NOTHING
     if not isinstance(given, SearchOptions):
-        raise _misfit("adjust", given, "an Adjustment")
+        raise _misfit("adjust", given, "SearchOptions")
     return given
 
 

@@ -170,7 +170,7 @@ class IndexOperations(ABC):
                     file, force=force, dry_run=dry_run, skip_preflight=skip_preflight, now=time.time()
                 )
             if session and saved.id is not None and not dry_run:
-                with harmless("a session could not be told what it saved"):
+                with harmless("a save could not be recorded in its session"):
                     session_events.record_saved(opened.database, identifier(session), saved.id, time.time())
             return saved
 

@@ -69,5 +69,5 @@ class TriggerOperations(ABC):
         now = time.time()
         opened = self._followed.current
         opened.usage.note(memories, now)
-        with harmless("a session could not be told what its prompt has triggered"):
+        with harmless("triggered memories could not be recorded in the session"):
             note(opened, memories, identifier(session), turn, now)

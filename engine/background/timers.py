@@ -19,6 +19,6 @@ def begun(seconds: float, work: Callable[[], None]) -> Timer | None:
     try:
         timer.start()
     except (RuntimeError, MemoryError) as error:
-        LOGGER.warning("what is done in a moment waits for the next time: %s", error)
+        LOGGER.warning("delayed work waits for the next event: %s", error)
         return None
     return timer

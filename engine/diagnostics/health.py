@@ -330,7 +330,7 @@ def _pipeline_followed(told: str, files: FilesFollowed) -> HealthCheck:
     if files.at is None:
         return HealthCheck("pipeline", True, told)
     times = "once" if files.changes == 1 else f"{files.changes} times"
-    return HealthCheck("pipeline", True, f"{told}; put in force without a restart {times}, last at {_moment(files.at)}")
+    return HealthCheck("pipeline", True, f"{told}; applied without a restart {times}, last at {_moment(files.at)}")
 
 
 def _moment(at: float) -> str:

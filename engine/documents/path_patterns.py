@@ -49,9 +49,9 @@ def matching(patterns: Sequence[str], paths: Sequence[str]) -> set[str]:
 def _require_few(patterns: Sequence[str]) -> None:
     problems = []
     if len(patterns) > MOST_PATTERNS:
-        problems.append(Problem("E032", f"there are {len(patterns)} patterns; at most {MOST_PATTERNS} are taken"))
+        problems.append(Problem("E032", f"there are {len(patterns)} patterns; at most {MOST_PATTERNS} are accepted"))
     problems += [
-        Problem("E032", f"pattern {at} has {len(pattern):,} characters; at most {LONGEST_PATTERN} are taken")
+        Problem("E032", f"pattern {at} has {len(pattern):,} characters; at most {LONGEST_PATTERN} are accepted")
         for at, pattern in enumerate(patterns[:MOST_PATTERNS], start=1)
         if len(pattern) > LONGEST_PATTERN
     ]

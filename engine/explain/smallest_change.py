@@ -61,13 +61,13 @@ class SmallestChange:
         if self.change:
             smallest = "The smallest single change" if self.complete else "The smallest single change found so far"
             said = f"{smallest} that brings it in: {tell(self.change)}. It becomes result {self.rank}"
-            open_end = "" if self.complete else "; the search for a smaller one was ended there"
+            open_end = "" if self.complete else "; the search for a smaller one ended there"
             return f"{said}, {_leaving(self.leaves)}. Verified by searching ({spent}{open_end})."
         if not self.runs and not self.complete:
             return "No time was left to try what would bring it in."
         what = f"{len(self.tried)} values, flags and steps" if len(self.tried) != 1 else self.tried[0]
         said = f"No single change brings it in: tried {what} in {spent}"
-        said += "." if self.complete else ", where the search was ended before all were tried."
+        said += "." if self.complete else "; the search ended before all were tried."
         if self.nearest and self.got:
             said += f" Nearest came {tell(self.nearest)}: {self.got}."
         return said
@@ -99,7 +99,7 @@ def _got(lost: Absence) -> str:
         case "limit":
             return f"it is ranked {lost.rank} then"
         case "step":
-            return f"it is found then, and the step '{lost.step}' takes it out"
+            return f"it is found then, but the step '{lost.step}' removes it"
     return "it is inside the scope then, and no channel finds it"
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from speckit_memory.memory.parsing.analysis import Analyser
 
 SHARED = 0.5
-"""Of the content words of the shorter question, at least so many are in both."""
+"""Minimum share of the content words of the shorter question that both questions contain."""
 
 
 def are_similar(first: str, second: str) -> bool:

@@ -24,7 +24,7 @@ def told_vectors(opened: OpenStore) -> tuple[str, str]:
     if not setting.wanted(count):
         return f"{all_compared}; an approximate index is used from {setting.least:,} on", ""
     if not is_faiss_installed():
-        return f"{all_compared}, though they are many", f"`{INSTALL}` finds the nearest faster. {_WRITE}"
+        return f"{all_compared}, although there are many", f"`{INSTALL}` finds the nearest faster. {_WRITE}"
     if lists is not None:
         return f"{all_compared}: {lists.failure}", _WRITE
-    return f"{all_compared}, though they are many: the segment in use holds no index of them", _WRITE
+    return f"{all_compared}, although there are many: the segment in use has no index of them", _WRITE

@@ -47,7 +47,7 @@ from speckit_memory.pipeline.running.view import StoreView
 
 APPROXIMATE = ("vectors_from", "lists")
 """The fact added to an answer that was ranked by the approximate vector index (inverted lists)."""
-_NO_SESSION = "no session is named: session_boost has nothing to raise"
+_NO_SESSION = "no session is named, so its attention raises no result"
 
 
 class Searcher:

@@ -127,7 +127,7 @@ class Reloading:
             self._put(serving, watched)
             return
         if wrong != self.state.wrong:
-            LOGGER.warning("the configuration cannot be used, what was read before goes on: %s", wrong[0])
+            LOGGER.warning("the configuration cannot be used, the previous one stays in force: %s", wrong[0])
         self.state = replace(self.state, wrong=wrong)
         self._wait_for_mending(watched)
 
@@ -147,7 +147,7 @@ class Reloading:
             return
         self.state = FilesFollowed((), self.state.changes + 1, time.time())
         pipeline = serving.searching.runner.pipeline
-        LOGGER.info("the configuration was read anew: '%s' (%s)", pipeline.name, pipeline.hash)
+        LOGGER.info("the configuration was read again: '%s' (%s)", pipeline.name, pipeline.hash)
 
     def _patience(self) -> float:
         """When to read again although no known file has changed: soon, while a variant's file cannot be read."""

@@ -124,7 +124,7 @@ class ReopeningStore:
                 )
             self._current = opened
             self.replacements.append(Replacement(time.time(), why.what))
-            LOGGER.info("the store was opened anew: its file %s", why.what)
+            LOGGER.info("the store was reopened: its file %s", why.what)
 
 
 def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
     from speckit_memory.pipeline.roles.composition import Pipeline
 
-NOT_NOTED = "an answer could not be noted"
+NOT_NOTED = "an answer could not be recorded"
 MOST_WRITTEN = 200
 """Maximum number of documents per run that are scanned for links and citations; a larger run is a bulk import."""
 _HALF = 8

@@ -122,7 +122,7 @@ class DarkRuns:
             return
         turn.over = True
         _drop(turn.left, "off")
-        with harmless("a variant that hangs could not be noted"):
+        with harmless("a hanging variant could not be recorded"):
             self._hanging(named, before, turn.at, turn.step)
 
 

@@ -126,7 +126,7 @@ class ShadowSearch:
         """Keeps what records need of the query. Call it at the end of the read, even after a failure. Never raises."""
         if self._before is None or self._inline:
             return  # a comparison by hand: its queries are chosen and would bias the sample
-        with harmless("an answer could not be noted for the variants"):
+        with harmless("an answer could not be recorded for the variants"):
             # the clock, not the query's `now`, which a caller may have set
             kept = asked if opened.recorder.keeps_texts else None
             folder = known_folder(self._before.query, snapshot)

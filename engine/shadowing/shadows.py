@@ -87,7 +87,7 @@ class Shadows:
         return self._known.is_set()
 
     def _ask(self) -> None:
-        with harmless("what is known of variants could not be read"):
+        with harmless("the records of variants could not be read"):
             self._placed()
 
     @property

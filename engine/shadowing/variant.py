@@ -29,10 +29,10 @@ WHY: dict[str, str] = {
     "queue": "another search was measured",
     "busy": "searches left no time for it",
     "gone": "its folder is no longer in the store",
-    "off": "it is switched off, or its place was not known in time",
+    "off": "it is switched off, or could not be checked in time",
     "late": "the answer itself was incomplete because of its deadline",
     "end": "the process ended first",
-    "rollout": "a flag is enabled for this share of sessions",
+    "rollout": "a flag is enabled for the session that asked",
     "resume": "a hand-over answered, through a separate pipeline",
 }
 """Reasons why a variant did not see a query, in words."""

@@ -28,7 +28,7 @@ def heartbeat(beat: Callable[[], bool], seconds: float, most: int) -> Iterator[N
     over = threading.Event()
 
     def go_on() -> None:
-        with harmless("work goes on without a sign of life"):
+        with harmless("work continues without renewing its lease"):
             for _ in range(most):
                 if over.wait(seconds) or not beat():
                     return

@@ -153,7 +153,7 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
 def _vectors(embedder: Callable[[], Embedder]) -> Job:
     """Embeds waiting passages with the model of the vectors in use, never another one.
 
-    A model named only in the store is never called over the network: see `ServingModels`. Each group of vectors is
+    A model named only in the store is never called over the network: see `ActiveModels`. Each group of vectors is
     cached as it arrives, so that paid results survive a failed batch.
     """
     return Job(

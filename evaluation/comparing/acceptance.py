@@ -182,7 +182,7 @@ def _cold_start(figures: PipelineFigures, queries: int) -> Criterion:
     if found.queries < queries:
         return found
     missing = (
-        f"all {queries:,} queries ask for memories of the last two days; older memories must be there too, so that new "
+        f"all {queries:,} queries ask for memories of the last two days; some must ask for older ones, so that new "
         "ones compete with them"
     )
     return replace(found, reached=None, missing=missing)

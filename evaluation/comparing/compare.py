@@ -114,7 +114,7 @@ def _too_few(control: Effective, flags: Sequence[str], queries: int) -> Iterator
     for name in flags:
         needed = max((condition.queries for condition in control.flags[name].criterion), default=0)
         if queries < needed:
-            yield f"{queries:,} queries are no evidence for {name}, whose criterion needs {needed:,}"
+            yield f"{queries:,} queries are too few as evidence for {name}, whose criterion needs {needed:,}"
 
 
 def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effective, list[Effective]]:

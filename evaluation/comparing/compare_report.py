@@ -179,7 +179,7 @@ def _segments(segments: Sequence[ContrastSegment]) -> Table:
 
 def _differing(one: DifferingQuery) -> Iterator[str]:
     said = f" {in_line(one.text)}" if one.text else ""
-    parted = f", they part at {one.parted_at}" if one.parted_at else ""
+    parted = f", differ from {one.parted_at} on" if one.parted_at else ""
     yield f"{one.query}:{said} ({MAIN} {one.delta:+.3f}, first difference at rank {one.first_difference}{parted})"
     yield f"  control: {', '.join(one.control) or 'nothing'}"
     yield f"  variant: {', '.join(one.variant) or 'nothing'}"

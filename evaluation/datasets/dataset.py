@@ -136,7 +136,7 @@ def _queries(folder: Path, problems: Problems) -> dict[str, DatasetQuery]:
         if len(query.text) > MAX_QUERY_CHARACTERS:
             record.report(f"the query has {len(query.text):,} characters; a query may have {MAX_QUERY_CHARACTERS:,}")
         elif query.text and not any(character.isalnum() for character in query.text):
-            record.report(f"the query {query.text[:80]!r} holds no letter and no digit")
+            record.report(f"the query {query.text[:80]!r} contains no letter or digit")
         if _claim(query.id, record.where, taken, problems):
             queries[query.id] = query
     return queries

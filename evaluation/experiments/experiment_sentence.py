@@ -72,7 +72,7 @@ def _nothing(report: ExperimentReport, control: str, variant: str) -> str:
             f"{variant} has seen none of {_count(dropped, 'query')} ({_reasons(report.dropped)}), so there is nothing "
             f"to compare with {control}."
         )
-    return f"{variant} has not run with {control} yet, so there is nothing to compare."
+    return f"{variant} has not run alongside {control} yet, so there is nothing to compare."
 
 
 def _same_order(report: ExperimentReport, agreement: Agreements, control: str, variant: str) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from speckit_memory.memory.store.evaluation.records import QueryRecord, UseRecord
 
 WINDOW_SECONDS = 600.0
-"""So long a reader has to use what was served, and to cite what was opened or another memory in its place."""
+"""Time that a reader has to use what was served, and to cite what was opened or another memory instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ImplicitFeedback:
 
 
 NO_FEEDBACK = ImplicitFeedback()
-"""Nothing but the uses themselves."""
+"""No signals: every use counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class DoctorCheck:
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="First rewrite the segment of the store, and remove leftovers of others.")
+@click.option("--fix", is_flag=True, help="First rewrite the segment of the store, and remove leftover segment files.")
 @click.option("--repair", is_flag=True, help="First rebuild derived data of the store, after a checkpoint.")
 @click.option("--verbose", "-v", is_flag=True, help="Show passed checks too.")
 @shared_options("db", "pipeline", "set", "json")

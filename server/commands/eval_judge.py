@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     "--command",
     "judge",
     metavar="CMD",
-    help='A program that judges: it reads one pair as JSON and prints {"grade": 0} to {"grade": 3}. No shell is used.',
+    help="A program that judges: it reads one pair as JSON from its standard input and prints "
+    '{"grade": 0} to {"grade": 3}. No shell is used.',
 )
 @click.option(
     "--timeout",

@@ -17,9 +17,9 @@ def command(common: Common) -> None:
     """Link memories that share a name, while the graph has few edges.
 
     Linking needs less than one edge per memory. Names are found by rules: consecutive capitalised words, headings,
-    quoted text, languages of code blocks and used libraries. A name in more than ten memories links nothing. With
-    `entities: link` in .speckit/config.yaml the background work does this; `graph remove --by entities` removes the
-    links again.
+    quoted text, languages of code blocks, and the word after "using". A name in more than ten memories links nothing.
+    With `entities: link` in .speckit/config.yaml the background work does this; `graph remove --by entities` removes
+    the links again.
     """
     with existing_store(common) as memory:
         found = memory.link_names()

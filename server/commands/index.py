@@ -235,7 +235,7 @@ def show(report: IndexReport, seconds: float) -> None:
     if report.ignored:
         click.echo(wrap_text(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
-        click.echo(wrap_text(f"taken because it was named: {abridge(key)} ({reason})", "  ", ""))
+        click.echo(wrap_text(f"indexed because it was named: {abridge(key)} ({reason})", "  ", ""))
     show_saving(report)
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)

@@ -47,7 +47,7 @@ def command(common: Common, folder: str, sort: str, limit: int, offset: int, chu
         click.echo(wrap_text(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
     part = PartOfPage(rows, len(rows))
     end = offset + part.memories
-    more = f"; --offset {end} goes on" if part.memories and end < total else ""
+    more = f"; --offset {end} continues" if part.memories and end < total else ""
     if part.is_cut:
         click.echo(wrap_text(f"{part.told_cut()}; `speckit-memory show` has the whole document", dim=True))
     if missing:

@@ -135,5 +135,5 @@ class Follower:
 
     def _note(self, error: SpeckitError) -> None:
         if not self._failed:
-            logs.event("changes cannot be told", "warning", problems=[str(problem) for problem in error.problems])
+            logs.event("changes cannot be detected", "warning", problems=[str(problem) for problem in error.problems])
         self._failed = True

@@ -68,7 +68,7 @@ REMEMBER = Prompt(
     "Remember this session",
     "Save what a session decided and where it stopped, next to the memories on its topic.",
     (
-        Argument("topic", "What the session was about; memories on it are shown", longest=10_000),
+        Argument("topic", "What the session was about; related memories are shown", longest=10_000),
         Argument("folder", "Where a new memory is written", completed="folder"),
     ),
     write,

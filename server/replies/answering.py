@@ -49,7 +49,7 @@ class WorkerPool:
             except SpeckitError as error:
                 raise as_protocol_error(for_client(error, self._offers), **about) from None
             except WithdrawnError:
-                raise MCPError(code=INTERNAL_ERROR, message="taken back") from None  # not sent to anyone
+                raise MCPError(code=INTERNAL_ERROR, message="cancelled") from None  # not sent to anyone
             except BaseException as error:
                 raise as_protocol_error(internal(error), **about) from None
 

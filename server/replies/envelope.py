@@ -241,7 +241,7 @@ def _afterwards(work: Follow, rows: Rows) -> None:
     try:
         work(rows)
     except BaseException as error:  # of a store or of a component's library
-        logs.event("not noted", problems=[str(internal(error))])
+        logs.event("not recorded", problems=[str(internal(error))])
 
 
 def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult:

@@ -147,7 +147,7 @@ def _reply(saved: "SaveResult", hints: tuple[str, ...]) -> Reply:
                 "verdict": describe_verdict(verdict) if verdict else "",
                 "secrets left out": data["redacted"],
                 "quality": quality.score if quality and not quality.passed else "",
-                "mended as stored": "; ".join(quality.mended) if quality else "",
+                "repaired in the store": "; ".join(quality.mended) if quality else "",
             }
         ),
         row_text=problem_text,

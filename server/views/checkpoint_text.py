@@ -37,7 +37,7 @@ def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
     short = as_json(checkpoint) | {"created_at": when(checkpoint.created_at) if checkpoint.created_at else ""}
     del short["rows"], short["schema"]
     if len(json.dumps(checkpoint.metadata)) > SHORT_METADATA:
-        short["metadata"] = {"left_out": "too long; `speckit-memory checkpoint list --json` tells it"}
+        short["metadata"] = {"left_out": "too long; `speckit-memory checkpoint list --json` shows it"}
     return {key: value for key, value in short.items() if value or key == "memories"}
 
 

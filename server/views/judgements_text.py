@@ -14,7 +14,7 @@ def cells(one: Judgement) -> tuple[str, ...]:
     """The cells of a judgement under `HEADS`."""
     from speckit_memory.server.views.rows.rows import when
 
-    undone = f"; taken back {when(one.undone_at)[:16]}" if one.undone_at is not None else ""
+    undone = f"; undone {when(one.undone_at)[:16]}" if one.undone_at is not None else ""
     return (f"#{one.id}", one.key, one.kind, when(one.at)[:16], one.session or "-", _effect(one) + undone)
 
 

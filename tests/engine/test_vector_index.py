@@ -143,12 +143,12 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
     assert "vector.lists" not in Container(segment)
     with opened(tmp_path, "1") as memory:
         detail, hint = told(memory)
-        assert detail.endswith("though they are many: the segment in use holds no index of them")
+        assert detail.endswith("although there are many: the segment in use has no index of them")
         assert "`speckit-memory doctor --fix`" in hint
         with monkeypatch.context() as without:
             without.setattr("speckit_memory.engine.runtime.vector_index.is_faiss_installed", lambda: False)
             detail, hint = told(memory)
-            assert detail == "all 120 vectors are compared, though they are many"
+            assert detail == "all 120 vectors are compared, although there are many"
             assert INSTALL in hint
         memory.write_segment()
     with opened(tmp_path, "1") as memory:

@@ -139,7 +139,7 @@ def test_every_malformed_line_of_every_file_is_reported_at_once(write_dataset: W
         "qrels/test.tsv:7:1: the score must be a number; found 'nan'",
         "queries.jsonl:2:1: 'text' is empty",
         "queries.jsonl:3:1: the key 'text' is missing",
-        "queries.jsonl:4:1: the query '?!' holds no letter and no digit",
+        "queries.jsonl:4:1: the query '?!' contains no letter or digit",
         "queries.jsonl:5:1: the query has 10,001 characters; a query may have 10,000",
         "queries.jsonl:6:1: the id 'q' is already used in line 1",
     ]

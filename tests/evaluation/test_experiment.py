@@ -130,7 +130,7 @@ FIRST = sorted(range(60), key=lambda number: lot(f"{number:016x}", readable=Fals
 CASES = {
     "not run": (
         [], experiment(), {},
-        "undecided", "rsf has not run with default yet, so there is nothing to compare.",
+        "undecided", "rsf has not run alongside default yet, so there is nothing to compare.",
     ),
     "all dropped": (
         [], experiment(queue=2, state=1), {},

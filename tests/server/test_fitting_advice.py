@@ -74,4 +74,4 @@ def test_a_file_without_judgements_is_told_as_none_in_few_lines(tmp_path: Path) 
 def test_too_few_queries_for_a_criterion_are_told(tmp_path: Path) -> None:
     few = judged_sets.titles(tmp_path / "few", by_title=3, by_text=3, by_mention=3)
     compared = call(tmp_path, ["eval", "compare", "--dataset", few, "--flag", NAME, "--no-keep", "--json"]).ok()
-    assert f"9 queries are no evidence for {NAME}, whose criterion needs 200" in compared.json["warnings"]
+    assert f"9 queries are too few as evidence for {NAME}, whose criterion needs 200" in compared.json["warnings"]

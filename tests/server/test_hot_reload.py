@@ -66,7 +66,7 @@ def test_a_flag_that_a_command_changes_is_in_force_in_a_server_when_the_command_
         asked.search()
         after = asked.health("pipeline")["detail"]
     assert before.split(":")[0] != after.split(":")[0]
-    assert "put in force without a restart once" in after
+    assert "applied without a restart once" in after
 
 
 @pytest.mark.requirement("P2.followed", "P2.last_good", "T7")
@@ -80,7 +80,7 @@ def test_a_server_over_stdio_answers_as_the_files_say_and_goes_on_with_the_last_
         file = write(workspace, PIPELINE_FILE, OURS)
         assert asked.search()["hints"] == []
         assert asked.health("pipeline")["detail"].startswith("'ours' (")
-        assert "put in force without a restart once, last at " in asked.health("pipeline")["detail"]
+        assert "applied without a restart once, last at " in asked.health("pipeline")["detail"]
 
         write(workspace, PIPELINE_FILE, "fusoin: []\n")
         for tool in ("memory_search", "memory_context"):
@@ -95,7 +95,7 @@ def test_a_server_over_stdio_answers_as_the_files_say_and_goes_on_with_the_last_
         events = [json.loads(line) for line in errors.read().splitlines()]
     hashes = {event["pipeline"]: event["hash"] for event in events if event["event"] == "search"}
     assert list(hashes) == ["default", "ours"]
-    assert f"the configuration was read anew: 'ours' ({hashes['ours']})" in [event["event"] for event in events]
+    assert f"the configuration was read again: 'ours' ({hashes['ours']})" in [event["event"] for event in events]
 
     write(workspace, PIPELINE_FILE, OURS)
     with raw_server(workspace, "--no-warm-up") as server:

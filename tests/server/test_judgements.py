@@ -64,7 +64,7 @@ def test_what_an_agent_judged_is_listed_with_its_session_and_taken_back_by_one_c
     assert "5 judgements" not in call(workspace, ["learned", "undo", "--memory", TONE]).out
     assert known(workspace) == before
     assert [taken for *_, taken in told(call(workspace, LISTED))] == [True] * 6
-    assert "; taken back " in " ".join(call(workspace, ["learned", "judgements"]).out.split())
+    assert "; undone " in " ".join(call(workspace, ["learned", "judgements"]).out.split())
     assert call(workspace, ["doctor"]).status == 0
 
 

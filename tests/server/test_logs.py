@@ -206,7 +206,7 @@ def test_a_store_that_was_replaced_is_logged_by_the_call_that_found_out(workspac
         shutil.move(copy, store)
         found = logged.server.call(2, "memory_search", {"query": "fusion"})
 
-    [told] = [line for line in logged.lines() if line["event"].startswith("the store was opened anew: its file ")]
+    [told] = [line for line in logged.lines() if line["event"].startswith("the store was reopened: its file ")]
     assert (told["query_id"], told["logger"]) == (id_of(found), "speckit_memory.engine.session.reopening")
 
 
@@ -216,7 +216,7 @@ def test_what_could_not_be_noted_in_a_session_is_logged_by_its_call(workspace: P
         with Database.open(workspace / "memory.db") as other, other.write():
             found = logged.server.call(2, "memory_search", {"query": "fusion", "sessionId": "one"})
 
-    [told] = [line for line in logged.lines() if line["event"] == "not noted in the session"]
+    [told] = [line for line in logged.lines() if line["event"] == "not recorded in the session"]
     assert (told["query_id"], told["level"]) == (id_of(found), "warning")
 
 

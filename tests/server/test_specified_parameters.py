@@ -238,7 +238,7 @@ def test_the_console_lists_judges_and_matches_as_the_tools_do(workspace: Path) -
     one = call(workspace, ["list", "--limit", "1", "--json"]).json
     [told] = calls(workspace, ("memory_list", {"limit": 1}))
     assert (one["total"], one["memories"]) == (told["data"]["total"], told["data"]["memories"])
-    assert "1 of 6 memories; --offset 1 goes on" in call(workspace, ["list", "--limit", "1"]).out
+    assert "1 of 6 memories; --offset 1 continues" in call(workspace, ["list", "--limit", "1"]).out
     assert call(workspace, ["list", "--limit", "101"]).status == 2
 
     judged = call(workspace, ["validate", WAL, "--useful"])

@@ -245,7 +245,7 @@ def test_where_the_time_was_over_it_is_the_smallest_found_so_far(herd: Path, tmp
     change = found["why_not_change"]
     assert (change["complete"], change["change"]["name"]) == (False, "bm25.limit")
     assert change["sentence"].startswith("The smallest single change found so far that brings it in: --set bm25.limit=")
-    assert "the search for a smaller one was ended there" in change["sentence"]
+    assert "the search for a smaller one ended there" in change["sentence"]
 
 
 def refused(root: Path, name: str) -> Ran:

@@ -109,7 +109,7 @@ def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
             ("memory_search", {**unnamed, "enableSessionBoost": False}),
         ],
     )
-    said = "no session is named: session_boost has nothing to raise"
+    said = "no session is named, so its attention raises no result"
     assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
     assert said in memory.search("quokka", adjust=SearchOptions(session_boost=True)).notes.warnings
 
@@ -185,8 +185,8 @@ def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ("no decay", "adjust is 'no decay' (str); accepted: an Adjustment"),
-        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: an Adjustment"),
+        ("no decay", "adjust is 'no decay' (str); accepted: SearchOptions"),
+        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: SearchOptions"),
         (SearchOptions(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
         (SearchOptions(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
     ],

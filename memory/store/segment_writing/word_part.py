@@ -1,4 +1,4 @@
-"""Writes the inverted indexes of a store; `TermIndex.of_segment` reads them."""
+"""Writes the inverted indexes of a store; `PostingsIndex.of_segment` reads them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool,
             Field(
                 strict=True,
-                description="Remove later memories; the present state is kept",
+                description="Delete memories it lacks, after a new checkpoint",
             ),
         ] = False,
     ) -> Reply:

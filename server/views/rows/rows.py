@@ -218,4 +218,4 @@ def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str
     shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
     warning = memory.served(shown, len(rows))
     if warning:
-        logs.event("not noted in the session", "warning", reason=warning)
+        logs.event("not recorded in the session", "warning", reason=warning)
