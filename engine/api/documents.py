@@ -61,7 +61,7 @@ class DocumentOperations(ABC):
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
     ) -> SaveResult:
-        """Saves one file; see `Remembering.save_file` for the arguments.
+        """Saves one file; see `IndexOperations.save_file` for the arguments.
 
         Args:
             path: The file.

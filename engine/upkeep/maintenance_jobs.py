@@ -114,7 +114,7 @@ JOBS = (
     _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),
 )
-"""In running order. The store's segment is maintained by `upkeep`, which writes no row."""
+"""In running order. The store's segment is maintained by `upkeep_thread`, which writes no row."""
 
 NAME_JOBS = (
     Job(
@@ -153,7 +153,7 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
 def _vectors(embedder: Callable[[], Embedder]) -> Job:
     """Embeds waiting passages with the model of the vectors in use, never another one.
 
-    A model named only in the store is never called over the network: see `ServingModels`. Each group of vectors is
+    A model named only in the store is never called over the network: see `ActiveModels`. Each group of vectors is
     cached as it arrives, so that paid results survive a failed batch.
     """
     return Job(

@@ -29,7 +29,7 @@ MOST_LISTED = 100
 class Task:
     """A task of a folder and its record. Times are epoch seconds.
 
-    `after` and `learning_index` are None until the task is complete.
+    `after` and `learned` are None until the task is complete.
     """
 
     folder: str

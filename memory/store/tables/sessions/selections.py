@@ -1,7 +1,7 @@
 """Learning from selections: the recorded selections, the phrases learned from them, and those a user removed (feature
 M12).
 
-Learned phrases are rows of `triggers` with the source `learned_phrases`: separate from the phrases that documents
+Learned phrases are rows of `triggers` with the source `learned`: separate from the phrases that documents
 declare, not in the full-text index, and with an expiry.
 """
 

@@ -1,7 +1,7 @@
 """Number of analysed tokens of each memory: in the title, the triggers, the path and each passage, in order.
 
 The full-text table holds the positions of words but not the lengths of texts. With both, inverted indexes are served
-from the file without reading stored texts: see `read_model.file_words`.
+from the file without reading stored texts: see `read_model.words.fts_index`.
 """
 
 from __future__ import annotations
