@@ -66,7 +66,7 @@ class Handover:
         ids = np.array(sorted(held), np.int64)
         ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)]
         parts = (
-            (p.words, _said(query, ids, store)),
+            (p.words, _information_share(query, ids, store)),
             (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids), query.now))),
             (p.kind, np.array([min(1.0, len(held.get(memory, ())) / enough) for memory in ids.tolist()])),
             (p.session, _of_session(query, ids, store)),
@@ -148,7 +148,7 @@ def _names(passage: Passage) -> set[str]:
     return {passage.anchor} if passage.anchor else {section.id for section in find(passage.text, file="")[0]}
 
 
-def _said(query: Query, ids: Ids, store: Store) -> Column:
+def _information_share(query: Query, ids: Ids, store: Store) -> Column:
     """The share of the query's information that each memory holds, [0, 1]; 0 if the query only asks to continue."""
     terms = handovers.naming_terms(query.terms, store.lexicon)
     if not terms or not len(ids):

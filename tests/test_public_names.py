@@ -90,7 +90,8 @@ def test_what_public_methods_return_and_what_that_holds_has_a_public_name() -> N
             pending += [
                 part for hint in typing.get_type_hints(kind, localns=_Public()).values() for part in _classes(hint)
             ]
-    assert {"SearchResult", "SearchNotes", "MemoryRecord", "HealthReport", "SearchCost"} <= {kind.__name__ for kind in seen}
+    names = {kind.__name__ for kind in seen}
+    assert {"SearchResult", "SearchNotes", "MemoryRecord", "HealthReport", "SearchCost"} <= names
 
 
 class _Public(dict[str, Any]):

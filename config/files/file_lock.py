@@ -31,7 +31,7 @@ def locked(file: Path, patience: float = PATIENCE) -> Iterator[None]:
     """
     beside = file.with_name(f"{file.name}.lock")
     last = time.monotonic() + patience
-    while (descriptor := _held(beside)) is None:
+    while (descriptor := _try_lock(beside)) is None:
         if time.monotonic() >= last:
             raise TimeoutError(f"another process holds {beside}")
         time.sleep(_PAUSE)
@@ -43,7 +43,7 @@ def locked(file: Path, patience: float = PATIENCE) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _held(beside: Path) -> int | None:
+def _try_lock(beside: Path) -> int | None:
     """A descriptor that holds the lock, None while another process holds it."""
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | NO_LINK | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:

@@ -26,7 +26,7 @@ def named_path(named: str | Path, what: str = "the path") -> Path:
     folder of an unknown user, too long, or through a loop of links. Raises E030 for another type.
     """
     if not isinstance(named, str | Path):
-        raise SpeckitError("E030", f"{what} is {_told(named)}", hint=_PATH)
+        raise SpeckitError("E030", f"{what} is {_describe(named)}", hint=_PATH)
     text = str(named)
     if not text:
         actions = ("write . for the folder you are in", "check that the variable it came from is set")
@@ -51,7 +51,7 @@ def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path"
     """One or several paths, absolute and without links. Raises E014 and E030 with all invalid ones."""
     given: object = named
     if isinstance(given, bytes) or not isinstance(given, str | Path | Iterable):
-        raise SpeckitError("E030", f"{what} is {_told(named)}", hint=f"{_PATH} Several may be given as a list.")
+        raise SpeckitError("E030", f"{what} is {_describe(named)}", hint=f"{_PATH} Several may be given as a list.")
     paths: list[Path] = []
     problems: list[Problem] = []
     for each in [named] if isinstance(named, str | Path) else named:
@@ -112,7 +112,7 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _told(found: object) -> str:
+def _describe(found: object) -> str:
     return f"of the type {type(found).__name__}"
 
 

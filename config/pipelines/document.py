@@ -56,8 +56,8 @@ def read(source: Source) -> ConfigDocument:
             node, problems = from_plain(source, GIVEN)
             return _document(GIVEN, GIVEN, None, node, problems)
         case Path():
-            return _named(name_of_path(source))
-    return _named(source)
+            return _load_named(name_of_path(source))
+    return _load_named(source)
 
 
 def name_of_path(path: Path) -> str:
@@ -84,10 +84,10 @@ def with_extended(document: ConfigDocument) -> tuple[tuple[ConfigDocument, ...],
             below = named_in(last.file, last.said.extends)
         except SpeckitError as error:
             problems += [_no_parent(problem, last.said) for problem in error.problems]
-            below = _named(DEFAULT)
+            below = _load_named(DEFAULT)
         if below.file in [nearer.file for nearer in documents]:
             problems.append(Problem("E114", f"'{below.file}' extends itself", where=last.said.extends_where))
-            below = _named(DEFAULT)
+            below = _load_named(DEFAULT)
         documents.append(below)
     return tuple(documents), problems
 
@@ -97,7 +97,7 @@ def named_in(file: str, source: str) -> ConfigDocument:
 
     Raises SpeckitError (E110, E121) if there is nothing to read.
     """
-    return _named(source, _base(file))
+    return _load_named(source, _base(file))
 
 
 def place_in(file: str, source: str) -> str:
@@ -109,7 +109,7 @@ def _base(file: str) -> str:
     return "" if file in (GIVEN, TEXT) else file
 
 
-def _named(source: str, named_in: str = "") -> ConfigDocument:
+def _load_named(source: str, named_in: str = "") -> ConfigDocument:
     text, file = pipeline_text(source, named_in)
     return replace(read_text(text, file), source=source)
 

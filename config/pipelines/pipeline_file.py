@@ -169,10 +169,10 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
 
 
 def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
-    return Problem("E114", f"{what} must be {expected}; found {_found(found)}", where=where)
+    return Problem("E114", f"{what} must be {expected}; found {_describe_node(found)}", where=where)
 
 
-def _found(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     if isinstance(node, Scalar):
         return "nothing" if node.value is None else abridge(repr(node.value))
     return "a list" if isinstance(node, Sequence) else "a mapping"

@@ -35,7 +35,7 @@ def edit_slot(below: Sequence[StepEntry], edits: Edits, slot: str, problems: lis
         if step.id not in ids:
             added.setdefault(step.id, step)
     steps = [_changed(step, changes[step.id]) if step.id in changes else step for step in below]
-    placed = [changes[step.id] for step in below if step.id in changes and _beside(changes[step.id])]
+    placed = [changes[step.id] for step in below if step.id in changes and _anchor_of(changes[step.id])]
     for step in (*placed, *added.values()):
         problems += _misplaced(step, [*ids, *added], slot)
     # Positions are resolved with removed steps still present, as others may refer to them.
@@ -50,7 +50,7 @@ def edit_slot(below: Sequence[StepEntry], edits: Edits, slot: str, problems: lis
     return (*(present[name] for name in order if name not in removed), *repeated)
 
 
-def _beside(step: StepEntry) -> str:
+def _anchor_of(step: StepEntry) -> str:
     return step.before or step.after
 
 
@@ -62,9 +62,9 @@ def _order(ids: Sequence[str], placed: Sequence[StepEntry], problems: list[Probl
     waiting = list(placed)
     while waiting:
         # A topological order: place the next step whose neighbour already has a place; none left means a cycle.
-        step = next((one for one in waiting if not _beside(one) or _beside(one) in order), None)
+        step = next((one for one in waiting if not _anchor_of(one) or _anchor_of(one) in order), None)
         if step is None:
-            if all(_beside(one) in known and _beside(one) != one.id for one in waiting):  # else already reported
+            if all(_anchor_of(one) in known and _anchor_of(one) != one.id for one in waiting):  # else already reported
                 names = ", ".join(f"'{one.id}'" for one in waiting)
                 message = f"{names} are only placed next to one another; let one of them name a step that is not moved"
                 problems.append(Problem("E119", message, where=waiting[0].where))
@@ -135,7 +135,7 @@ def _misplaced(step: StepEntry, ids: Collection[str], slot: str) -> Iterator[Pro
     if step.before and step.after:
         message = f"'{step.id}' goes before '{step.before}' and after '{step.after}'; name one of the two"
         yield Problem("E119", message, where=step.place("after"))
-    elif (beside := _beside(step)) and (beside not in ids or beside == step.id):
+    elif (beside := _anchor_of(step)) and (beside not in ids or beside == step.id):
         key = "before" if step.before else "after"
         others = [name for name in ids if name != step.id]
         message = f"'{slot}' has no other step '{beside}' for '{step.id}' to go {key}; {nearest(beside, others)}"

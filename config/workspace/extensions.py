@@ -28,12 +28,12 @@ def extensions_in_force(environ: Mapping[str, str] | None = None, root: Path | N
     """
     here = settings(environ=environ)
     there = here if root is None else settings(root=root, environ=environ)
-    found = [_said(config) for config in ((there,) if there.root == here.root else (there, here))]
+    found = [_read_settings(config) for config in ((there,) if there.root == here.root else (there, here))]
     # MODES is ordered from the least to the most strict.
     return max(found, key=lambda one: MODES.index(one.mode))
 
 
-def _said(config: Settings) -> ExtensionSettings:
+def _read_settings(config: Settings) -> ExtensionSettings:
     in_file = load_workspace_config(config.root)
     written = config.environ.get(EXTENSIONS_VARIABLE, "").strip().lower()
     memory = config.environ.get(EXTENSIONS_MEMORY_VARIABLE, "").strip()

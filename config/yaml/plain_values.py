@@ -59,7 +59,7 @@ class _Reader:
     def _entries(self, value: abc.Mapping[object, object], where: Where, depth: int) -> abc.Iterator[MappingEntry]:
         for key, item in value.items():
             if not isinstance(key, str):
-                self.problems.append(Problem("E114", f"a key must be a text; found {_shown(key)}", where=where))
+                self.problems.append(Problem("E114", f"a key must be a text; found {_display(key)}", where=where))
                 continue
             inside = self.convert(item, f"{where.path}.{key}" if where.path else key, depth + 1)
             yield MappingEntry(str(key), inside.where, inside)
@@ -80,9 +80,9 @@ class _Reader:
                 return str.__str__(value)
             case _:
                 accepted = "accepted: texts, numbers, true, false, None, lists and mappings"
-                self.problems.append(Problem("E114", f"found {_shown(value)}; {accepted}", where=where))
+                self.problems.append(Problem("E114", f"found {_display(value)}; {accepted}", where=where))
         return None
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     return f"{abridge(repr(value))}, of the type {type(value).__name__}"

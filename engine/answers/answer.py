@@ -85,7 +85,7 @@ def answer(
         results=rows,
         notes=SearchNotes(
             evidence_gap=facts.pop("evidence_gap"),
-            warnings=(*plan.warnings, *map(_respelt, plan.respelt), *_counted(plan), *warnings),
+            warnings=(*plan.warnings, *map(_respelt, plan.respelt), *_relative_time_warning(plan), *warnings),
             degraded=degraded,
             facts=facts,
         ),
@@ -141,7 +141,7 @@ def _ms(ns: int) -> float:
     return round(ns / 1e6, 3)
 
 
-def _counted(plan: Plan) -> Iterator[str]:
+def _relative_time_warning(plan: Plan) -> Iterator[str]:
     """A warning if relative times were counted back from the newest memory, as no memory is recent enough."""
     if plan.counted_from is not None:
         newest = datetime.fromtimestamp(plan.counted_from, UTC).date()

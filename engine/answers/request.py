@@ -124,23 +124,23 @@ def texts(given: object, name: str) -> tuple[str, ...]:
         found = tuple(given)
         if all(isinstance(one, str) for one in found):
             return found
-    raise SpeckitError("E030", f"{name} is {_shown(given)}; accepted: a list of texts")
+    raise SpeckitError("E030", f"{name} is {_display(given)}; accepted: a list of texts")
 
 
 def _misfits(question: SearchRequest) -> Iterator[Problem]:
     """Parameters of the wrong type, which only Python callers can pass; the other interfaces check types."""
     for name in ("text", "folder", "tier", "context_type", "mode", "session"):
         if not isinstance(value := getattr(question, name), str):
-            yield Problem("E030", f"{name} is {_shown(value)}; accepted: a text")
+            yield Problem("E030", f"{name} is {_display(value)}; accepted: a text")
     if type(question.limit) is not int:
-        yield Problem("E030", f"limit is {_shown(question.limit)}; accepted: a whole number")
+        yield Problem("E030", f"limit is {_display(question.limit)}; accepted: a whole number")
     if question.intent is not None and not isinstance(question.intent, str):
-        yield Problem("E030", f"intent is {_shown(question.intent)}; accepted: a text")
+        yield Problem("E030", f"intent is {_display(question.intent)}; accepted: a text")
     if question.token_usage is not None and type(question.token_usage) not in (int, float):
-        yield Problem("E030", f"token_usage is {_shown(question.token_usage)}; accepted: a number")
+        yield Problem("E030", f"token_usage is {_display(question.token_usage)}; accepted: a number")
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     return f"{abridge(repr(value), 60)} ({type(value).__name__})"
 
 

@@ -193,7 +193,7 @@ class DeletionOperations(CheckpointOperations):
 
     def deletions(self, limit: int = 50) -> Sequence[Deletion]:
         """The deletions that can be undone, the latest first: those with a memory or a file that is missing now."""
-        return self._followed.run(lambda opened: _kept(opened, away=True))[:limit]
+        return self._followed.run(lambda opened: _deletions(opened, away=True))[:limit]
 
     def _with_checkpoint(
         self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
@@ -201,7 +201,7 @@ class DeletionOperations(CheckpointOperations):
         if dry_run or not memories:
             return DeletionResult(tuple(memories))
         if not confirm:
-            message = f"deleting {_counted(memories)} must be confirmed: {why}"
+            message = f"deleting {_count(memories)} must be confirmed: {why}"
             raise SpeckitError("E105", message)
         checkpoint = ""
         if named:
@@ -245,7 +245,7 @@ class DeletionOperations(CheckpointOperations):
             stored = reader.known_files(opened.database.reader())
             own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
             self._require_own(opened, own)
-            for left in _kept(opened, away=False):
+            for left in _deletions(opened, away=False):
                 if left.at < time.time() - LEFT_SECONDS:  # else its process may still be running
                     deletions.drop(opened.database.path, left)
                     aside.move_back(self.settings.root, (), left.files)  # removes the empty folder
@@ -303,7 +303,7 @@ class DeletionOperations(CheckpointOperations):
             raise SpeckitError.of(problems)
 
 
-def _kept(opened: OpenStore, *, away: bool) -> Sequence[Deletion]:
+def _deletions(opened: OpenStore, *, away: bool) -> Sequence[Deletion]:
     """With `away`, the deletions with missing memories or files; else the stale ones, with nothing missing.
 
     A stale deletion is left by a process that was killed before deleting, or before it had finished undoing.
@@ -324,5 +324,5 @@ def _whole_workspace() -> SpeckitError:
     return SpeckitError("E030", message, actions=("name a folder",))
 
 
-def _counted(memories: Sequence[MemoryRecord]) -> str:
+def _count(memories: Sequence[MemoryRecord]) -> str:
     return "1 memory" if len(memories) == 1 else f"{len(memories)} memories"

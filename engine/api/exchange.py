@@ -117,7 +117,7 @@ class ExchangeOperations(CheckpointOperations):
 
         plan = self._followed.run(decide)
         if dry_run:
-            return ImportResult(_told(plan), dry_run=True)
+            return ImportResult(_report(plan), dry_run=True)
         name, before = timestamped_name("before-import"), ""
         if any(one.outcome == "updated" or one.over for one in plan):
             before = name
@@ -143,9 +143,9 @@ class ExchangeOperations(CheckpointOperations):
         done = self._followed.run(run, writes=True, repeatable=False)
         self._followed.upkeep.indexed()
         return ImportResult(
-            _told(done.decided), done.written, before, aside if aside.is_dir() else None, done.left_out, done.pending
+            _report(done.decided), done.written, before, aside if aside.is_dir() else None, done.left_out, done.pending
         )
 
 
-def _told(plan: Iterable[ImportDecision]) -> tuple[ImportedMemory, ...]:
+def _report(plan: Iterable[ImportDecision]) -> tuple[ImportedMemory, ...]:
     return tuple(ImportedMemory(one.offer.key, one.outcome, one.why) for one in plan)

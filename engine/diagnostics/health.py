@@ -284,10 +284,10 @@ def _extensions(seen: HealthContext) -> HealthCheck:
         return HealthCheck("extensions", True, f"none are installed ({wanted.mode})")
     failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
     if wanted.mode == "none":
-        return HealthCheck("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
+        return HealthCheck("extensions", True, f"installed and not loaded ({wanted.mode}): {_list(found)}")
     limit = f", at most {wanted.memory_mb} MB" if wanted.memory_mb else ""
     where = {"trusted": "in this process", "isolated": f"in a separate process{limit}"}[wanted.mode]
-    detail = f"{_listed(found)}, {where} ({wanted.mode})"
+    detail = f"{_list(found)}, {where} ({wanted.mode})"
     if failed:
         hint = "Remove the extension, or report it to its author. The product's own components work without it."
         return HealthCheck("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
@@ -384,7 +384,7 @@ def _latency(seen: HealthContext) -> HealthCheck:
     return HealthCheck("latency", True, detail, hint)
 
 
-def _listed(extensions: Sequence[Extension]) -> str:
+def _list(extensions: Sequence[Extension]) -> str:
     return ", ".join(
         f"{one.name} ({list_names(sorted(one.components), LISTED)})" if one.components else one.name
         for one in extensions

@@ -93,7 +93,7 @@ def write_decision(text: str, name: str, decision: Decision, file: str, over: Co
     wanted = {**kept, **decision}
     if said is None or isinstance(said, dict):  # any other value is a user's mistake and must not be overwritten
         end = found.group() if (found := _LINE_END.search(text)) else "\n"
-        meant = _meant(node, name, wanted)
+        meant = _expected_content(node, name, wanted)
         # layouts differ: take the first way whose result parses to exactly the intended content
         for edits in _ways(text, node, flags, name, decision, over):
             changed = PositionedText(text).edited([(start, stop, new.replace("\n", end)) for start, stop, new in edits])
@@ -119,7 +119,7 @@ def _ways(
                 yield [*edits, *page.without(known.value, set(over) - set(decision))]
 
 
-def _meant(node: Node | None, name: str, entry: Mapping[str, object]) -> object:
+def _expected_content(node: Node | None, name: str, entry: Mapping[str, object]) -> object:
     """The parsed content that the text must have after the decision."""
     said = plain(node) if node else None
     whole = said if isinstance(said, dict) else {}

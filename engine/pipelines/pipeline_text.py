@@ -40,7 +40,7 @@ def as_yaml(
     lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(whole.name)}"]
     if whole.description:
         lines.append(f"description: {flow_style(whole.description)}")
-    lines += [f"extends: {NOTHING}", *_beside(whole), *_budgets(whole, origin), "candidates:"]
+    lines += [f"extends: {NOTHING}", *_shadow_lines(whole), *_budgets(whole, origin), "candidates:"]
     for slot in SLOTS:
         pad = "  " if slot in CANDIDATE_SLOTS else ""
         steps = [entry for entry in checked.bound if entry.step.slot == slot]
@@ -91,14 +91,15 @@ def _with_origin(key: str, value: Any, written: MappingEntry | None, pad: str, d
             below = inside.get(inner) if isinstance(inside, YamlMapping) else None
             yield from _with_origin(inner, item, below, f"{pad}  ", default)
     else:
-        yield f"{pad}{flow_style(key)}: {flow_style(value)}  # {_told(written.value.where) if written else default}"
+        origin = _describe_place(written.value.where) if written else default
+        yield f"{pad}{flow_style(key)}: {flow_style(value)}  # {origin}"
 
 
-def _told(where: Where) -> str:
+def _describe_place(where: Where) -> str:
     return "this call" if where.file.startswith(BY_CALL) else str(where)
 
 
-def _beside(whole: Effective) -> Iterator[str]:
+def _shadow_lines(whole: Effective) -> Iterator[str]:
     """The shadow entries, with absolute paths, as the text may be stored in another folder."""
     for key, mode in MODES.items():
         entries = [entry for entry in whole.beside if entry.mode == mode]
@@ -123,7 +124,7 @@ def _budgets(effective: Effective, origin: bool) -> list[str]:
 
 def as_lines(checked: CheckedPipeline) -> list[str]:
     """One line for each step and each effective value, named as by `--set`; for comparisons."""
-    lines = list(_named("budgets_ms", checked.effective.budgets_ms))
+    lines = list(_name_lines("budgets_ms", checked.effective.budgets_ms))
     for slot in SLOTS:
         lines.append(f"{slot}:")
         for entry in checked.bound:
@@ -131,13 +132,13 @@ def as_lines(checked: CheckedPipeline) -> list[str]:
                 optional = ", optional" if entry.step.optional else ""
                 lines.append(f"  {entry.step.id} (use: {entry.step.use}{optional})")
                 for key, value in entry.params.model_dump(mode="json", by_alias=True).items():
-                    lines += _named(f"    {entry.step.id}.{key}", value)
+                    lines += _name_lines(f"    {entry.step.id}.{key}", value)
     return lines
 
 
-def _named(name: str, value: Any) -> Iterator[str]:
+def _name_lines(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from _named(f"{name}.{key}", item)
+            yield from _name_lines(f"{name}.{key}", item)
     else:
         yield f"{name}: {flow_style(value)}"

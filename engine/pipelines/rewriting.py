@@ -50,7 +50,7 @@ def rewritten(
     page = PositionedText(document.text)
     steps = {step.id: step for step in document.said.written()}
     edits = list(page.named(node, name))
-    for step_id, wanted in _wanted(overrides).items():
+    for step_id, wanted in _values_by_step(overrides).items():
         if step_id not in steps:
             return None
         changed = page.with_parameters(steps[step_id], _changes(present[step_id], wanted))
@@ -88,7 +88,7 @@ def extending(
     """
     lines = [f"# {line}".rstrip() for line in heading]
     lines += [*([""] if lines else []), f"pipeline: {flow_style(name)}", f"extends: {flow_style(below)}"]
-    wanted = {step: _changes(present[step], values) for step, values in _wanted(overrides).items()}
+    wanted = {step: _changes(present[step], values) for step, values in _values_by_step(overrides).items()}
     inside = ""
     for slot in SLOTS:
         changes = {step: values for step, values in wanted.items() if values and slots[step] == slot}
@@ -105,7 +105,7 @@ def extending(
     return "\n".join(lines) + "\n"
 
 
-def _wanted(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _values_by_step(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The values to write, by step, as nested mappings."""
     wanted: dict[str, dict[str, Any]] = {}
     for path, text in overrides.items():

@@ -76,7 +76,7 @@ def query_record(
         session=digest_of(query.session),
         store=store,
         state=state,
-        question=None if asked is None else _asked(asked.question),
+        question=None if asked is None else _replay_parameters(asked.question),
         read_point=None if asked is None else asked.read_point,
         asked=_told_apart(query),
     )
@@ -156,7 +156,7 @@ def _told_apart(query: Query) -> str:
     return json.dumps([normalised_phrase(query.text), *marked, query.wanted.folder])
 
 
-def _asked(question: SearchRequest) -> dict[str, Any]:
+def _replay_parameters(question: SearchRequest) -> dict[str, Any]:
     """The non-default parameters of a question, with secrets removed, for a replay.
 
     The session is left out; the query record has its digest.

@@ -47,7 +47,7 @@ def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> E
 
     Raises E001 if the model does not work, and E022 while another process builds vectors.
     """
-    embedder = _named(opened, name)
+    embedder = _model_of(opened, name)
     embedder.embed_query(TRIAL)
     return spaces.build(opened.database, embedder, time.time(), progress)
 
@@ -55,7 +55,7 @@ def build(opened: OpenStore, name: str, progress: OnProgress | None = None) -> E
 def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> ModelChange:
     """Builds missing vectors and switches to the model."""
     build(opened, name, progress)
-    embedder = _named(opened, name)
+    embedder = _model_of(opened, name)
     tokens = spaces.token_model_of(embedder)
     return spaces.change(
         opened.database, spaces.stamp(embedder), title_repeats(embedder), tokens, time.time(), chosen=True
@@ -82,7 +82,7 @@ def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> ModelCha
     return spaces.change(opened.database, stamp, 1, spaces.token_model_of(bundled), time.time(), chosen=True)
 
 
-def _named(opened: OpenStore, name: str) -> Embedder:
+def _model_of(opened: OpenStore, name: str) -> Embedder:
     """The model of a name. Raises E001 for one that searches could not call for query vectors."""
     local = name == "bundled" or name.startswith("fastembed:")
     embedder = opened.model(name)

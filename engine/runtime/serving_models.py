@@ -82,7 +82,7 @@ class ActiveModels:
         connection = self._database.reader()
         found = embedding_models.build(connection) if table_exists(connection, "embedding_build") else None
         if found is not None:
-            return _told(found)
+            return _progress_of(found)
         stored, wanted = get_meta(connection, vectors.MODEL), self.wanted()
         if stored is None or not (served := self._known.get(stored)) or served.embedder is wanted:
             return ""
@@ -102,7 +102,7 @@ class ActiveModels:
         return f"{answering}; {by}, another model: `speckit-memory index PATH` changes to it"
 
 
-def _told(build: embedding_models.Build) -> str:
+def _progress_of(build: embedding_models.Build) -> str:
     """The progress of building vectors."""
     passages = f"{build.done:,} of {build.total:,} passages"
     if embedding_models.at_work(build, time.time()):

@@ -228,7 +228,7 @@ class Searcher:
                 store = search.enter_context(opened.read_model.reading())
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
-            shown = _shown(store, snippet, content, opened_before)
+            shown = _shown_parts(store, snippet, content, opened_before)
             # a copy: callers can modify the answer, and later searches share the original
             adjust = replace(wished.wanted) if wished else SearchOptions()
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
@@ -352,7 +352,7 @@ def _pending(opened: OpenStore) -> tuple[str, ...]:
     return (unsettled,) if unsettled else ()
 
 
-def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Shown:
+def _shown_parts(store: Store, snippet: int, content: bool, opened_before: int) -> Shown:
     def shown(outcome: Outcome, pipeline: Pipeline) -> SearchResult:
         declared = tuple(channel.id for channel in pipeline.candidates.channels)
         spent = opening_ns() - opened_before

@@ -118,7 +118,7 @@ class Reloading:
         earlier = self._served.now
         watched = _watched(earlier)
         try:
-            serving = _made(earlier, self._recorder)
+            serving = _build_state(earlier, self._recorder)
         except Exception as error:  # a component's constructor may raise anything; the old state is still served
             wrong = problems_of(error)
             if not isinstance(error, SpeckitError):
@@ -139,7 +139,7 @@ class Reloading:
     def _put(self, serving: ConfigurationState, watched: WatchedFiles) -> None:
         watched.know(_texts(serving.searching))
         self._watched = watched
-        if _said(serving) != _said(before := self._served.now):
+        if _state_key(serving) != _state_key(before := self._served.now):
             self._served.put(serving)
         self._again_at = self._patience()
         if _answers(serving) == _answers(before):  # only a comment changed, say, or a fault was reverted
@@ -154,7 +154,7 @@ class Reloading:
         return time.monotonic() + RETRY_SECONDS if self._served.now.searching.unusable else float("inf")
 
 
-def _made(earlier: ConfigurationState, recorder: Recorder) -> ConfigurationState:
+def _build_state(earlier: ConfigurationState, recorder: Recorder) -> ConfigurationState:
     """Builds the state that the files describe. Raises SpeckitError with all of their problems.
 
     Settings that a store is opened with stay until the process ends: how extensions run, recording, the vector index,
@@ -179,7 +179,7 @@ def _answers(serving: ConfigurationState) -> tuple[object, ...]:
     return (serving.searching.identity, config.pipeline, config.pipeline_by, config.deadline_ms)
 
 
-def _said(serving: ConfigurationState) -> tuple[object, ...]:
+def _state_key(serving: ConfigurationState) -> tuple[object, ...]:
     """Equal for two states that were also read from the same texts."""
     return (_answers(serving), _texts(serving.searching))
 

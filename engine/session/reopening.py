@@ -85,7 +85,7 @@ class ReopeningStore:
             except Exception as error:
                 replaced = _replacement(opened, error)
                 if replaced is None:
-                    told = _told(opened, error)
+                    told = _translate_error(opened, error)
                     if told is error:
                         raise
                     raise told from error
@@ -140,7 +140,7 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
     return None
 
 
-def _told(opened: OpenStore, error: Exception) -> Exception:
+def _translate_error(opened: OpenStore, error: Exception) -> Exception:
     """Translates an error: driver errors to ours, damaged data to E024, a missing memory to its deletion."""
     if isinstance(error, MissingMemoryError):
         from speckit_memory.engine.session.deleted_names import deletion_error

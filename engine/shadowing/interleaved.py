@@ -95,7 +95,7 @@ class InterleavedRunner:
         control, variant = (one.pool.candidates.parents.tolist() for one in (outcome, run.outcome))
         if len({*control}) < len(control) or len({*variant}) < len(variant):
             return None, ()  # several rows of one memory: a click could not be credited to one team
-        draft = draft_ranking(control, variant, self.query_id, kept=_kept(outcome, store))
+        draft = draft_ranking(control, variant, self.query_id, kept=_pinned_rows(outcome, store))
         answer = self.runner.annotated(outcome.query, mix_pools(outcome.pool, run.outcome.pool, draft.ids), store)
         said = Notes(overall={"interleaved_with": {"name": run.pipeline.name, "hash": run.pipeline.hash}})
         trace = _joined(outcome.trace, answer.trace, set(answer.pool.ids.tolist()), len(draft.ids))
@@ -103,7 +103,7 @@ class InterleavedRunner:
         return whole, _teams(draft, whole)
 
 
-def _kept(outcome: Outcome, store: Store) -> int:
+def _pinned_rows(outcome: Outcome, store: Store) -> int:
     """The number of leading rows in the control's answer that are constitutional memories."""
     tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
     others = [place for place, tier in enumerate(tiers) if str(tier) != FIRST_OF_ALL]

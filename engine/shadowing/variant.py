@@ -171,11 +171,11 @@ def tally_states(states: Sequence[ShadowState], control: str, recorder: Recorder
     recorder.write()
     if states and recorder.path.exists():
         with suppress(SpeckitError), EvaluationDatabase.open(recorder.path, create=False) as database:
-            return tuple(_counted(state, control, database) for state in states)
+            return tuple(_with_counts(state, control, database) for state in states)
     return tuple(states)
 
 
-def _counted(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
+def _with_counts(state: ShadowState, control: str, database: EvaluationDatabase) -> ShadowState:
     if state.mode == "shadow":
         return state
     found = database.tally(control, state.hash, state.mode)

@@ -145,7 +145,7 @@ def run_due(
         return MaintenanceReport(tuple(JobOutcome(job.name, "not due", 0, job.what) for job in every))
     runner = _Runner(database, patience_ms, pause)
     if not runner.begin():
-        return MaintenanceReport(_left(every, running), elsewhere=True)
+        return MaintenanceReport(_left_waiting(every, running), elsewhere=True)
     done: dict[str, JobOutcome] = {}
     try:
         # another process may have run them while this one waited for the lease
@@ -154,10 +154,10 @@ def run_due(
             done[job.name] = runner.run(job)
     except _LostError:
         rest = [job for job in running if job.name not in done]
-        return MaintenanceReport(tuple(done.get(one.job, one) for one in _left(every, rest)), elsewhere=True)
+        return MaintenanceReport(tuple(done.get(one.job, one) for one in _left_waiting(every, rest)), elsewhere=True)
     finally:
         runner.end()
-    return MaintenanceReport(tuple(done.get(one.job, one) for one in _left(every, ())))
+    return MaintenanceReport(tuple(done.get(one.job, one) for one in _left_waiting(every, ())))
 
 
 def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
@@ -194,7 +194,7 @@ def _told_run(job: Job, run: JobRun) -> str:
     return f"{job.name} at {when}: {run.changed} {job.what}{more}"
 
 
-def _left(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[JobOutcome, ...]:
+def _left_waiting(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[JobOutcome, ...]:
     return tuple(JobOutcome(job.name, "waiting" if job in waiting else "not due", 0, job.what) for job in every)
 
 
@@ -239,7 +239,7 @@ class _Runner:
             except Exception as error:  # one job's failure; the others still run
                 if isinstance(error, SpeckitError) and error.code in NOT_THE_JOBS:
                     raise
-                return self._noted(job, JobRun(job.name, began, time.time(), changed, False, _told(error)))
+                return self._noted(job, JobRun(job.name, began, time.time(), changed, False, _describe(error)))
             if not remains:
                 return JobOutcome(job.name, "ran", changed, job.what)
         return self._noted(job, JobRun(job.name, began, time.time(), changed, True, ""))
@@ -269,5 +269,5 @@ class _Runner:
         return JobOutcome(job.name, "failed" if run.failure else "unfinished", run.changed, job.what, run.failure)
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, SpeckitError) else f"{type(error).__name__}: {error}"

@@ -143,7 +143,7 @@ def report_on(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: fl
     """
     names = list(measured.values)
     control, *variants, again = names
-    asked = _asked(measured, control)
+    asked = _contrast_queries(measured, control)
     sides = {name: _side(measured, name) for name in names}
     evaluated = measured.compared([(control, name) for name in variants])
     return CompareReport(
@@ -210,7 +210,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
     return store_report(report, store)
 
 
-def _asked(measured: EvaluationRun, control: str) -> list[ContrastQuery]:
+def _contrast_queries(measured: EvaluationRun, control: str) -> list[ContrastQuery]:
     """The queries, with the intent and complexity of the control's plan."""
     return [
         ContrastQuery(query.id, query.text, answer.intent, answer.complexity, query.folder)

@@ -149,7 +149,7 @@ def replay(
     found = _judged(pairs, noise, known, uses, (pipeline_record(pipelines[0]), pipeline_record(pipelines[1])), flag)
     others = sum(seen.control.pipeline != hashes[0] for seen in asked)
     result = ReplayReport(found, store, log, len(logged) - len(asked), others)
-    return _kept(result) if keep else result
+    return _store(result) if keep else result
 
 
 def _pipelines(
@@ -208,7 +208,7 @@ def _judged(
     return JudgedExperiment(replace(report, id=name, sentence=told), tuple(pairs), judgements, seen)
 
 
-def _kept(result: ReplayReport) -> ReplayReport:
+def _store(result: ReplayReport) -> ReplayReport:
     """The result, stored next to the queries, or with the reason why that failed."""
     report, asked = result.judged.report, sorted(pair.query.id for pair in result.judged.pairs)
     digest = sha256("\n".join(asked).encode()).hexdigest()[:12]

@@ -47,11 +47,11 @@ def pipeline_of(revision: str, pipeline: str, root: Path, environ: Mapping[str, 
         # copy the files to a temporary workspace, so that `extends` and flags resolve as usual
         for file in _needed(top, commit, wanted):
             (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / file).write_text(_shown(top, commit, file), encoding="utf-8")
+            (Path(folder) / file).write_text(_show_file(top, commit, file), encoding="utf-8")
         flags = (root / FLAGS_FILE).resolve().relative_to(top.resolve()).as_posix()
         if _has(top, commit, flags):
             (Path(folder) / FLAGS_FILE).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / FLAGS_FILE).write_text(_shown(top, commit, flags), encoding="utf-8")
+            (Path(folder) / FLAGS_FILE).write_text(_show_file(top, commit, flags), encoding="utf-8")
         source = Path(folder) / wanted if wanted else pipeline
         there = {**environ, ROOT_VARIABLE: folder}
         whole = load(source, there, None, components.registry(environ).flag_files)
@@ -80,7 +80,7 @@ def _needed(top: Path, commit: str, wanted: str) -> Iterator[str]:
             raise SpeckitError("E030", f"revision {commit[:12]} has no file '{wanted}'", actions=("give REV:PATH",))
         seen.append(wanted)
         yield wanted
-        extends = read_text(_shown(top, commit, wanted), wanted).said.extends
+        extends = read_text(_show_file(top, commit, wanted), wanted).said.extends
         if extends == NOTHING or extends in presets() or Path(extends).is_absolute():
             return
         # `extends` is relative to the file that contains it
@@ -92,7 +92,7 @@ def _has(top: Path, commit: str, path: str) -> bool:
     return _ran(top, "cat-file", "-e", f"{commit}:{path}").returncode == 0
 
 
-def _shown(top: Path, commit: str, path: str) -> str:
+def _show_file(top: Path, commit: str, path: str) -> str:
     return _git(top, "show", f"{commit}:{path}", failing=f"revision {commit[:12]} has no file '{path}'")
 
 

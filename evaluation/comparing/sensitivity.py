@@ -67,7 +67,7 @@ class Sensitivity:
         if not any(point.changed for point in others):
             return f"{self.parameter} changes no answer to these {self.queries:,} queries"
         told = [
-            f"{_listed(points)} significantly {word} than the present value"
+            f"{_list(points)} significantly {word} than the present value"
             for points, word in ((better, "better"), (worse, "worse"))
             if points
         ]
@@ -120,7 +120,7 @@ class Sensitivity:
         return plain_text(self.blocks())
 
 
-def _listed(points: Sequence[Point]) -> str:
+def _list(points: Sequence[Point]) -> str:
     names = ", ".join(f"{point.value:g}" for point in points)
     return f"{names} {'is' if len(points) == 1 else 'are'}"
 
@@ -165,7 +165,7 @@ def sensitivity(
     # an integer parameter must get integers
     whole_numbers = isinstance(present, int)
     variants = [
-        replace(with_values(whole, {name: json.dumps(_written(value, whole_numbers))}), name=f"{name}={value:g}")
+        replace(with_values(whole, {name: json.dumps(_as_number(value, whole_numbers))}), name=f"{name}={value:g}")
         for value in others
     ]
     load_pipelines(variants, None, environ)  # report the problems of all values before any work is done
@@ -213,7 +213,7 @@ def _point(
     return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)
 
 
-def _written(value: float, whole: bool) -> float | int:
+def _as_number(value: float, whole: bool) -> float | int:
     return int(value) if whole and value == int(value) else value
 
 

@@ -159,7 +159,9 @@ def _judgements(
     path = folder / QRELS
     for where, (query, key, score) in table_rows(path, ("query-id", "corpus-id", "score"), problems):
         # `&` instead of `and`: report both unknown ids
-        known = _known(query, queries, QUERIES, where, problems) & _known(key, keys, CORPUS, where, problems)
+        known = _check_known(query, queries, QUERIES, where, problems) & _check_known(
+            key, keys, CORPUS, where, problems
+        )
         grade = finite(score, "score", where, problems)
         if not known or grade is None:
             continue
@@ -174,8 +176,8 @@ def _edges(folder: Path, keys: Container[str], problems: Problems) -> Iterator[t
     for where, cells in table_rows(folder / EDGES, ("source", "relation", "target", "strength"), problems):
         source, relation, target, text = cells
         before = problems.count
-        _known(source, keys, CORPUS, where, problems)
-        _known(target, keys, CORPUS, where, problems)
+        _check_known(source, keys, CORPUS, where, problems)
+        _check_known(target, keys, CORPUS, where, problems)
         strength = finite(text, "strength", where, problems)
         if relation not in tuple(Relation):
             problems.add(where, f"'{relation}' is not a relation; {nearest(relation, Relation)}")
@@ -191,7 +193,7 @@ def _edges(folder: Path, keys: Container[str], problems: Problems) -> Iterator[t
             yield source, relation, target, strength
 
 
-def _known(name: str, names: Container[str], file: str, where: Where, problems: Problems) -> bool:
+def _check_known(name: str, names: Container[str], file: str, where: Where, problems: Problems) -> bool:
     if name not in names:
         problems.add(where, f"the id '{name}' is not in {file}")
     return name in names

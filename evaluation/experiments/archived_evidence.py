@@ -29,8 +29,8 @@ def archive_report(report: ExperimentReport, figures: Figures) -> dict[str, Any]
     return {
         "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],
         "compared": report.compared,
-        "differences": _written(figures.difference),
-        "own": _written(figures.own),
+        "differences": _as_document(figures.difference),
+        "own": _as_document(figures.own),
     }
 
 
@@ -49,7 +49,7 @@ class ArchivedFigures:
         return _read(self.document["own"].get(metric))
 
 
-def _written(figure: Callable[[str], Figure | None]) -> dict[str, dict[str, Any]]:
+def _as_document(figure: Callable[[str], Figure | None]) -> dict[str, dict[str, Any]]:
     found = {metric: figure(metric) for metric in METRICS}
     return {
         metric: {

@@ -106,7 +106,7 @@ def _lacks(condition: Condition, figures: Figures) -> Iterator[str]:
     if figure is None:
         yield f"it has no figure for {condition.metric}"
         return
-    lacks = list(_shown(condition, figure))
+    lacks = list(_shortcomings(condition, figure))
     if figure.queries < condition.queries:
         yield f"needs {condition.queries:,} queries, has {figure.queries:,}"
     yield from lacks
@@ -123,7 +123,7 @@ def _further(condition: Condition, figure: Figure, with_more: Callable[[float], 
     not."""
 
     def enough(times: float) -> bool:
-        return not list(_shown(condition, replace(figure, interval=with_more(times), p=0.0)))
+        return not list(_shortcomings(condition, replace(figure, interval=with_more(times), p=0.0)))
 
     # double the factor until it suffices, then bisect
     high = 1.0
@@ -139,7 +139,7 @@ def _further(condition: Condition, figure: Figure, with_more: Callable[[float], 
     return max(ceil(high * figure.queries), condition.queries) - figure.queries
 
 
-def _shown(condition: Condition, figure: Figure) -> Iterator[str]:
+def _shortcomings(condition: Condition, figure: Figure) -> Iterator[str]:
     """The shortcomings of a figure, apart from the number of queries."""
     of_both = condition.direction in ("better", "not_worse")
     return _difference(condition, figure) if of_both else _own(condition, figure)

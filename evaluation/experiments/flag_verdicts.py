@@ -64,7 +64,7 @@ def flag_verdicts(
 def _verdict(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) -> FlagVerdict:
     """Go if a comparison meets the criterion, no-go if there are comparisons and none does, else not yet."""
     # fewest unmet conditions first, then the most queries
-    held = sorted(_held(flag, closed, opened, database), key=lambda one: (len(one[1]), -one[2]))
+    held = sorted(_comparisons(flag, closed, opened, database), key=lambda one: (len(one[1]), -one[2]))
     if not flag.criterion or not held:
         why = "no comparison of the pipeline in use without and with it is stored" if flag.criterion else "no criterion"
         return FlagVerdict(flag.name, flag.state, "not yet", "", (why,))
@@ -72,7 +72,9 @@ def _verdict(flag: Flag, closed: str, opened: str, database: EvaluationDatabase)
     return FlagVerdict(flag.name, flag.state, "no-go" if lacks else "go", name, tuple(lacks))
 
 
-def _held(flag: Flag, closed: str, opened: str, database: EvaluationDatabase) -> Iterator[tuple[str, list[str], int]]:
+def _comparisons(
+    flag: Flag, closed: str, opened: str, database: EvaluationDatabase
+) -> Iterator[tuple[str, list[str], int]]:
     """Every comparison of the two pipelines, with what it lacks and the number of queries behind its figures."""
     kept = [stored.id for stored in reversed(database.evaluations()) if "pipelines" in stored.document]
     pair = (closed, opened, "shadow")

@@ -23,7 +23,7 @@ def used_queries(documents: Sequence[OwnDocument], store: Path) -> OwnQueries:
     Repetitions of a question are one query; of all their uses the highest grade of each memory counts. A judgement by a
     person or a command takes precedence over uses; a memory that was served and not used has grade 0.
     """
-    recorded, uses, ignored, judgements = read_if_there(store, _known) or ([], [], {}, [])
+    recorded, uses, ignored, judgements = read_if_there(store, _load_known) or ([], [], {}, [])
     found = judged_by_use(documents, recorded, uses, ignored=ignored, judgements=judgements)
     if len(found.queries) < LEAST_QUERIES:
         kept = sum(query.question is not None for query in recorded)
@@ -58,12 +58,12 @@ def judged_by_use(
     grades: dict[tuple[str, str], dict[str, float]] = {}
     in_vain = ((query, memory, 0.0) for query, memories in (ignored or {}).items() for memory in memories)
     for name, memory, grade in (*in_vain, *((use.query, use.memory, USE_GRADES[use.use]) for use in uses)):
-        if (found := _found(asked.get(name), keys.get(memory))) is not None:
+        if (found := _question_and_key(asked.get(name), keys.get(memory))) is not None:
             known = grades.setdefault(found[0], {})
             # the highest grade of all uses
             known[found[1]] = max(known.get(found[1], 0.0), grade)
     for one in judgements:
-        if (found := _found(asked.get(one.query), keys.get(one.memory))) is not None:
+        if (found := _question_and_key(asked.get(one.query), keys.get(one.memory))) is not None:
             # explicit judgements are applied last and override uses
             grades.setdefault(found[0], {})[found[1]] = float(one.grade)
     grades = {question: known for question, known in grades.items() if relevant(known)}
@@ -73,12 +73,12 @@ def judged_by_use(
     return OwnQueries(queries, {query.id: grades[query.text, query.folder] for query in queries}, (), ())
 
 
-def _found(query: QueryRecord | None, key: str | None) -> tuple[tuple[str, str], str] | None:
+def _question_and_key(query: QueryRecord | None, key: str | None) -> tuple[tuple[str, str], str] | None:
     """The text and folder of a question, and the key of a memory; None where either is gone."""
     if query is None or query.question is None or key is None:
         return None
     return (str(query.question["text"]), query.folder), key
 
 
-def _known(database: EvaluationDatabase) -> _Known:
+def _load_known(database: EvaluationDatabase) -> _Known:
     return database.queries(), database.uses(), database.ignored(), database.judgements("judged")

@@ -94,7 +94,7 @@ def of_source(
     texts = {query.id: query.text for query in queries}
     earlier: dict[str, dict[str, float]] = {}
     # evaluations of earlier versions had this id
-    for one in _kept(store, f"j{ground.digest[:11]}"):
+    for one in _earlier_judgements(store, f"j{ground.digest[:11]}"):
         earlier.setdefault(one["query"], {})[one["key"]] = float(one["grade"])
     labels.put(_by_pair(imported, texts, documents), imported_from)
     listed = labels.grades()
@@ -103,7 +103,7 @@ def of_source(
             **ground.dataset.judgements.get(query.id, {}),
             **imported.get(query.id, {}),
             **earlier.get(query.id, {}),
-            **_listed(listed, query.text, (*a.keys, *b.keys), documents),
+            **_grades_in_list(listed, query.text, (*a.keys, *b.keys), documents),
         }
         for query, a, b in zip(queries, control, variant, strict=True)
     ]
@@ -121,7 +121,7 @@ def of_source(
     return JudgingQueue(cases, documents, keep, remove, pipelines_asked, ground.dataset.name)
 
 
-def _listed(
+def _grades_in_list(
     known: Mapping[str, float], question: str, keys: Sequence[str], documents: Mapping[str, Shown]
 ) -> dict[str, float]:
     """The grades that a judgement list has for a question and these documents."""
@@ -142,7 +142,7 @@ def _by_pair(judgements: Judgements, texts: Mapping[str, str], documents: Mappin
     }
 
 
-def _kept(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
+def _earlier_judgements(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
     """The earlier judgements of a dataset with their judges, in order."""
     if store is None or not evaluation_file(store).is_file():
         return ()
@@ -208,8 +208,8 @@ def of_experiment(
             earlier.setdefault(one.query, {})[keys[one.memory]] = float(one.grade)
     reused: list[QueryJudgement] = []
     for pair, *_ in texted:
-        shown = _named((*pair.control.memories, *pair.variant.answer.memories), keys)
-        for key, grade in _listed(known, texts[pair.query.id], shown, documents).items():
+        shown = _existing_keys((*pair.control.memories, *pair.variant.answer.memories), keys)
+        for key, grade in _grades_in_list(known, texts[pair.query.id], shown, documents).items():
             # the experiment's own judgements take precedence over the list
             if key not in earlier.setdefault(pair.query.id, {}):
                 earlier[pair.query.id][key] = grade
@@ -222,8 +222,8 @@ def of_experiment(
         JudgingCase(
             pair.query.id,
             str((pair.query.question or {}).get("text", "")),
-            _named(pair.control.memories, keys),
-            _named(pair.variant.answer.memories, keys),
+            _existing_keys(pair.control.memories, keys),
+            _existing_keys(pair.variant.answer.memories, keys),
             {key: grade for one in (pair, *again) for key, grade in earlier.get(one.query.id, {}).items()},
         )
         for pair, *again in texted
@@ -248,6 +248,6 @@ def of_experiment(
     return JudgingQueue(cases, documents, keep, remove, compared, LIVE, live=True, variants=variants)
 
 
-def _named(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:
+def _existing_keys(memories: Sequence[int], keys: Mapping[int, str]) -> tuple[str, ...]:
     """The keys of the memories that still exist."""
     return tuple(keys[memory] for memory in memories if memory in keys)

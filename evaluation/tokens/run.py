@@ -107,7 +107,7 @@ def measure_tokens(
         ours = [one for memory in store.memories[: len(chosen)] for one in answering(memory)]
         others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
         answerers = [*ours, *(peer(name, memory) for name, memory in others)]
-        held = _held(ground, {key for query in asked for key in dataset.judgements[query.id]}, terms)
+        held = _words_of_documents(ground, {key for query in asked for key in dataset.judgements[query.id]}, terms)
         count = store.memories[0].count_tokens
         rows: dict[str, list[dict[str, float]]] = {answerer.name: [] for answerer in answerers}
         total = len(answerers) * len(asked)
@@ -148,7 +148,7 @@ class _Terms:
         return frozenset(self._analyser.tokens(text))
 
 
-def _held(ground: GroundTruth, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
+def _words_of_documents(ground: GroundTruth, wanted: set[str], terms: _Terms) -> dict[str, frozenset[str]]:
     """The words of the judged documents."""
     return {
         document.key: terms(f"{document.title}\n{document.text}")

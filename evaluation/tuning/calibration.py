@@ -86,7 +86,7 @@ def calibrate(
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     answerable = [one.answerable for one in evidence]
     # thresholds without each fold, at a rate lowered until the held-out rate is kept
-    nominal, by_fold = _kept(evidence, false_alarms, folds)
+    nominal, by_fold = _held_out_rates(evidence, false_alarms, folds)
     # thresholds fitted without each dataset: how well do they transfer?
     without = [
         threshold([column for other, column in enumerate(answerable) if other != place], nominal)
@@ -133,7 +133,7 @@ def threshold(answerable: Sequence[Column], rate: float) -> float:
     return float(np.floor(kept[-1] * 1e4) / 1e4)
 
 
-def _kept(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float, list[float]]:
+def _held_out_rates(evidence: Sequence[Evidence], rate: float, folds: int) -> tuple[float, list[float]]:
     """The nominal rate at which held-out queries do not exceed the stated one, and the threshold without each fold."""
     for step in range(STEPS, 0, -1):
         nominal = rate * step / STEPS

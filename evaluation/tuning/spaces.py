@@ -104,7 +104,7 @@ class SpaceComparison:
 
 def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None) -> SpaceComparison:
     """Compares the vectors in use with those of a model, which must exist already. Writes nothing to the store."""
-    made = _made(memory)
+    made = _make_queries(memory)
     before = _asked_before(memory)
     environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
     pipeline = memory.settings.pipeline
@@ -196,7 +196,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
     return sides
 
 
-def _made(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
+def _make_queries(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
     records, _ = memory.list(limit=READ)
     connection = memory.database.reader()
     documents = [

@@ -195,18 +195,18 @@ def _require_only(
         **{name: getattr(found, name) for name in values},
     }
     same = replace(before, **kept) == replace(found, **kept) and before.links.keys() == found.links.keys()
-    said = all(_said(found, name) == _wanted(name, value) for name, value in values.items())
+    said = all(_declared_value(found, name) == _value_to_write(name, value) for name, value in values.items())
     whole = cleaned[found.body_start :] == clean(text)[before.body_start :]
     if not (same and said and whole) or len(wrong) > problems:
         raise SpeckitError("E101", f"{file}: its front matter cannot be changed without changing something else")
 
 
-def _said(found: FrontMatter, name: str) -> object:
+def _declared_value(found: FrontMatter, name: str) -> object:
     value = getattr(found, name)
     return str(value) if name == "tier" else value
 
 
-def _wanted(name: str, value: Value) -> object:
+def _value_to_write(name: str, value: Value) -> object:
     if name == "created_at":
         return front_matter.epoch_seconds(str(value))
     if isinstance(value, tuple):

@@ -109,7 +109,7 @@ class _Lines(NamedTuple):
 
     def new(self, items: _Items, indent: str) -> list[str]:
         """Lines that declare these items."""
-        return [f"{indent}{word}: {_listed(each)}{self.newline}" for word, each in items.items() if each]
+        return [f"{indent}{word}: {_list(each)}{self.newline}" for word, each in items.items() if each]
 
     def remove(self, block: EditedBlock, entry: MappingEntry) -> None:
         """Remove an entry, and front matter that contains nothing else."""
@@ -133,7 +133,7 @@ class _Lines(NamedTuple):
         # Line-wise editing needs one line per word; else the entry is rewritten on one line.
         rows = [word.where.line - 1 for word in words]
         if not rows or first in rows or len(set(rows)) < len(rows):
-            every = ", ".join(f"{word}: {_listed(items)}" for word, items in after.items() if items)
+            every = ", ".join(f"{word}: {_list(items)}" for word, items in after.items() if items)
             self._rewrite(first, last, f"{entry.key}: {{{every}}}", entry)
             return
         indent = self.lines[rows[0]][: words[0].where.column - 1]
@@ -144,7 +144,7 @@ class _Lines(NamedTuple):
             if not items and before[word.key]:
                 self.lines[row : bottom + 1] = [""] * (bottom + 1 - row)
             elif items != before[word.key] and not self._listed_in_lines(word, bottom, before[word.key], items):
-                self._rewrite(row, bottom, f"{indent}{word.key}: {_listed(items)}", word)
+                self._rewrite(row, bottom, f"{indent}{word.key}: {_list(items)}", word)
         self.lines[last] += "".join(
             self.new({word: each for word, each in after.items() if word not in before}, indent)
         )
@@ -199,7 +199,7 @@ def _yaml(node: Node) -> str:
     return exact(value) if isinstance(value, str) else scalar_or_list(float(str(value)))
 
 
-def _listed(items: Sequence[_Item]) -> str:
+def _list(items: Sequence[_Item]) -> str:
     return f"[{', '.join(item.yaml for item in items)}]"
 
 

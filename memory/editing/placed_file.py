@@ -38,7 +38,7 @@ def put_file(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | N
         raise OSError(EXDEV, inside.LEADS_OUT)
     file.parent.mkdir(parents=True, exist_ok=True)
     mode = file.stat().st_mode & 0o777 if over and file.is_file() else 0o666
-    with _whole(file.parent, data, mode, mtime_ns, sync) as whole:
+    with _complete_file(file.parent, data, mode, mtime_ns, sync) as whole:
         if over:
             if file.is_dir() or file.is_symlink():
                 raise OSError(EEXIST, "a link or a folder has its name")
@@ -74,7 +74,7 @@ def clear_left(folder: Path) -> None:
 
 
 @contextmanager
-def _whole(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: bool) -> Iterator[Path]:
+def _complete_file(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: bool) -> Iterator[Path]:
     path = partial_in(folder)
     descriptor = os.open(path, _NEW, mode)
     try:

@@ -40,8 +40,8 @@ def communities(sources: Places, targets: Places, weights: Column, count: int) -
     links = coo_array((np.ones(len(sources)), (sources, targets)), shape=(count, count))
     _, components = connected_components(links, directed=False)
     if np.bincount(components).max() <= LARGEST_SHARE * count or len(sources) > MOST_LINKS:
-        return _named(components)
-    return _named(_louvain(sources, targets, weights, count))
+        return _name_groups(components)
+    return _name_groups(_louvain(sources, targets, weights, count))
 
 
 def modularity(sources: Places, targets: Places, weights: Column, groups: Places) -> float:
@@ -64,7 +64,7 @@ def modularity(sources: Places, targets: Places, weights: Column, groups: Places
     return inside / total - float((ends**2).sum()) / (4.0 * total**2)
 
 
-def _named(groups: NDArray[np.integer]) -> Places:
+def _name_groups(groups: NDArray[np.integer]) -> Places:
     """The same groups, each named by its smallest node."""
     _, first, own = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(first[own], np.intp)

@@ -122,7 +122,7 @@ def entities(text: str) -> tuple[Entity, ...]:
         *(("language", match[1]) for match in _FENCE.finditer(text)),
     ]
     for kind, written in found:
-        name = _named(written)
+        name = _normalise(written)
         if kind == "phrase" and " " not in name:
             continue  # a word that begins a sentence, and an article before it
         if 1 < len(name) <= LONGEST and name not in DENIED and any(sign.isalpha() for sign in name):
@@ -132,7 +132,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     return tuple(Entity(name, kinds[name]) for name in best)
 
 
-def _named(written: str) -> str:
+def _normalise(written: str) -> str:
     """The normalised name: without surrounding punctuation and leading articles, case-folded."""
     name = unicodedata.normalize("NFC", " ".join(written.strip(_EDGES).split())).casefold()
     leading = _ARTICLES.match(name)

@@ -240,7 +240,7 @@ def main() -> None:
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
         while (work := given.get()) is not None:
-            made = _made(maker, embedder, work)
+            made = _process_work(maker, embedder, work)
             with sending:
                 connection.send(made)
 
@@ -263,7 +263,7 @@ def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
     given.put(None)
 
 
-def _made(maker: SourceProcessor, embedder: StaticEmbedder | None, work: Work) -> list[ProcessedSource | None]:
+def _process_work(maker: SourceProcessor, embedder: StaticEmbedder | None, work: Work) -> list[ProcessedSource | None]:
     """Process the documents of a list; None for those that exceed the size limit of one reply."""
     made: list[ProcessedSource | None] = []
     characters = 0

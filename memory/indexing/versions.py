@@ -36,7 +36,7 @@ def note_analyser(database: Database, analyser: Analyser, known: Mapping[str, Kn
     current = get_meta(database.reader(), ANALYSER)
     if current == analyser.version:
         return
-    left = _left(known, report)
+    left = _not_updated(known, report)
     # The version is only raised once no memory has tokens of the old one, so an interrupted run is repeated.
     if left and current is not None:
         one = len(left) == 1
@@ -57,7 +57,7 @@ def note_intake(database: Database, rules: SavingRules, known: Mapping[str, Know
         report: The report of the run.
     """
     current, wanted = get_meta(database.reader(), INTAKE), intake_version(rules)
-    if current != wanted and not _left(known, report):
+    if current != wanted and not _not_updated(known, report):
         _note(database, INTAKE, wanted)
 
 
@@ -75,7 +75,7 @@ def _note(database: Database, fact: str, version: str) -> None:
         absences.read_again(txn, TO_BE_READ)
 
 
-def _left(known: Mapping[str, KnownFile], report: IndexReport) -> set[str]:
+def _not_updated(known: Mapping[str, KnownFile], report: IndexReport) -> set[str]:
     """Return the keys of memories that a run has not updated, except those without a file."""
     done = {*report.created, *report.updated, *report.unchanged, *report.absent}
     return {

@@ -41,7 +41,7 @@ def links(database: Database, found: Sequence[Link], force: bool, report: IndexR
         force: Report all links again.
         report: Receives the links in `aliases` and the count in `known_aliases`.
     """
-    known = set() if force else _named(get_meta(database.reader(), NAMED))
+    known = set() if force else _named_links(get_meta(database.reader(), NAMED))
     new = [link for link in found if link not in known]
     report.aliases += new
     report.known_aliases += len(found) - len(new)
@@ -49,16 +49,16 @@ def links(database: Database, found: Sequence[Link], force: bool, report: IndexR
 
 def named_links(connection: Connection) -> set[Link]:
     """Return the links already reported: each is a key and the key of the file at the other end."""
-    return _named(get_meta(connection, NAMED))
+    return _named_links(get_meta(connection, NAMED))
 
 
 def remember(txn: Transaction, found: Sequence[Link], covered: Sequence[str]) -> None:
     """Record the links as reported, and forget recorded links below the `covered` keys that no longer exist."""
-    before = _named(get_meta(txn.connection, NAMED))
+    before = _named_links(get_meta(txn.connection, NAMED))
     after = {*found, *(link for link in before if not any(below(link[1], folder) for folder in covered))}
     if after != before:
         set_meta(txn, NAMED, json.dumps(sorted(after), ensure_ascii=False))
 
 
-def _named(fact: str | None) -> set[Link]:
+def _named_links(fact: str | None) -> set[Link]:
     return {(first, other) for first, other in json.loads(fact or "[]")}

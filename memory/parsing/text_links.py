@@ -123,7 +123,7 @@ def _of_field(field: MetadataField) -> Iterator[Link]:
     if field.plain_name in _FIELDS:
         relation, strength, reverse = _FIELDS[field.plain_name]
         for value in _values(field.value):
-            for target in list(islice(_references(value, bare=True), MOST_LINKS)) or [_named(value)]:
+            for target in list(islice(_references(value, bare=True), MOST_LINKS)) or [_link_target(value)]:
                 if target:
                     yield Link(relation, target, strength, _cut(f"{field.name}: {value}"), reverse)
     elif field.plain_name in ("status", "state"):
@@ -146,7 +146,7 @@ def _values(value: str) -> list[str]:
     return [value]
 
 
-def _named(value: str) -> str:
+def _link_target(value: str) -> str:
     """Return the link target for a key, path or file name, "" if it is none; for a folder, its README."""
     name = value.strip().strip("\"'`")
     if not name or len(name) > LONGEST_TARGET or re.search(r"\s|:", name) or name.casefold() in ("none", "null", "n/a"):

@@ -58,14 +58,14 @@ def commit_times(root: Path, keys: Collection[str]) -> tuple[dict[str, CommitTim
 
 def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]:
     """Return the commit times of the tracked files. Raises OSError, or its subclass TimeoutError."""
-    tracked = set(_listed(git, root, "ls-files", "-z")).intersection(keys)
-    if not tracked or not list(_listed(git, root, "rev-list", "--all", "--max-count=1")):
+    tracked = set(_git_entries(git, root, "ls-files", "-z")).intersection(keys)
+    if not tracked or not list(_git_entries(git, root, "rev-list", "--all", "--max-count=1")):
         return {}
     first: dict[str, float] = {}
     last: dict[str, float] = {}
     time = 0.0
     # A relative path never begins with "/", so "/" marks the line with the time of the commit.
-    for name in _listed(
+    for name in _git_entries(
         git, root, "log", "-z", "--format=/%ct", "--name-only", "--no-renames", "--relative", "--", "."
     ):
         if name.startswith("/"):
@@ -74,7 +74,9 @@ def _read(git: str, root: Path, keys: Collection[str]) -> dict[str, CommitTimes]
             # The log lists the newest commit first: `last` keeps the first value seen, `first` the final one.
             first[key] = time
             last.setdefault(key, time)
-    changed = set(_listed(git, root, "diff", "-z", "--name-only", "--no-ext-diff", "--relative", "HEAD", "--", "."))
+    changed = set(
+        _git_entries(git, root, "diff", "-z", "--name-only", "--no-ext-diff", "--relative", "HEAD", "--", ".")
+    )
     return {key: CommitTimes(first[key], None if key in changed else last[key]) for key in first}
 
 
@@ -87,7 +89,7 @@ def _has_whole_history(root: Path) -> bool:
     return is_there(history / "objects") and not is_there(history / "shallow")
 
 
-def _listed(git: str, root: Path, *command: str) -> Iterator[str]:
+def _git_entries(git: str, root: Path, *command: str) -> Iterator[str]:
     """Yield the NUL-separated entries that git prints. Raises OSError if the command fails, and TimeoutError."""
     # Variables such as GIT_DIR would redirect git to another repository.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ALONE

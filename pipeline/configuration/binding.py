@@ -118,7 +118,7 @@ def _parameter_problems(step: StepEntry, registered: RegisteredComponent, error:
     first: dict[tuple[str | int, ...], _Mistake] = {}
     for detail in error.errors():
         parts = detail["loc"]
-        path = _written(step.params, parts, missing=detail["type"] == "missing")
+        path = _parts_in_file(step.params, parts, missing=detail["type"] == "missing")
         kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
         first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
     above = {path[:end] for path in first for end in range(len(path))}
@@ -130,7 +130,7 @@ def _parameter_problems(step: StepEntry, registered: RegisteredComponent, error:
     return problems
 
 
-def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
+def _parts_in_file(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
     """The parts of a path that occur in the file; the others are pydantic's names for the forms of a value."""
     path: list[str | int] = []
     for at, part in enumerate(parts):

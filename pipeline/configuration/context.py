@@ -70,7 +70,7 @@ def _released(
     # list items from last to first, so that the indices of earlier items stay valid
     for path, _ in reversed(objections(entry, context)[0]):
         where = locate(entry.step.params, path)
-        if path and left_out(_named(entry, path), where):
+        if path and left_out(_name_at(entry, path), where):
             params = without(params, path)
             released.append(UnusedChannelRef(".".join(map(str, (entry.step.id, *path))), where))
     if params is entry.step.params or entry.registered is None:
@@ -79,7 +79,7 @@ def _released(
     return replace(entry, step=step, params=validate_parameters(entry.registered.params, params))
 
 
-def _named(entry: BoundParameters, path: Path) -> str:
+def _name_at(entry: BoundParameters, path: Path) -> str:
     """The name at the path: a text, by itself or in a list, or the key of a number."""
     value: object = entry.params.model_dump(by_alias=True) if entry.params else None
     for part in path:

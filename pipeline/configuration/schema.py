@@ -40,7 +40,7 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
                 "description": "The pipeline to inherit omitted settings from: 'default' unless set, or 'none'.",
                 "examples": [*presets, NOTHING],
             },
-            **{key: _beside(mode, presets) for key, mode in MODES.items()},
+            **{key: _shadow_schema(mode, presets) for key, mode in MODES.items()},
             "budgets_ms": {
                 "type": "object",
                 "additionalProperties": False,
@@ -57,7 +57,7 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
     }
 
 
-def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
+def _shadow_schema(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
     """The schema of the list of shadow or dark-run pipelines."""
     source = {"type": "string", "minLength": 1, "examples": presets}
     properties: dict[str, Any] = {

@@ -55,13 +55,13 @@ def _notes(answer: object, pool: Pool) -> Notes:
     copier = _Copier(frozenset(pool.candidates.channels))
     return Notes(
         _rows(by_id, copier, pool) if by_id or type(by_id) is not dict else {},
-        _whole(overall, copier) if overall or type(overall) is not dict else {},
+        _check_overall(overall, copier) if overall or type(overall) is not dict else {},
         row_of(warnings, lambda said: text(said, "one of the warnings", MOST_WARNED), "warnings", MOST_WARNINGS),
         None if keep is None else array(keep, np.bool_, pool.ids.shape, "mask"),
     )
 
 
-def _whole(overall: object, copier: _Copier) -> dict[str, JSON]:
+def _check_overall(overall: object, copier: _Copier) -> dict[str, JSON]:
     whole = copier.mapping(overall, "the notes about the whole", *MOST_OF_WHOLE)
     check_whole_names(whole)
     return whole

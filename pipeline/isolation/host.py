@@ -53,7 +53,7 @@ class Host:
     def load(self, name: str, value: str) -> tuple[list[str], list[str]]:
         """Imports an entry point and lets it add its components and flags; returns their descriptions as JSON texts."""
         found: tuple[list[str], list[str]] = _value(
-            self._asked(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS))
+            self._asked(("load", name, value), LOAD_SECONDS, _countdown(LOAD_SECONDS))
         )
         self._loaded.append((name, value))
         return found
@@ -84,12 +84,12 @@ class Host:
         if store is not None:
             sent.append(Handle("Store", 0))
         # the query's clock stops while the store loads something for the component
-        remaining = _left(seconds, query_ns)
+        remaining = _countdown(seconds, query_ns)
         return _value(self._asked(("call", use, recipe, number, method, tuple(sent)), seconds, remaining, store))
 
     def ask(self, what: str, *arguments: Any) -> Message:
         """The answer of the process to a request that does not need a store."""
-        return self._asked((what, *arguments), LONGEST_SECONDS, _left(LONGEST_SECONDS))
+        return self._asked((what, *arguments), LONGEST_SECONDS, _countdown(LONGEST_SECONDS))
 
     def _asked(self, request: Message, seconds: float, remaining: Remaining, store: Store | None = None) -> Message:
         while (left := remaining()) > 0:
@@ -122,7 +122,7 @@ class Host:
         self._begun.append(now)
         process = Process(self._memory_mb)
         for name, value in self._loaded:
-            state, *_ = process.ask(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS), StoreServer(None))
+            state, *_ = process.ask(("load", name, value), LOAD_SECONDS, _countdown(LOAD_SECONDS), StoreServer(None))
             if state != "value":
                 process.end()
                 raise IsolatedFailureError(f"the extension '{name}' could not be loaded again")
@@ -141,7 +141,7 @@ def _value(answer: Message) -> Any:
     return value
 
 
-def _left(seconds: float, clock: Callable[[], int] = time.monotonic_ns) -> Remaining:
+def _countdown(seconds: float, clock: Callable[[], int] = time.monotonic_ns) -> Remaining:
     """A function that returns the seconds left, counted from now by this clock."""
     began = clock()
     return lambda: seconds - (clock() - began) / 1e9

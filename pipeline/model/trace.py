@@ -70,7 +70,7 @@ def too_late(records: Sequence[StepRecord]) -> list[Degradation]:
         return []
     searches = any(record.stage == "candidates" for record in skipped)
     steps = tuple(dict.fromkeys(record.step for record in skipped))
-    reason = f"the deadline passed before {_listed(steps)} could run"
+    reason = f"the deadline passed before {_list(steps)} could run"
     if searches:
         return [
             Degradation(DEADLINE, reason, "the other steps; results that only these find are missing", "medium", steps)
@@ -78,7 +78,7 @@ def too_late(records: Sequence[StepRecord]) -> list[Degradation]:
     return [Degradation(DEADLINE, reason, "the order without them; no result is missing", "low", steps)]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

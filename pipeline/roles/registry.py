@@ -62,14 +62,14 @@ def _holds(folder: str, wanted: bytes) -> bool:
     try:
         with os.scandir(folder) as entries:
             found = [entry.path for entry in entries if entry.name.lower().endswith(INFORMATION)]
-        return any(wanted in _said(information) for information in found)
+        return any(wanted in _message(information) for information in found)
     except (FileNotFoundError, ValueError):
         return False
     except OSError:  # for example an archive, which may hold distributions
         return True
 
 
-def _said(information: str) -> bytes:
+def _message(information: str) -> bytes:
     # most have no such file: for a hundred of them, creating path objects took longer than the reads
     try:
         with open(f"{information}/{FILE}", "rb", buffering=0) as file:  # noqa: PTH123

@@ -23,15 +23,16 @@ def annotator_speaks_only_of_ranked_rows_and_not_always_the_same(trial: Trial) -
     ):
         notes = trial.whole(component.annotate(asked, seal(before), store), Notes, f"{asked.text!r}")
         trial.must(
-            _told(trial.checked(check_notes, notes, before)) == _told(notes), "made notes that the frame would change"
+            _as_tuple(trial.checked(check_notes, notes, before)) == _as_tuple(notes),
+            "made notes that the frame would change",
         )
-        again = _told(component.annotate(asked, seal(before), store))
-        trial.must(_told(notes) == again, f"gave another answer to {asked.text!r} the second time")
-        said.append(_told(notes))
+        again = _as_tuple(component.annotate(asked, seal(before), store))
+        trial.must(_as_tuple(notes) == again, f"gave another answer to {asked.text!r} the second time")
+        said.append(_as_tuple(notes))
     trial.must(any(told != said[0] for told in said), "gave the same notes for every query and ranking")
 
 
-def _told(notes: Notes) -> tuple[object, ...]:
+def _as_tuple(notes: Notes) -> tuple[object, ...]:
     return dict(notes.by_id), notes.overall, notes.warnings, () if notes.keep is None else tuple(notes.keep.tolist())
 
 

@@ -92,27 +92,27 @@ def sample_store() -> FakeStore:
     )
 
 
-def _asked(text: str = "rank fusion of lists", **changes: object) -> Query:
+def _query(text: str = "rank fusion of lists", **changes: object) -> Query:
     asked = {"text": text, "now": NOW, "terms": words(text), "session": "s", "plan": Plan(variants=(text,)), **changes}
     return Query(**asked)  # type: ignore[arg-type]  # the fields of a query, by name
 
 
 QUESTIONS = (
-    _asked(),
-    _asked("unknown words only"),
-    _asked(""),
-    _asked(wanted=Filter(folder="search")),
-    _asked(wanted=Filter(tier="critical")),
-    _asked("why did we choose rank fusion, actually?", mode="deep"),
-    _asked("why did we fix it, actually?", mode="deep"),
-    _asked(mode="quick"),
-    _asked(token_usage=0.9),
-    _asked(anchors=("steps",)),
-    _asked("computeMPAB"),
-    _asked("what changed today", plan=Plan(variants=("what changed today",), times=((NOW - DAY, NOW),), topic=())),
-    _asked("fusoin"),
-    _asked("MBP"),
-    _asked(plan=Plan(variants=("rank fusion of lists",), intent="find_decision", intent_confidence=0.9)),
+    _query(),
+    _query("unknown words only"),
+    _query(""),
+    _query(wanted=Filter(folder="search")),
+    _query(wanted=Filter(tier="critical")),
+    _query("why did we choose rank fusion, actually?", mode="deep"),
+    _query("why did we fix it, actually?", mode="deep"),
+    _query(mode="quick"),
+    _query(token_usage=0.9),
+    _query(anchors=("steps",)),
+    _query("computeMPAB"),
+    _query("what changed today", plan=Plan(variants=("what changed today",), times=((NOW - DAY, NOW),), topic=())),
+    _query("fusoin"),
+    _query("MBP"),
+    _query(plan=Plan(variants=("rank fusion of lists",), intent="find_decision", intent_confidence=0.9)),
 )
 
 POOLS: dict[str, dict[int, float]] = {

@@ -43,7 +43,7 @@ class Trial:
 
         `given` names the input, for the message.
         """
-        self.must(isinstance(answer, kind), f"answered {_told(answer)} to {given}; accepted here: {_names(kind)}")
+        self.must(isinstance(answer, kind), f"answered {_describe(answer)} to {given}; accepted here: {_names(kind)}")
         found: T = answer
         return found
 
@@ -53,7 +53,7 @@ class Trial:
             self.must(answer.reason, "is unavailable and gives no reason")
             return
         accepted = _names(*kinds) + (" or Unavailable" if self.may_lack else "")
-        told = f"answered {_told(answer)} where the store lacks texts, vectors and models; accepted: {accepted}"
+        told = f"answered {_describe(answer)} where the store lacks texts, vectors and models; accepted: {accepted}"
         self.must(isinstance(answer, kinds), told)
 
     def checked(self, check: Any, *arguments: Any) -> Any:
@@ -70,7 +70,7 @@ class Trial:
         return self.entry.about.gives if by_parameters is None else by_parameters.scale(self.params)
 
 
-def _told(answer: object) -> str:
+def _describe(answer: object) -> str:
     return f"Unavailable ({answer.reason})" if isinstance(answer, Unavailable) else shape_of(answer)
 
 

@@ -53,7 +53,9 @@ def problems_of(tool: str, details: Sequence[Mapping[str, Any]], schema: Mapping
             code = "E042" if name in ("query", "input") else "E032"
             problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
         elif kind.endswith(TYPE_ERROR) and form:
-            problems.append(Problem("E030", f"'{name}' must be {_accepted(form)}, not {_found(detail['input'])}"))
+            problems.append(
+                Problem("E030", f"'{name}' must be {_accepted(form)}, not {_describe_value(detail['input'])}")
+            )
         else:
             code = "E032" if kind in RANGES else "E030"
             likely = _likely(form, detail["input"]) if kind == "literal_error" else ""
@@ -124,7 +126,7 @@ def _bounds(form: Mapping[str, Any]) -> str:
     return f" from {least} to {most}" if most < FAR else f" from {least} on"
 
 
-def _found(value: object) -> str:
+def _describe_value(value: object) -> str:
     match value:
         case None:
             return "null"

@@ -100,7 +100,7 @@ class SpeckitTool(Tool):
             function,
             title=title or None,
             description=inspect.cleandoc(function.__doc__ or ""),
-            annotations=_told(read_only=read_only, destructive=destructive, idempotent=idempotent),
+            annotations=_annotations(read_only=read_only, destructive=destructive, idempotent=idempotent),
             structured_output=False,
         )
         assert isinstance(tool, cls)  # from_function builds the class it is called on
@@ -219,7 +219,7 @@ class SpeckitTool(Tool):
         raise SpeckitError.of(problems)
 
 
-def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
+def _annotations(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
     """Builds the annotations without those that equal the protocol's defaults (not read-only, not idempotent).
 
     `destructive` is always given for tools that write: it is true by default, but some clients take a missing hint for

@@ -53,14 +53,14 @@ def command(
         elif tier:
             deleted = memory.delete_tier(
                 tier,
-                folder=_named(folder),
+                folder=_folder_name(folder),
                 older_than_days=older_than,
                 confirm=confirm,
                 skip_checkpoint=skip_checkpoint,
                 dry_run=dry_run,
             )
         else:
-            deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
+            deleted = memory.delete_folder(_folder_name(folder), confirm=confirm, dry_run=dry_run)
     from speckit_memory.server.views.deleted_text import LISTED, deleted_data, describe_deletion
 
     if common.as_json:
@@ -77,6 +77,6 @@ def command(
         click.echo(wrap_text(f"to restore it: speckit-memory undelete {deleted.name}", dim=True))
 
 
-def _named(folder: str | None) -> str:
+def _folder_name(folder: str | None) -> str:
     """The folder as given: an empty name, as from an unset variable, is the root and not the same as no folder."""
     return "" if folder is None else folder or "."

@@ -89,7 +89,7 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
 
 def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
     with existing_store(common) as memory:
-        return _shown(common, memory, memory.forget(paths, dry_run=dry_run), 0.0)
+        return _print_report(common, memory, memory.forget(paths, dry_run=dry_run), 0.0)
 
 
 @contextmanager
@@ -162,10 +162,10 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
             kept = f"{plural(written, 'document')} had been written and stay; index again for the rest"
             click.echo(wrap_text(kept, stream=sys.stderr), err=True)
         raise
-    return _shown(common, memory, report, monotonic() - started)
+    return _print_report(common, memory, report, monotonic() - started)
 
 
-def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) -> int:
+def _print_report(common: Common, memory: Memory, report: IndexReport, seconds: float) -> int:
     """Prints a report; returns the exit status."""
     error = SpeckitError.of(report.failures) if report.failures else None
     store = settings(common.db).db

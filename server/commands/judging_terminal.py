@@ -54,7 +54,7 @@ def judge_at_terminal(sitting: JudgingSession, docket: JudgingQueue, limit: int 
         _write(_line(title or pair.key, underline=True))
         for line in passage(text, pair.case.text):
             _write(line)
-        answer = _asked(KEYS, ASKED)
+        answer = _read_key(KEYS, ASKED)
         if answer == "quit":
             return
         if answer == "undo":
@@ -97,7 +97,7 @@ def prefer_at_terminal(
             for rank, key in enumerate(keys, 1):
                 title, text = docket.documents.get(key, ("", ""))
                 _write(_line(f"{rank} {title or key}: {' '.join(text.split())[:_GIST]}"))
-        answer = _asked(PREFERENCES, "a or b is the better answer, = neither; s skip, u undo, q quit")
+        answer = _read_key(PREFERENCES, "a or b is the better answer, = neither; s skip, u undo, q quit")
         if answer == "quit":
             return
         if answer == "undo":
@@ -163,7 +163,7 @@ def _write(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _asked(keys: Mapping[str, Answer], asked: str) -> Answer:
+def _read_key(keys: Mapping[str, Answer], asked: str) -> Answer:
     """Reads one of the keys; the end of the input quits."""
     while True:
         click.echo(f"{asked}: ", nl=False, err=True)

@@ -44,7 +44,7 @@ def command(common: Common) -> None:
     if found.phrases:
         heads = ("memory", "phrase", "learned", "until", "from")
         rows = [
-            (one.key, one.phrase, when(one.learned_at)[:10], when(one.expires_at)[:10], _told(one))
+            (one.key, one.phrase, when(one.learned_at)[:10], when(one.expires_at)[:10], _describe(one))
             for one in found.phrases
         ]
         click.echo(table([heads, *rows], headed=True))
@@ -63,7 +63,7 @@ def standing(found: LearnedPhrases) -> str:
     )
 
 
-def _told(one: LearnedPhrase) -> str:
+def _describe(one: LearnedPhrase) -> str:
     return "; ".join(f"{by.use} at rank {by.rank}, query {by.query}" for by in one.taught_by)
 
 

@@ -33,14 +33,14 @@ def command(common: Common, dry_run: bool) -> int:
         jobs = [asdict(done) for done in found.jobs]
         print_json({"dry_run": dry_run, "elsewhere": found.elsewhere, "failed": found.failed, "jobs": jobs})
     else:
-        for row in table_rows([(done.job, _told(done, dry_run)) for done in found.jobs]):
+        for row in table_rows([(done.job, _describe(done, dry_run)) for done in found.jobs]):
             click.echo(row)
         if found.elsewhere:
             click.echo(wrap_text("another process is running the background work"))
     return 1 if found.failed else 0
 
 
-def _told(done: JobOutcome, dry_run: bool) -> str:
+def _describe(done: JobOutcome, dry_run: bool) -> str:
     if done.failure:
         return f"failed: {done.failure}"
     if done.state == "not due":

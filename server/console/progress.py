@@ -60,7 +60,7 @@ class ProgressReporter:
             self.stream.write(ERASE + line(label, task, room))
             self.drawn = True
         else:
-            self.stream.write(f"{label}: {', '.join(filter(None, (_count(task), _rate(task), _left(task))))}\n")
+            self.stream.write(f"{label}: {', '.join(filter(None, (_count(task), _rate(task), _time_left(task))))}\n")
         self.stream.flush()
         self.next_write = self.now + (REDRAW_SECONDS if self.bar else LINE_SECONDS)
 
@@ -80,7 +80,7 @@ def line(label: str, task: Task, room: int) -> str:
     """One line of at most `room` cells: label, bar, count, rate and time left, as many of them as fit."""
     from speckit_memory.server.console.wrapping import cells, cut_to_cells
 
-    count, rate, left = _count(task), _rate(task), _left(task)
+    count, rate, left = _count(task), _rate(task), _time_left(task)
     share = f"{task.percentage:.0f} %" if task.total else count
     layouts = [(count, rate, left), (count, left), (share, left), (share, left.removesuffix(" left"))]
     # layouts from most to least detail: take the first that leaves enough space for the label
@@ -114,7 +114,7 @@ def _rate(task: Task) -> str:
     return f"{task.speed:,.0f}/s" if task.speed >= 10 else f"{task.speed:.1f}/s"
 
 
-def _left(task: Task) -> str:
+def _time_left(task: Task) -> str:
     seconds = task.time_remaining
     if not task.total or seconds is None:
         return ""

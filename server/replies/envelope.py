@@ -44,7 +44,7 @@ Count = Callable[[Sequence[str]], list[int]]
 """Returns the number of tokens of each text."""
 
 
-def _listed(_number: int, row: dict[str, Any]) -> str:
+def _list_row(_number: int, row: dict[str, Any]) -> str:
     return f"- {fields(row)}"
 
 
@@ -74,7 +74,7 @@ class Reply:
     """What happens to the first row whose whole text does not fit, unless `whole_texts`."""
     facts: str = ""
     """One line of the text on `data` other than rows; stored text in it must be escaped (`server.console.markdown`)."""
-    row_text: Callable[[int, dict[str, Any]], str] = _listed
+    row_text: Callable[[int, dict[str, Any]], str] = _list_row
     """Renders a row, given its number from 1, as Markdown."""
     brief_row_text: Callable[[int, dict[str, Any]], str] | None = None
     """Renders a row more briefly, for answers over budget; None if rows have no shorter form."""
@@ -280,11 +280,11 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     while size > draft.budget and room:
         # a smaller `room` shortens the line on each pass; at 0 it is dropped
         draft.aside_room = room = _shorter(room, size - draft.budget)
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     room = max(map(len, draft.all_hints()), default=0)
     while size > draft.budget and room > MIN_HINT:
         draft.hint_room = room = _shorter(room, size - draft.budget, MIN_HINT)
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     return text, size
 
 
@@ -297,7 +297,7 @@ def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """
     budget = draft.budget
     draft.brief = True
-    text, size = _counted(draft, count)
+    text, size = _with_count(draft, count)
     if size <= budget or not draft.rows:
         return text, size
     # texts that were cut before have one character more, the ellipsis
@@ -306,21 +306,21 @@ def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         for row in long:
             row[TEXT_FIELD] = row[TEXT_FIELD][:SHORT_TEXT] + "…"
         draft.cut = True
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     if size <= budget:
         return text, size
     text, size, next_row = _without_lowest(draft, size, count)
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     stored = draft.rows[0].get(TEXT_FIELD, "")
     while size > budget and len(stored) > MIN_TEXT:
         stored = stored[: _shorter(len(stored), size - budget, MIN_TEXT)]
         draft.rows[0][TEXT_FIELD] = stored + "…"
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     return text, size
 
 
-def _counted(draft: _Draft, count: Count) -> tuple[str, int]:
+def _with_count(draft: _Draft, count: Count) -> tuple[str, int]:
     text = draft.text()
     return text, count([text])[0]
 
@@ -340,11 +340,11 @@ def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, d
         while excess > 0 and len(draft.rows) > 1:
             dropped.append(draft.rows.pop())
             excess -= sizes[len(draft.rows)]
-        text, size = _counted(draft, count)
+        text, size = _with_count(draft, count)
     # the hint may be shorter than the space reserved for it
     while dropped and size + sizes[len(draft.rows)] <= budget:
         draft.rows.append(dropped.pop())
-        longer, more = _counted(draft, count)
+        longer, more = _with_count(draft, count)
         if more > budget:
             dropped.append(draft.rows.pop())
             break

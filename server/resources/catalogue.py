@@ -69,12 +69,12 @@ def page_of_memories(workspace: Workspace, cursor: str) -> ListResourcesResult:
     records, total = workspace.memory().list(sort="updated_at", limit=PAGE, offset=offset)
     behind = offset + PAGE
     return ListResourcesResult(
-        resources=[_listed(record) for record in records],
+        resources=[_as_resource(record) for record in records],
         next_cursor=str(behind) if behind < min(total, MOST_LISTED) else None,
     )
 
 
-def _listed(record: MemoryRecord) -> Resource:
+def _as_resource(record: MemoryRecord) -> Resource:
     changed = record.updated_at
     return Resource(
         uri=memory_uri(record.key),

@@ -71,7 +71,7 @@ def _in_json(before: str, client: AgentClient, entry: Entry) -> str:
     servers = document.get(client.keys, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not an object")
-    name, wanted = _wanted(servers, client, entry)
+    name, wanted = _entry_to_write(servers, client, entry)
     if servers.get(name) == wanted:
         return before
     document[client.keys] = {**servers, name: wanted}
@@ -87,7 +87,7 @@ def _in_toml(before: str, client: AgentClient, entry: Entry) -> str:
     servers = document.get(client.keys, {})
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not a table")
-    name, wanted = _wanted(servers, client, entry)
+    name, wanted = _entry_to_write(servers, client, entry)
     if servers.get(name) == wanted:
         return before
     if name in servers:
@@ -102,7 +102,7 @@ def _in_toml(before: str, client: AgentClient, entry: Entry) -> str:
     return after
 
 
-def _wanted(servers: dict[str, Any], client: AgentClient, entry: Entry) -> tuple[str, Entry]:
+def _entry_to_write(servers: dict[str, Any], client: AgentClient, entry: Entry) -> tuple[str, Entry]:
     """The name and the content of the entry, given the existing ones."""
     own, root = client.entry(entry), entry["env"][ROOT_VARIABLE]
     # existing entries may refer to this workspace by path, by the client's variable, or not at all

@@ -69,7 +69,7 @@ class AgentClient:
         return any((root / sign).exists() for sign in self.signs)
 
 
-def _beside(path: str) -> Callable[[Path], Path]:
+def _sibling_of(path: str) -> Callable[[Path], Path]:
     return lambda root: root / path
 
 
@@ -93,22 +93,24 @@ _OPENED = "${workspaceFolder}"
 CLIENTS = {
     client.name: client
     for client in (
-        AgentClient("claude-code", "Claude Code", _beside(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")),
+        AgentClient(
+            "claude-code", "Claude Code", _sibling_of(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")
+        ),
         AgentClient("claude-desktop", "Claude Desktop", _desktop, "mcpServers", scope="user"),
         AgentClient(
-            "cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED
+            "cursor", "Cursor", _sibling_of(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED
         ),
         AgentClient(
             "vscode",
             "VS Code",
-            _beside(".vscode/mcp.json"),
+            _sibling_of(".vscode/mcp.json"),
             "servers",
             signs=(".vscode",),
             also={"type": "stdio"},
             variable=_OPENED,
         ),
-        AgentClient("codex", "Codex", _beside(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
+        AgentClient("codex", "Codex", _sibling_of(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
         AgentClient("windsurf", "Windsurf", _windsurf, "mcpServers", scope="user"),
-        AgentClient("zed", "Zed", _beside(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),
+        AgentClient("zed", "Zed", _sibling_of(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),
     )
 }

@@ -112,7 +112,7 @@ def configure(client: AgentClient, entry: Entry, root: Path, made: FileChanges |
 def _changed(change: FileEdit, root: Path, made: FileChanges) -> Outcome:
     if change.before == change.after:
         return "there already"
-    shown = _shown(change.file, root)
+    shown = _display(change.file, root)
     if change.before is None:
         _make_folder(change.file.parent)
         _write(change.file, change.after)
@@ -120,7 +120,7 @@ def _changed(change: FileEdit, root: Path, made: FileChanges) -> Outcome:
         return "created"
     copy = _copied(change.file, change.before)
     _write(change.file, change.after)
-    made.changed[shown] = _shown(copy, root)
+    made.changed[shown] = _display(copy, root)
     return "added"
 
 
@@ -173,5 +173,5 @@ def _unwritable(file: Path, error: OSError) -> SpeckitError:
     return SpeckitError("E020", f"{file} could not be written: {error.strerror}")
 
 
-def _shown(file: Path, root: Path) -> str:
+def _display(file: Path, root: Path) -> str:
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)

@@ -33,13 +33,13 @@ def why_nothing(config: Settings, since: str | None) -> str:
     except SpeckitError as error:
         return f"The pipeline that is served cannot be read: {error}\nSee `speckit-memory doctor`."
     if variants:
-        beside = "\n".join(f"    {_told(variant)}" for variant in variants)
+        beside = "\n".join(f"    {_describe(variant)}" for variant in variants)
         when = f"since {since}" if since else "yet"
         return (
             f"These shadow {config.pipeline_told}, but none of their searches has been recorded {when}:\n"
             f"{beside}\n"
             "A search counts when it is served through this store: by the command line, over MCP or from Python."
-            f"{_kept(config)}"
+            f"{_keeping(config)}"
         )
     folder = config.root / ".speckit"
     flag = next((name for name in waiting_flags(control) if control.flags[name].state == "off"), "")
@@ -49,12 +49,12 @@ def why_nothing(config: Settings, since: str | None) -> str:
     return _START.format(served=config.pipeline_told, file=folder / "pipeline.yaml", flags=flags)
 
 
-def _kept(config: Settings) -> str:
+def _keeping(config: Settings) -> str:
     if recording_in_force(config).texts:
         return ""
     return " Shadows do not run, because the text of queries is not kept: `evaluation: {keep_texts: never}`."
 
 
-def _told(variant: Variant) -> str:
+def _describe(variant: Variant) -> str:
     share = "" if variant.sample == 1 else f", on {variant.sample:.0%} of the queries"
     return f"{variant.name}: {variant.asked_for}{share}"

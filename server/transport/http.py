@@ -164,7 +164,9 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
+        raise SpeckitError(
+            "E034", f"cannot listen on {_display_host(host)}:{port}: {error.strerror or error}"
+        ) from None
     # Accepted sockets inherit this, and asyncio does not change it. With Nagle's algorithm the end of an answer would
     # wait for the client's acknowledgement of the beginning, which takes 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -249,7 +251,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
     }
     app = ByPath(apps, verifier) if served.roots else apps[PATH]
     runner = QuietServer(configuration(Guard(HangUps(Health(LongBodies(app))), own_names(host, allowed))))
-    address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
+    address = f"http://{_display_host(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))
     # a single store stays open: no other process does its background work
@@ -281,5 +283,5 @@ async def _serve_until_signal(
     return status
 
 
-def _shown(host: str) -> str:
+def _display_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host

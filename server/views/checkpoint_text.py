@@ -70,13 +70,13 @@ def told_files(done: RestoreResult, undo: str, save: str) -> str:
     parted = done.parted
     lines = []
     if parted.differing:
-        lines.append(_named(parted.differing, "memory", "differs from its file", "differ from their files"))
+        lines.append(_list_keys(parted.differing, "memory", "differs from its file", "differ from their files"))
     if parted.without_file:
         ways = list_names([undo.format(name) for name in done.aside], NAMED)
         back = f" (to bring the files back: {ways})" if ways else ""
-        lines.append(f"{_named(parted.without_file, 'memory', 'has no file', 'have no file')}{back}")
+        lines.append(f"{_list_keys(parted.without_file, 'memory', 'has no file', 'have no file')}{back}")
     if parted.removed:
-        lines.append(_named(parted.removed, "file", "has no memory any more", "have no memory any more"))
+        lines.append(_list_keys(parted.removed, "file", "has no memory any more", "have no memory any more"))
     if not lines:
         return "no file was touched, and all agree with what came back"
     return (
@@ -85,7 +85,7 @@ def told_files(done: RestoreResult, undo: str, save: str) -> str:
     )
 
 
-def _named(keys: Sequence[str], noun: str, one: str, several: str) -> str:
+def _list_keys(keys: Sequence[str], noun: str, one: str, several: str) -> str:
     return f"{plural(len(keys), noun)} {one if len(keys) == 1 else several}: {list_names(keys, NAMED)}"
 
 

@@ -190,7 +190,7 @@ def _bounded(start: Span, end: Span, word: str, now: float) -> Span:
     return start[0], end[1]
 
 
-def _counted(said: str | None) -> int | None:
+def _number_of(said: str | None) -> int | None:
     """The number given by digits or words; None for other words."""
     if said is None:
         return 1
@@ -217,14 +217,14 @@ def _ordinal(said: str) -> int | None:
 
 def _ago(text: str) -> Iterator[Mention]:
     for match in _AGO.finditer(text):
-        if (number := _counted(match["n"])) is not None:
+        if (number := _number_of(match["n"])) is not None:
             yield Mention(*match.span(), partial(_unit, match["unit"].casefold(), number), relative=True)
 
 
 def _last(text: str) -> Iterator[Mention]:
     """`last week` is the previous calendar week; `the last week` and `last 2 weeks` end now."""
     for match in _LAST.finditer(text):
-        number, unit = _counted(match["n"]), match["unit"].casefold()
+        number, unit = _number_of(match["n"]), match["unit"].casefold()
         if number is None:
             continue
         rolling = match["n"] or match["the"] or match["last"].casefold() == "past"
@@ -244,12 +244,12 @@ def _today(text: str) -> Iterator[Mention]:
 def _sessions(text: str) -> Iterator[Mention]:
     """Sessions by number, starting with 1, or counted back from now."""
     for match in _SESSIONS_AGO.finditer(text):
-        if number := _counted(match["n"]):
+        if number := _number_of(match["n"]):
             yield Mention(*match.span(), partial(_numbered, -number, -number))
     for match in _SESSION_NUMBERS.finditer(text):
         yield Mention(*match.span(), partial(_numbered, int(match["a"]), int(match["b"] or match["a"])))
     for match in _LAST_SESSIONS.finditer(text):
-        if number := _counted(match["n"]):
+        if number := _number_of(match["n"]):
             yield Mention(*match.span(), partial(_numbered, -number, -1))
     for match in _SESSION_ORDINALS.finditer(text):
         if number := _ordinal(match["n"]):

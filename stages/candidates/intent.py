@@ -139,7 +139,7 @@ class Intent:
         text = query.text.casefold().replace("’", "'")
         words = {form for word in _WORD.findall(text) for form in (word, _ENDING.sub("", word))}
         hits = {name: sorted(SIGNS[name].words & words) for name in INTENTS}
-        phrases = {name: _found(SIGNS[name].phrases, text) for name in INTENTS}
+        phrases = {name: _phrases_in(SIGNS[name].phrases, text) for name in INTENTS}
         evidence = {
             name: KEYWORD_WEIGHT * (1 - 0.5 ** len(hits[name])) + PHRASE_WEIGHT * (1 - 0.25 ** len(phrases[name]))
             for name in INTENTS
@@ -154,5 +154,5 @@ class Intent:
         return replace(plan, intent=best, intent_confidence=confidence, reasons=plan.because(reason))
 
 
-def _found(phrases: tuple[_Phrase, ...], text: str) -> list[str]:
+def _phrases_in(phrases: tuple[_Phrase, ...], text: str) -> list[str]:
     return [found for phrase in phrases if (found := phrase.find(text)) is not None]

@@ -134,7 +134,7 @@ class Spelling:
                 readings.setdefault(tokens[0], []).append(form)
         edits = dict.fromkeys(readings, 1)
         own = _holders(term, lexicon)
-        known = _known(readings, lexicon)
+        known = _document_frequencies(readings, lexicon)
         # A term that some memory holds, but not in the typed form: only exact forms may replace it.
         if own:
             if any(map(is_held, readings.get(term, ()))):
@@ -148,7 +148,7 @@ class Spelling:
 
             near = extract(term, lexicon.near(term, furthest), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
-            known = _known(edits, lexicon)
+            known = _document_frequencies(edits, lexicon)
         # Fewest edits first, then the most frequent, then alphabetically.
         best = sorted(known, key=lambda found: (edits[found], -known[found], found))[: params.neighbours]
         if not best:
@@ -170,7 +170,7 @@ def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[
         yield word, term
 
 
-def _known(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
+def _document_frequencies(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
     """The terms that memories hold, each with its document frequency."""
     words = lexicon.words()
     return {term: holders for term in terms if term in words and (holders := _holders(term, lexicon))}

@@ -50,7 +50,7 @@ class ChannelFloor:
         """Row numbers from first to last."""
         if not len(pool):
             return np.empty(0, np.intp)
-        found = _found(pool)
+        found = _found_by(pool)
         window = list(range(min(self._params.top, len(pool))))
         promoted: list[int] = []
         # The pool is in total order, so the first row that a channel found is its best.
@@ -68,7 +68,7 @@ class ChannelFloor:
         return np.concatenate([np.array(first, np.intp), rest])
 
 
-def _found(pool: Pool) -> Mask:
+def _found_by(pool: Pool) -> Mask:
     """Which channel found which row, bool[n, channels]; searches of one channel are combined."""
     channels = tuple(dict.fromkeys(pool.candidates.channels))
     hit = pool.candidates.rank != NO_RANK

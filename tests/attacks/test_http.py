@@ -24,7 +24,7 @@ TOKEN = "a-token-long-enough-for-a-test"
 BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 QUICK = """
 import sys
-from speckit_memory.server import http_protocol
+from speckit_memory.server.transport import http_protocol
 http_protocol.REQUEST_SECONDS = http_protocol.WRITE_SECONDS = 0.5
 from speckit_memory.server.entry import main
 sys.argv[0] = "speckit-memory"

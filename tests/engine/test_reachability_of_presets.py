@@ -153,6 +153,7 @@ def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Stil
     assert run(memory, memory.pipeline, "one") == run(memory, memory.pipeline, "two")
 
 
+@pytest.mark.timeout(1200)  # every step of a preset, one after the other
 @pytest.mark.requirement("P2", "P8", "T2")
 @pytest.mark.usefixtures("exhaustive")
 def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> None:

@@ -13,7 +13,7 @@ from speckit_memory.pipeline.roles.contracts import Role
 
 HEADER = """\
 from typing import Any, ClassVar, Literal
-from speckit_memory.engine import assembly
+from speckit_memory.engine import components
 from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
@@ -53,7 +53,7 @@ class {name}{role.title()}:
     def {method}(self, {taken}) -> {given}:
         raise NotImplementedError
 
-assembly.{table} = (*assembly.{table}, {name}{role.title()}){verdict}
+components.{table} = (*components.{table}, {name}{role.title()}){verdict}
 registry.add(Role.{role.name}, {name}{role.title()}, "name"){verdict}
 """
         for name, (taken, given, verdict) in variants.items()

@@ -35,7 +35,7 @@ NOW = 1_790_000_000.0
 OTHER_PROCESS = """
 import json, sys, time
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.tables import selections
+from speckit_memory.memory.store.tables.sessions import selections
 with Memory.open(create=False) as memory:
     for line in sys.stdin:
         operation, *arguments = json.loads(line)

@@ -24,7 +24,7 @@ WORDS = ("gateway", "retries", "payment", "cache", "index", "vector", "ranking",
 QUESTION = "why does the payment gateway retry?"
 ONCE = """
 import sys
-from speckit_memory.memory.store.read_model import unloaded, vector_space
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors, vector_space
 from speckit_memory.server.entry import main
 
 def told(owner, name):
@@ -34,8 +34,8 @@ def told(owner, name):
         return original(*arguments)
     setattr(owner, name, work)
 
-told(unloaded, "nearest")
-told(unloaded, "vectors")
+told(sqlite_vectors, "nearest")
+told(sqlite_vectors, "vectors")
 told(vector_space, "VectorMatrix")
 sys.exit(main())
 """

@@ -37,7 +37,7 @@ if os.fork():
     os._exit(0)
 while os.getppid() == before:
     pass
-from speckit_memory.server import parent
+from speckit_memory.server.transport import parent
 parent.LOOK_SECONDS = 0.001
 from speckit_memory.server.entry import main
 sys.argv[:] = ["speckit-memory", "serve", "--no-warm-up"]

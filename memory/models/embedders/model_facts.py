@@ -38,7 +38,7 @@ def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
     seen = [_look(path) for path in files]
     name = f"model-{VERSION}-{sha256(repr(files).encode()).hexdigest()[:16]}"
     looked = json.dumps([[str(path) for path in files], seen]).encode()
-    if found := _kept(name, looked):
+    if found := _cached_facts(name, looked):
         return found
     whole = sha256()
     for path in files:
@@ -55,7 +55,7 @@ def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
     return ModelFacts(digest, table)
 
 
-def _kept(name: str, looked: bytes) -> ModelFacts | None:
+def _cached_facts(name: str, looked: bytes) -> ModelFacts | None:
     found = user_cache.load(name)
     if found is None:
         return None

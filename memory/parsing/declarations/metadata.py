@@ -168,7 +168,7 @@ def _lines(block: str) -> list[MetadataField] | None:
             fields[-1] = MetadataField(name, f"{value} {line.strip()}".strip())
         else:
             return None
-    return _told(fields)
+    return _known_fields(fields)
 
 
 def _table(block: str) -> list[MetadataField] | None:
@@ -178,10 +178,10 @@ def _table(block: str) -> list[MetadataField] | None:
         return None
     rows = [_ROW.fullmatch(line) for line in (lines[0], *lines[2:])]
     found = [MetadataField(row["name"].strip().strip("*_"), row["value"].strip()) for row in rows if row]
-    return _told([field for field in found if field.name]) if all(rows) else None
+    return _known_fields([field for field in found if field.name]) if all(rows) else None
 
 
-def _told(fields: list[MetadataField]) -> list[MetadataField] | None:
+def _known_fields(fields: list[MetadataField]) -> list[MetadataField] | None:
     """Return the fields, or None if no name is known or a value is too long."""
     longest = LONGEST_VALUE if len(fields) > 1 else LONGEST_ALONE
     known = any(_plain(name) in KNOWN for name, _ in fields)

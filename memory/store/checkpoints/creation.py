@@ -97,12 +97,12 @@ def make(
                 if folder and not _any_below(connection, folder):
                     raise EmptyFolderError(folder)
                 schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
-                with _told(name, partial):
+                with _translate_errors(name, partial):
                     if folder or chosen:
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
                         counts = _copy_all(connection, partial, progress)
-            with _told(name, partial):
+            with _translate_errors(name, partial):
                 complete(partial)
                 faults = _verified(partial, counts)
             made = Checkpoint(
@@ -127,7 +127,7 @@ def make(
 
 
 @contextmanager
-def _told(name: str, file: Path) -> Iterator[None]:
+def _translate_errors(name: str, file: Path) -> Iterator[None]:
     """Turns driver errors on writing the file into E062."""
     try:
         yield

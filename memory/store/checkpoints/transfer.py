@@ -125,7 +125,7 @@ def _copy_rows(
     later: list[tuple[str, int, int]] = []
     count = 0
     drawn = own is not None and name not in (MEMORIES, CHUNKS)
-    found = source.execute(f"SELECT {_listed(columns)} FROM {name} WHERE {scope}", parameters)
+    found = source.execute(f"SELECT {_list(columns)} FROM {name} WHERE {scope}", parameters)
     for row, anew in _arranged(found, connection, form, keep_ids) if drawn else ((row, False) for row in found):
         values = list(row)
         if name in (MEMORIES, CHUNKS):
@@ -164,7 +164,7 @@ def _follow(values: list[Any], form: Form, ids: Ids, outlive: bool) -> bool:
     return True
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _list(columns: Sequence[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
@@ -193,10 +193,10 @@ def _insertion(form: Form) -> str:
     columns = form.columns
     marks = ", ".join("?" * len(columns))
     if form.kept.name != MEMORIES:
-        return f"INSERT OR REPLACE INTO {form.kept.name} ({_listed(columns)}) VALUES ({marks})"
+        return f"INSERT OR REPLACE INTO {form.kept.name} ({_list(columns)}) VALUES ({marks})"
     # REPLACE would delete the row first, and with it all rows that refer to it (ON DELETE CASCADE)
     changed = ", ".join(f"{column} = excluded.{column}" for column in columns if column != form.own)
-    return f"INSERT INTO memories ({_listed(columns)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"
+    return f"INSERT INTO memories ({_list(columns)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"
 
 
 def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, int]) -> int:

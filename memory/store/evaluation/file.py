@@ -70,7 +70,7 @@ class EvaluationFile:
         Raises E010 (missing, and not allowed to be created), E011 or E020 (not readable or writable), E014 (a folder),
         E022 (busy), E024 (of another program, or damaged) and E025 (newer than this version).
         """
-        with self._guard, _told(self.path):
+        with self._guard, _translate_errors(self.path):
             # device and inode: a file that was deleted or replaced since is opened again
             if self._connection is not None and self._file == self._found():
                 return self._connection
@@ -100,7 +100,7 @@ class EvaluationFile:
     def empty_log(self) -> bool:
         """Copies the log into the file and truncates it, since it may hold deleted data; False while other connections
         use it."""
-        with self._guard, _told(self.path):
+        with self._guard, _translate_errors(self.path):
             busy, *_ = self.open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
             return not busy
 
@@ -114,7 +114,7 @@ class EvaluationFile:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[apsw.Connection]:
-        with self._guard, _told(self.path):
+        with self._guard, _translate_errors(self.path):
             connection = self.open()
             connection.execute(begin)
             try:
@@ -150,7 +150,7 @@ class EvaluationFile:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     """Adds to every failure that no memory is lost, and what to do about an unusable file."""
     try:
         with translate_errors(path):

@@ -256,7 +256,7 @@ def replay_counts(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[in
 def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[RecordedPair]:
     """Pairs of answers by time: of the experiment with this id, or of all ("")."""
     if experiment:
-        wanted = _named(connection, experiment)
+        wanted = _key_of(connection, experiment)
         return [] if wanted is None else pairs_of(connection, *wanted, since)
     found = [_pair(row) for sql in (_PAIRS, _REPLAYS) for row in rows(connection, sql.format(of=""), (since,))]
     # a stable sort: live pairs of a query stay before its replays
@@ -286,7 +286,7 @@ def pairs_of(
     return [_pair(row) for row in found]
 
 
-def _named(connection: apsw.Connection, experiment: str) -> Key | None:
+def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
     """The control, variant, mode and epoch of an experiment by its id. Ids are digests, so that all possible
     combinations of stored pipelines are tried; None if none matches."""
     kinds = list(rows(connection, "SELECT DISTINCT mode, pipeline FROM answers"))
@@ -315,7 +315,7 @@ def queries(connection: apsw.Connection, since: float) -> list[QueryRecord]:
 
 def experiments(connection: apsw.Connection, since: float, experiment: str = "") -> list[ExperimentRecord]:
     """Experiments, latest first: the one with this id, or all (""). Those with only dropped queries are included."""
-    wanted = _named(connection, experiment) if experiment else None
+    wanted = _key_of(connection, experiment) if experiment else None
     if experiment and wanted is None:
         return []
     known = pipelines(connection)

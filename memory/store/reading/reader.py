@@ -24,7 +24,7 @@ from speckit_memory.memory.store.tables.words import surface
 from speckit_memory.pipeline.ports import Ids, MemoryName, Passage
 
 
-def _known(column: str) -> str:
+def _known_time(column: str) -> str:
     """SQL for a stored time, NULL where it is unknown or out of range, as older versions may have stored it."""
     return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
 
@@ -34,16 +34,16 @@ EARLIEST_ZONE, LATEST_ZONE = 14 * 3_600, 12 * 3_600
 """Seconds by which a calendar day begins earlier, and ends later, in the outermost time zones than in UTC."""
 # A created_at at midnight UTC is a date without a time.
 CREATED = (
-    f"iif({_known('created_at')} = CAST(created_at / {DAY} AS INTEGER) * {DAY} AND updated_at BETWEEN "
-    f"created_at - {EARLIEST_ZONE} AND created_at + {DAY + LATEST_ZONE}, updated_at, {_known('created_at')})"
+    f"iif({_known_time('created_at')} = CAST(created_at / {DAY} AS INTEGER) * {DAY} AND updated_at BETWEEN "
+    f"created_at - {EARLIEST_ZONE} AND created_at + {DAY + LATEST_ZONE}, updated_at, {_known_time('created_at')})"
 )
 """SQL for a memory's time of creation. For a date without a time, the file's last change if it was on that day."""
 LARGEST_ID = 2**63 - 1
 """The largest integer of SQLite."""
 SORTS = {
-    "updated_at": f"{_known('updated_at')} DESC",
+    "updated_at": f"{_known_time('updated_at')} DESC",
     "created_at": f"{CREATED} DESC",
-    "last_accessed": f"{_known('last_accessed')} DESC NULLS LAST",
+    "last_accessed": f"{_known_time('last_accessed')} DESC NULLS LAST",
     "importance_weight": "importance_weight DESC",
     "title": "title",
     "key": "key",
@@ -52,8 +52,8 @@ SORTS = {
 
 _MEMORY = (
     "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
-    f"{_known('created_at')}, {_known('updated_at')}, "
-    f"{_known('last_accessed')}, access_count, importance_weight, confidence, validation_count, embedding_status, "
+    f"{_known_time('created_at')}, {_known_time('updated_at')}, "
+    f"{_known_time('last_accessed')}, access_count, importance_weight, confidence, validation_count, embedding_status, "
     "chunk_count, characters FROM memories"
 )
 _FACTS: tuple[type | UnionType, ...] = (
@@ -179,7 +179,7 @@ def places(connection: apsw.Connection) -> list[Place]:
     """The places of all memories except absent ones, by id."""
     away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
     found = rows(
-        connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id"
+        connection, f"SELECT id, folder, {_known_time('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id"
     )
     return [Place(memory, folder, updated, bool(put_away)) for memory, folder, updated, put_away in found]
 
@@ -330,8 +330,8 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         by_folder=dict(
             rows(connection, f"SELECT folder, count(*) FROM memories WHERE {PRESENT} GROUP BY folder ORDER BY folder")
         ),
-        oldest=value(connection, f"SELECT min({_known('created_at')}) FROM memories"),
-        newest=value(connection, f"SELECT max({_known('created_at')}) FROM memories"),
+        oldest=value(connection, f"SELECT min({_known_time('created_at')}) FROM memories"),
+        newest=value(connection, f"SELECT max({_known_time('created_at')}) FROM memories"),
         embedding_model=get_meta(connection, vectors.MODEL) or "",
         dimensions=vectors.dimensions(connection),
         bytes=connection.pragma("page_count") * connection.pragma("page_size"),

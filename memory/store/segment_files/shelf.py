@@ -158,7 +158,7 @@ def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool
             return Finding("foreign", f"{path} is not the file recorded in the store")
         if seen.bytes != trusted.bytes:
             return Finding("torn", f"{path} has {seen.bytes:,} bytes and was written with {trusted.bytes:,}")
-        if not thorough and _known(path, seen, trusted.digest):
+        if not thorough and _is_known(path, seen, trusted.digest):
             return segment
         if not (thorough or patient or seen.bytes <= READ_AT_ONCE):
             return Finding("unread", f"{path} was copied or touched since it was written, and not checked since")
@@ -178,7 +178,7 @@ def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool
     return segment
 
 
-def _known(path: Path, seen: FileStat, digest: str) -> bool:
+def _is_known(path: Path, seen: FileStat, digest: str) -> bool:
     with _guard:
         if _read.get(path.parent) == (seen, digest):
             return True

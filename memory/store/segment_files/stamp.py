@@ -42,22 +42,22 @@ def look(path: Path) -> FileStat | None:
 
 def stamp(path: Path, seen: FileStat, digest: str) -> None:
     """Write a note that the file with this digest and metadata is intact. Raises OSError."""
-    with written(_beside(path)) as file:
+    with written(_note_path(path)) as file:
         json.dump({"file": list(seen), "digest": digest}, file)
 
 
 def is_stamped(path: Path, seen: FileStat, digest: str) -> bool:
     """Whether there is a note for this digest and metadata."""
     with suppress(OSError, ValueError):
-        noted = json.loads(read_text(_beside(path), _LARGEST))
+        noted = json.loads(read_text(_note_path(path), _LARGEST))
         return isinstance(noted, dict) and noted == {"file": list(seen), "digest": digest}
     return False
 
 
 def unstamp(path: Path) -> None:
     """Remove the note of a file. Raises OSError."""
-    _beside(path).unlink(missing_ok=True)
+    _note_path(path).unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
+def _note_path(path: Path) -> Path:
     return path.with_name(path.name + ENDING)

@@ -85,7 +85,7 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
                 with database.write() as txn:
                     trusted_segment.give_up(txn)
             sweep(database)
-            return _written(database, folder, build) if due or not only_if_due else None
+            return _write_segment(database, folder, build) if due or not only_if_due else None
     finally:
         _one.release()
 
@@ -123,7 +123,7 @@ def _size(store: Path) -> int:
     return size
 
 
-def _written(database: Database, folder: Path, build: Build) -> TrustedSegment | None:
+def _write_segment(database: Database, folder: Path, build: Build) -> TrustedSegment | None:
     _require_room(database, folder)
     path = folder / f"{secrets.token_hex(8)}.seg"
     try:

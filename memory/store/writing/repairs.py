@@ -36,13 +36,13 @@ def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:
         ("removed {} of the cache with a wrong number of dimensions", _fit_cache),
         ("corrected {} about pending vectors", _tell_pending),
     )
-    done = [sentence.format(_counted(number)) for sentence, step in steps if (number := step(txn))]
+    done = [sentence.format(_count(number)) for sentence, step in steps if (number := step(txn))]
     if done:
         changes.record(txn, [row for (row,) in rows(txn.connection, "SELECT id FROM memories ORDER BY id")], "put")
     return done
 
 
-def _counted(number: int) -> str:
+def _count(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
 
 

@@ -71,7 +71,7 @@ def put_document(
     Raises:
         SpeckitError: E002 for invalid vectors, before anything is written.
     """
-    return _put(txn, DocumentEntry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
+    return _insert(txn, DocumentEntry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
 
 
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
@@ -284,7 +284,7 @@ def put_documents(
                 pass
         for entry in group:
             try:
-                put = _put(txn, entry, now, model_id)
+                put = _insert(txn, entry, now, model_id)
             except UNWRITABLE as error:
                 outcomes.append(error)
             else:
@@ -318,7 +318,7 @@ def _validate(txn: Transaction, entries: Sequence[DocumentEntry], model_id: str 
         vectors.validate(txn.connection, matrix, len(matrix), model_id)
 
 
-def _put(txn: Transaction, entry: DocumentEntry, now: float, model_id: str | None) -> Put:
+def _insert(txn: Transaction, entry: DocumentEntry, now: float, model_id: str | None) -> Put:
     document = entry.document
     if entry.vectors is not None:
         vectors.validate(txn.connection, entry.vectors, len(document.chunks), model_id)

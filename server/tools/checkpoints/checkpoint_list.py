@@ -12,7 +12,7 @@ from speckit_memory.server.workspace.workspace import Workspace
 BUDGET = 600
 
 
-def _listed(_number: int, row: dict[str, Any]) -> str:
+def _list_row(_number: int, row: dict[str, Any]) -> str:
     noted = f"; {one_line(json.dumps(row['metadata'], ensure_ascii=False))}" if "metadata" in row else ""
     return f"- {row['name']}: {one_line(row['about'])}{noted}"
 
@@ -33,7 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             plural(len(found), "checkpoint"),
             {"count": len(found), "checkpoints": [as_row(one) | {"about": describe_checkpoint(one)} for one in found]},
             rows="checkpoints",
-            row_text=_listed,
+            row_text=_list_row,
         )
 
     return checkpoint_list

@@ -42,7 +42,7 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
     for name, words in _OTHERS.items():
         others = notes.pop(name, None) or ()
         for other in others:
-            shown.append(f"{words} {one_line(other['key'])} ({_named(other)})")
+            shown.append(f"{words} {one_line(other['key'])} ({_label(other)})")
             shown.append(quote_text(other.get("words", "")))
     shown.append(fields(notes))
     shown.append(_why(row.get("reason", ""), why))
@@ -68,7 +68,7 @@ def _why(reason: str, why: Why) -> str:
     return told.partition(";")[0] if why == "short" else ""
 
 
-def _named(other: dict[str, Any]) -> str:
+def _label(other: dict[str, Any]) -> str:
     return about("" if other["title"] == other["key"] else other["title"], f"id {other['id']}")
 
 

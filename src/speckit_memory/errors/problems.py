@@ -22,7 +22,7 @@ LONGEST_NAME = 100
 """Maximum characters of a name to be compared; comparing a longer one would take long and suggest nothing."""
 
 
-def _told(text: str) -> str:
+def _display(text: str) -> str:
     return abridge(displayable_name(text), LONGEST_TEXT)
 
 
@@ -41,18 +41,18 @@ class Where:
     @property
     def beside(self) -> str:
         """The place for a reader who sees the same source: "line 3", or the path of keys."""
-        return f"line {self.line}" if self.path is None else _told(self.path) or "the top"
+        return f"line {self.line}" if self.path is None else _display(self.path) or "the top"
 
     def __str__(self) -> str:
         if self.path is None:
-            return f"{_told(self.file)}:{self.line}:{self.column}"
-        return f"{_told(self.file)}: {_told(self.path)}" if self.path else _told(self.file)
+            return f"{_display(self.file)}:{self.line}:{self.column}"
+        return f"{_display(self.file)}: {_display(self.path)}" if self.path else _display(self.file)
 
     def as_json(self) -> dict[str, Any]:
         """The file with line and column, or with the path of keys."""
         if self.path is None:
-            return {"file": _told(self.file), "line": self.line, "column": self.column}
-        return {"file": _told(self.file), "path": _told(self.path)}
+            return {"file": _display(self.file), "line": self.line, "column": self.column}
+        return {"file": _display(self.file), "path": _display(self.path)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class Problem:
     def __post_init__(self) -> None:
         known = CODES[self.code]
         # The dataclass is frozen: normalise its fields by the base method.
-        object.__setattr__(self, "message", _told(self.message))
-        object.__setattr__(self, "hint", _told(self.hint) or known.hint)
-        object.__setattr__(self, "actions", tuple(map(_told, self.actions[:LISTED])) or known.actions)
+        object.__setattr__(self, "message", _display(self.message))
+        object.__setattr__(self, "hint", _display(self.hint) or known.hint)
+        object.__setattr__(self, "actions", tuple(map(_display, self.actions[:LISTED])) or known.actions)
         if self.retryable is None:
             object.__setattr__(self, "retryable", known.retryable)
 

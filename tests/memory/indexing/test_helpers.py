@@ -195,8 +195,8 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
 ) -> None:
     alone = run(tmp_path / "alone", None, files, 0)
     slow = (
-        "from speckit_memory.memory.indexing import helpers; import time; made = helpers._made; "
-        "helpers._made = lambda *given: (time.sleep(6), made(*given))[1]; helpers.main()"
+        "from speckit_memory.memory.indexing import reader_processes as readers; import time; process = readers._process_work; "
+        "readers._process_work = lambda *given: (time.sleep(6), process(*given))[1]; readers.main()"
     )
     monkeypatch.setattr(reader_processes, "PATIENCE_SECONDS", 3)
     monkeypatch.setattr(reader_processes, "TASKS_AT_ONCE", 100)

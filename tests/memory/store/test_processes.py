@@ -21,10 +21,10 @@ WORKER = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.writing.links import resolve_links

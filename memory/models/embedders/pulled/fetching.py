@@ -60,9 +60,9 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
 
     An intact model is not fetched again; a damaged one is.
     """
-    known = _known(model)
+    known = _describe_model(model)
     place = place_of(known["model"], environ)
-    if found := _whole(place):
+    if found := _complete_manifest(place):
         return found, False
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,25 +71,25 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
         raise SpeckitError("E001", f"models cannot be stored in {place.parent}: {error.strerror}") from error
     try:
         write_manifest(staging, _fetched(known, staging, progress or (lambda _done, _total: None)))
-        return _put(staging, place), True
+        return _move_into_place(staging, place), True
     except OSError as error:
         raise _failed(known["model"], f"{error.strerror or error}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _whole(place: Path) -> ModelManifest | None:
+def _complete_manifest(place: Path) -> ModelManifest | None:
     """Return the manifest of the model in a folder, None unless the model is complete and intact."""
     manifest = manifest_of(place)
     return manifest if manifest is not None and not damaged_files(place, manifest) else None
 
 
-def _put(staging: Path, place: Path) -> ModelManifest:
+def _move_into_place(staging: Path, place: Path) -> ModelManifest:
     """Move a fetched folder into place; return the manifest there. Raises OSError after restoring the old folder.
 
     Another process may do the same at any moment; its model is equally good.
     """
-    if found := _whole(place):
+    if found := _complete_manifest(place):
         return found
     aside = Path(mkdtemp(prefix=".replaced-", dir=place.parent))
     old = aside / "model"
@@ -100,19 +100,19 @@ def _put(staging: Path, place: Path) -> ModelManifest:
         try:
             staging.rename(place)
         except OSError:
-            if found := _whole(place):
+            if found := _complete_manifest(place):
                 return found
             if old.exists() and not place.exists():
                 old.rename(place)
             raise
-        if found := _whole(place):
+        if found := _complete_manifest(place):
             return found
         raise OSError(errno.EIO, f"the model in {place} is not the one that was stored")
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _known(model: str) -> dict[str, Any]:
+def _describe_model(model: str) -> dict[str, Any]:
     every: list[dict[str, Any]] = text_embedding().list_supported_models()
     for one in every:
         if one["model"].lower() == model.lower():

@@ -113,7 +113,7 @@ class Columns:
         for name in Columns.__slots__:
             # Share everything, then replace the arrays that differ.
             setattr(twin, name, getattr(self, name))
-        twin._numbers = tuple(_written(old, at, new) for old, new in zip(self._numbers, numbers, strict=True))
+        twin._numbers = tuple(_replace_at(old, at, new) for old, new in zip(self._numbers, numbers, strict=True))
         twin._labels = tuple(old.changed(at, new) for old, new in zip(self._labels, labels, strict=True))
         if any(new is not old for new, old in zip(twin._labels, self._labels, strict=True)):
             twin._of_tier = {}
@@ -259,7 +259,7 @@ def _within(folders: Sequence[str]) -> Callable[[str], bool]:
     return lambda value: any(not name or value == name or value.startswith(f"{name}/") for name in names)
 
 
-def _written(column: Column, at: NDArray[np.intp], values: Column) -> Column:
+def _replace_at(column: Column, at: NDArray[np.intp], values: Column) -> Column:
     """The column with these values at these places; the same object when nothing changes."""
     if np.array_equal(column[at], values, equal_nan=True):
         return column

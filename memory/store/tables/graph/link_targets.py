@@ -53,14 +53,15 @@ def candidate_keys(target: str, document: str, keys: Collection[str]) -> list[st
 
 
 def _numbered(kind: str, document: str, keys: Collection[str]) -> list[str]:
-    folders, called = _beside(document), _KINDS.get(kind, (kind,))
-    beside = [key for key in keys if _beside(key) == folders]
+    folders, called = _folders_above(document), _KINDS.get(kind, (kind,))
+    beside = [key for key in keys if _folders_above(key) == folders]
     if not kind:
         return sorted(beside)
     of_kind = [
         key
         for key in keys
-        if _kind(key) == kind or (not _kind(key) and any(part.removesuffix("s") in called for part in _beside(key)))
+        if _kind(key) == kind
+        or (not _kind(key) and any(part.removesuffix("s") in called for part in _folders_above(key)))
     ]
     nearest = [key for key in of_kind if key in beside] or of_kind or [key for key in beside if not _kind(key)]
     return sorted(nearest)
@@ -72,7 +73,7 @@ def _own_name(key: str) -> str:
     return last_part(folder) if name.partition(".")[0].casefold() in _OF_FOLDERS and folder else name
 
 
-def _beside(key: str) -> list[str]:
+def _folders_above(key: str) -> list[str]:
     """The folders above a document, without the folder of which it is the `README` or `index` file."""
     folders = key.casefold().split("/")[:-1]
     return folders[:-1] if _own_name(key) != last_part(key) else folders

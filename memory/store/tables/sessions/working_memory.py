@@ -54,7 +54,7 @@ def fade(attention: float, events: int) -> float:
 
     The floor applies to the result only: if each event decayed from the floor again, nothing would ever be forgotten.
     """
-    left = _left(attention, events)
+    left = _remaining(attention, events)
     return max(FLOOR, left) if left else 0.0
 
 
@@ -88,7 +88,7 @@ def note_event(
         (session, now),
     )
     # before: rows decayed to this event; only rows that differ from it are written below
-    before, held = _held(connection, session, event, now), {}
+    before, held = _load(connection, session, event, now), {}
     held.update(before)
     for memory in mentioned:
         if (old := held.get(memory)) and memory not in focused:
@@ -163,7 +163,7 @@ def working_memory_of(connection: apsw.Connection, session: str, since: float, u
     )
 
 
-def _held(connection: apsw.Connection, session: str, event: int, now: float) -> dict[int, _Held]:
+def _load(connection: apsw.Connection, session: str, event: int, now: float) -> dict[int, _Held]:
     """The session's working memory at this event. Rows with a time later than `now` come from another clock and are
     ignored."""
     found = rows(
@@ -172,11 +172,11 @@ def _held(connection: apsw.Connection, session: str, event: int, now: float) -> 
         "source_call FROM working_memory WHERE session = ?1 AND last_focused > ?2 AND last_focused <= ?3",
         (session, now - LIFE, now),
     )
-    held = {memory: _Held(_left(level, event - noted), *rest) for memory, level, noted, *rest in found}
+    held = {memory: _Held(_remaining(level, event - noted), *rest) for memory, level, noted, *rest in found}
     return {memory: one for memory, one in held.items() if one.level}
 
 
-def _left(attention: float, events: int) -> float:
+def _remaining(attention: float, events: int) -> float:
     # exponential decay: a(n) = a(0) · FADING^n, 0 below FORGOTTEN
     left = attention * FADING ** max(0, events)
     return left if left >= FORGOTTEN else 0.0

@@ -70,7 +70,7 @@ def compare_words(connection: apsw.Connection, most: int | None = MOST_WORDS) ->
             continue
         fields = _numbers(kept[memory])
         lengths[memory] = sum(fields)
-        if fields != _counted(counts):
+        if fields != _stored_counts(counts):
             suspects.append(memory)
     chosen = sorted(_within(suspects, lengths, most))
     return among(connection, chosen, whole=len(chosen) == len(kept))._replace(memories=len(lengths))
@@ -84,7 +84,7 @@ def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool =
     return FtsDrift(sorted(stale), len(memories), len(memories))
 
 
-def _counted(counts: Sequence[object]) -> list[int] | None:
+def _stored_counts(counts: Sequence[object]) -> list[int] | None:
     """The stored token counts of the fields; None if they are missing or damaged."""
     *fields, passages = counts
     if not isinstance(passages, bytes):

@@ -51,7 +51,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]],
 
         monkeypatch.setattr(fetching, "_fetched", bring)
 
-    monkeypatch.setattr(fetching, "_known", lambda model: {"model": model})
+    monkeypatch.setattr(fetching, "_describe_model", lambda model: {"model": model})
     return arrange
 
 

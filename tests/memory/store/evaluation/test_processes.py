@@ -26,13 +26,13 @@ ROOT = Path(__file__).parents[4]
 WORKER = """
 import itertools, sys, time
 from pathlib import Path
-from speckit_memory.config.options.recording_modes import Recording
+from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord
 from speckit_memory.memory.store.evaluation.records import StepCost, VariantRecord
 
 store, name, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-recorder = Recorder(store, Recording(), seconds=0.02)
+recorder = Recorder(store, RecordingOptions(), seconds=0.02)
 steps = tuple(StepCost("rerank", f"step{n}", n / 8, n, n, "ran") for n in range(25))
 slowest, count, end = 0.0, 0, time.monotonic() + seconds
 while time.monotonic() < end:

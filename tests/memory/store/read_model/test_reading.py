@@ -31,9 +31,9 @@ import numpy as np
 from storing.by_hand import delete_edge, focus, list_edges
 from storing.models import WORDS, token_sets
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model import sessions
+from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.records import Chunk, Document, Relation, Tier
-from speckit_memory.memory.store.tables import edges
+from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.writing import writer
 
 def write(txn, side):

@@ -278,7 +278,7 @@ import sys, time
 from pathlib import Path
 from storing.segments import filled, small_build
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import writing
+from speckit_memory.memory.store.segment_writing import writing
 store, name, until = Path(sys.argv[1]), sys.argv[2], time.monotonic() + float(sys.argv[3])
 print("ready", flush=True)
 with Database.open(store) as database:
