@@ -22,9 +22,13 @@ class HandoverParams(ChannelParams):
     """Weights of the parts of a hand-over's score."""
 
     words: float = Field(0.4, ge=0, le=1, description="Weight of the words that name the work.")
-    recency: float = Field(0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days since the latest change).")
+    recency: float = Field(
+        0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days behind the hand-over changed last)."
+    )
     kind: float = Field(0.2, ge=0, le=1, description="Weight of having two or more of the sections; one counts half.")
-    session: float = Field(0.1, ge=0, le=1, description="Weight of having been used in or sent to this session.")
+    session: float = Field(
+        0.1, ge=0, le=1, description="Weight of having been in the focus of the session or sent to it."
+    )
     fade: float = Field(0.1, gt=0, description="Loss of recency per day.")
 
 

@@ -56,7 +56,7 @@ class PhraseParams(ChannelParams):
         description="Factor for texts with all pairs but different inflections or stop words.",
     )
     max_read: int = Field(
-        300, ge=0, le=10_000, description="Maximum number of passages whose text is compared word by word."
+        300, ge=0, le=10_000, description="Maximum number of texts searched for the exact words; of more, none is."
     )
     max_pairs: int = Field(
         24, ge=1, le=1000, description="Maximum number of word pairs; the most informative ones are kept."

@@ -26,7 +26,7 @@ class NoveltyParams(SignalParams):
     )
     fade_hours: float = Field(12.0, gt=0, le=240, description="Hours in which the boost falls to 1/e.")
     until_hours: float = Field(48.0, gt=0, le=960, description="Age in hours above which nothing is added.")
-    ceiling: float | None = Field(0.95, gt=0, description="Score above which this signal adds nothing.")
+    ceiling: float | None = Field(0.95, gt=0, description="Highest score to which this signal raises a row.")
 
 
 class Novelty:

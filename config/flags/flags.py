@@ -222,7 +222,7 @@ def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offere
     found = []
     for name in (name for name in strange if name not in known):
         close = nearest_flag_name(name, known)
-        perhaps = f"; did you mean '{close}'?" if close else ": no flag or setting is called so"
+        perhaps = f"; did you mean '{close}'?" if close else ": no flag or setting has this name"
         found.append((close, f"the environment variable {name} has no effect{perhaps}"))
     return found
 

@@ -57,7 +57,7 @@ class ReplayProcess:
     def __init__(self, task: ReplayTask) -> None:
         """Starts the process and waits until it has opened the store.
 
-        Raises SpeckitError if it cannot be started or cannot open the store, and ReplayEnded if it ends before.
+        Raises SpeckitError if it cannot be started or cannot open the store, and ReplayProcessEnded if it ends before.
         """
         path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
@@ -81,7 +81,7 @@ class ReplayProcess:
             raise
 
     def replay(self, seen: Observation) -> Replay:
-        """Both answers to a recorded query. Raises ReplayEnded, and SpeckitError for a store that cannot be read."""
+        """Both answers to a recorded query. Raises ReplayProcessEnded, and SpeckitError for an unreadable store."""
         self._send(json.dumps([asdict(seen.query), asdict(seen.control)]).encode())
         return _replay_of(self._received(ANSWER_SECONDS))
 

@@ -114,7 +114,7 @@ JOBS = (
     _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),
 )
-"""In running order. The store's segment is maintained by `upkeep`, which writes no row."""
+"""In running order. The store's segment is maintained by `upkeep_thread`, which writes no row."""
 
 NAME_JOBS = (
     Job(

@@ -82,7 +82,7 @@ def measure_tokens(
         pipelines: Paths, presets or values; none for the pipeline that a search would use.
         answering: Makes the answers, as the interface that sends them does.
         budgets: Maximum numbers of tokens of an answer.
-        peers: Whether the simpler memories of `PEERS` answer too.
+        peers: Whether the presets of `PEERS` answer too.
         queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter", applied to all pipelines but the peers.
         progress: Called after every indexed document and every query.

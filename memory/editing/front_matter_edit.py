@@ -243,7 +243,9 @@ def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
         if not phrase:
             raise SpeckitError("E030", "a trigger phrase is empty")
         if len(phrase) > front_matter.LONGEST_TRIGGER:
-            message = f"a trigger phrase has {len(phrase)} characters; at most {front_matter.LONGEST_TRIGGER} fit"
+            message = (
+                f"a trigger phrase has {len(phrase)} characters; at most {front_matter.LONGEST_TRIGGER} are allowed"
+            )
             raise SpeckitError("E030", message)
     if len(given) > MOST_TRIGGERS:
         raise SpeckitError("E032", f"{len(given)} trigger phrases were given; at most {MOST_TRIGGERS} are allowed")

@@ -193,7 +193,7 @@ class _Import:
             if (ours is None) != (before is None) or (
                 ours and before and (ours.id, ours.content_hash) != (before.id, before.content_hash)
             ):
-                raise SpeckitError("E066", f"{each.offer.key} was changed by another process meanwhile")
+                raise SpeckitError("E066", f"{each.offer.key} was changed in the store meanwhile")
             self._plan = [*self._plan[:place], replace(each, ours=ours), *self._plan[place + 1 :]]
 
     def _take_facts(self, staged: Connection) -> None:

@@ -72,7 +72,7 @@ def open_offers(source: Path, into: str | None) -> ImportSource:
     if source.is_file():
         name = source.name
         if PurePosixPath(name).suffix.lower() not in DOCUMENT_SUFFIXES:
-            raise SpeckitError("E065", f"{source} is not a document ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
+            raise SpeckitError("E065", f"{source} is not a document; accepted: {', '.join(sorted(DOCUMENT_SUFFIXES))}")
         target = "memories" if into is None else into
         return ImportSource(source.parent, (_document(source.parent, name, _joined(target, name)),), into=target)
     found = manifest.read(source)
@@ -82,7 +82,9 @@ def open_offers(source: Path, into: str | None) -> ImportSource:
         target = source.name if into is None else into
         offers = tuple(_document(source, path, _joined(target, path)) for path in _documents(source, ""))
         if not offers:
-            raise SpeckitError("E065", f"{source} contains no documents ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
+            raise SpeckitError(
+                "E065", f"{source} contains no documents; accepted: {', '.join(sorted(DOCUMENT_SUFFIXES))}"
+            )
         return ImportSource(source, offers, into=target)
     if into is not None:
         message = f"{source} is an export, whose memories keep their paths"

@@ -96,7 +96,7 @@ class Indexer:
             dry_run: Report what would be done and write nothing.
             now: The time, in epoch seconds.
             progress: Called after each batch.
-            processes: The maximum number of helper processes that read and analyse files; see `helpers`.
+            processes: The maximum number of helper processes that read and analyse files; see `reader_processes`.
             leave: Document types (`classify.document_type`) to skip; their files are not read, their memories stay.
         """
         report = IndexReport(dry_run=dry_run, absent_days=load_workspace_config(self._root).absent_days)

@@ -66,7 +66,7 @@ def foreseen(connection: Connection, embedder: Embedder | None, document: Docume
 def judge_saved(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
     """Judge a document that has just been stored, and act on the verdict.
 
-    If that is not possible now, background work does it later: see `interrupted`.
+    If that is not possible now, background work does it later: see `unfinished_saves`.
 
     Args:
         database: The store.

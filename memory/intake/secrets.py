@@ -1,9 +1,10 @@
 """Redacts secrets in a text before anything of it is stored (feature I9).
 
 A secret is replaced in its line by `(redacted KIND)`, which has no meaning in YAML and Markdown, so that lines keep
-their numbers. Secrets are reported by kind and line, never by content. Redacted are strings in the form of a known key
-and random strings after a name that marks them as secret. Other random strings are only reported as suspicions
-(`examine`). The forms are in `secret_forms`; their sources and measurements in docs/decisions/0061-saving-well.md.
+their numbers. Secrets are reported by kind and line, never by content. Strings in the form of a known key,
+and random strings after a name that marks them as secret, are redacted. Other random strings are only reported as
+suspicions (`examine`). The forms are in `secret_forms`; their sources and measurements in
+docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations

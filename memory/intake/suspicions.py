@@ -19,7 +19,7 @@ BATCH = 25
 PASSAGES_READ = 2_000_000
 """Vectors read per batch, all vectors four times per memory; large stores get smaller batches."""
 
-# An empty hash marks a save with a pending verdict, which is judged first: see `interrupted`.
+# An empty hash marks a save with a pending verdict, which is judged first: see `unfinished_saves`.
 _UNSCANNED = (
     "FROM memories m WHERE m.embedding_status = 'done' AND m.tier <> 'deprecated' "
     "AND (m.expires_at IS NULL OR m.expires_at > :now) AND NOT EXISTS "

@@ -14,7 +14,8 @@ OLD_SECONDS = 90 * 86_400.0
 FEW_USES = 2
 """A memory served this often is not archived."""
 DOUBTED = 0.4
-"""A memory with at least this confidence is not archived. New memories have 0.5: only negative judgements doubt one."""
+"""A memory with at least this confidence is not archived. New memories have 0.5,
+so one without a negative judgement is never archived."""
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 """Tiers that are never archived."""
 BATCH = 50

@@ -33,7 +33,7 @@ def ask(
         entry: The step; its component's class is asked, with the step's parameters.
         hook: The hook that the class may offer.
         question: Calls the hook.
-        copier: Makes a plain copy of the answer; raises Unfit for an invalid one.
+        copier: Makes a plain copy of the answer; raises InvalidComponentOutput for an invalid one.
     """
     registered, params = entry.registered, entry.params
     if registered is None or params is None:
@@ -88,14 +88,14 @@ def _broken(entry: BoundParameters, what: str, error: BaseException) -> Problem:
 
 
 def as_scale(found: object) -> Scale:
-    """A scale of scores; raises Unfit for anything else."""
+    """A scale of scores; raises InvalidComponentOutput for anything else."""
     if type(found) is Scale and any(found is scale for scale in Scale):
         return found
     raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: a Scale")
 
 
 def as_weighing(found: object) -> tuple[IntentWeighing | None]:
-    """The intent weighting that a component applies, None for neither; raises Unfit for anything else."""
+    """The intent weighting that a component applies, None for neither. Raises InvalidComponentOutput otherwise."""
     for known in (None, *get_args(IntentWeighing)):
         if type(found) is type(known) and found == known:
             return (cast("IntentWeighing | None", known),)
@@ -103,7 +103,7 @@ def as_weighing(found: object) -> tuple[IntentWeighing | None]:
 
 
 def as_objections(found: Any) -> list[tuple[Path, str]]:
-    """Objections to parameters, each with its path; raises Unfit for anything else."""
+    """Objections to parameters, each with its path; raises InvalidComponentOutput for anything else."""
     plain = []
     for path, message in islice(found, MOST_OBJECTIONS):
         if not all(type(part) in (str, int) for part in path):

@@ -10,7 +10,7 @@ from speckit_memory.pipeline.roles.contracts import ChannelParams, Params, Signa
 
 
 def check_params(params: Params) -> Params:
-    """The parameters. Raises Unfit unless the frame can use them, and serialise them for the hash of the pipeline.
+    """The parameters. Raises InvalidComponentOutput unless the frame can use them, and serialise them for the hash.
 
     A class may redeclare an inherited parameter, its validators may return anything, and a copy with changed values is
     not validated.

@@ -220,7 +220,7 @@ class _Copier:
             longest: Maximum number of characters outside sections.
 
         Raises:
-            Unfit: If a value is not accepted or a limit is exceeded.
+            InvalidComponentOutput: If a value is not accepted or a limit is exceeded.
         """
         values, characters = self._values, self._text + self._sections
         plain = self._entries(pairs(found, where, MOST_VALUES), where, 1)

@@ -58,7 +58,7 @@ def names_the_ranking(name: str) -> bool:
 
 
 def check_row_names(remarks: Mapping[str, Sequence[Any]]) -> None:
-    """Raises Unfit if a remark about a row has the name of a row's field, or a reserved name but another form.
+    """Raises InvalidComponentOutput if a remark has the name of a row's field, or a reserved name but another form.
 
     `remarks` holds the values of all rows under each name.
     """

@@ -71,7 +71,7 @@ def array(found: object, dtype: type[D], shape: tuple[int, ...], what: str) -> N
         what: What the array is, for the message.
 
     Raises:
-        Unfit: For any other value.
+        InvalidComponentOutput: For any other value.
     """
     if type(found) is not np.ndarray or found.dtype != dtype or found.shape != shape:
         raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
@@ -113,7 +113,7 @@ def checked_integer(found: object, what: str, low: int, high: int) -> int:
         high: Largest accepted value.
 
     Raises:
-        Unfit: For any other value.
+        InvalidComponentOutput: For any other value.
     """
     kind = type(found)
     if kind is not int:
@@ -139,7 +139,7 @@ def number(found: object, what: str, low: float, high: float) -> float:
         high: Largest accepted value.
 
     Raises:
-        Unfit: For any other value.
+        InvalidComponentOutput: For any other value.
     """
     kind = type(found)
     if kind is int or (kind is not bool and issubclass(kind, int)):
@@ -165,7 +165,7 @@ def row_of(found: object, item: Callable[[object], T], what: str, most: int) -> 
         most: Maximum number of entries.
 
     Raises:
-        Unfit: For any other value.
+        InvalidComponentOutput: For any other value.
     """
     if type(found) is not tuple:
         raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a tuple")

@@ -67,7 +67,7 @@ def examine_component(role: Role, component: type, name: str, *, proven: bool = 
 
 
 def _copied(about: About) -> About:
-    """A copy of a component's description. Raises Unfit unless each field has its declared type."""
+    """A copy of a component's description. Raises InvalidComponentOutput unless each field has its declared type."""
     values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
     for name in ("features", "before", "conflicts"):
         values[name] = texts(values[name], name, MOST_NAMED)

@@ -67,7 +67,7 @@ class ChannelParams(Params):
 class SignalParams(Params):
     """Parameters common to all signals: bounds that the frame applies to the column."""
 
-    ceiling: float | None = Field(None, gt=0, description="Score above which this signal adds nothing.")
+    ceiling: float | None = Field(None, gt=0, description="Highest score to which this signal raises a row.")
     cap_group: str = Field("", description="Group of signals that together add at most the group's cap.")
     cap: float | None = Field(None, gt=0, description="Upper bound of the sum of the group's signals.")
 

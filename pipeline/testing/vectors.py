@@ -144,7 +144,7 @@ class FakeEncoder:
     def closeness(self, query: str, ids: Ids) -> tuple[Column, NDArray[np.bool_]] | Unavailable:
         """The cosine of each id in the table, NaN for others."""
         if self._cosines is None:
-            return Unavailable("no sentence encoder is named")
+            return Unavailable("no sentence encoder is configured")
         cosines = np.array([self._cosines.get(int(id_), np.nan) for id_ in ids], np.float64)
         memories = (self._table.memories[self._table.parent[int(id_)]] for id_ in ids)
         return cosines, np.array([len(memory.chunk_ids) == 1 for memory in memories], np.bool_)

@@ -44,7 +44,7 @@ class Fallback:
         """The last attempt has a channel to use."""
         if not set(params.lexical) & set(context.channels):
             declared = ", ".join(context.channels)
-            named = f"none of {', '.join(params.lexical)}" if params.lexical else "no channel is named, so that none"
+            named = f"none of {', '.join(params.lexical)}" if params.lexical else "'lexical' is empty: no channel"
             yield ("lexical",), f"{named} is a declared channel for the last attempt; declared: {declared}"
 
     def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan holds all state

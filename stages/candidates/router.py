@@ -62,7 +62,7 @@ class Router:
             wanted = getattr(params, tier).channels
             declared = [c for c in context.channels if c in wanted and c not in params.always]
             if len(declared) < MINIMUM:
-                found = f"of {', '.join(wanted)} there is {', '.join(declared) or 'none'} in this pipeline"
+                found = f"of {', '.join(wanted)}, this pipeline has {', '.join(declared) or 'none'}"
                 yield (tier,), f"{tier} queries keep fewer than {MINIMUM} channels: {found}"
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - only the plan is used

@@ -49,7 +49,7 @@ class Rsf:
     def check(cls, params: RsfParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The form `pair` fuses two channels."""
         if params.form == "pair" and len(context.channels) != 2:
-            yield ("form",), f"form pair fuses two channels, here are {len(context.channels)}; use multi"
+            yield ("form",), f"form pair fuses two channels, but the pipeline has {len(context.channels)}; use multi"
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - relative scores ignore the query
         """One addend per search, the bonus, the clamp."""

@@ -39,8 +39,8 @@ class Single:
     def check(cls, params: SingleParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """There is one channel, and its scale is the declared one."""
         if len(context.channels) != 1:
-            names = ", ".join(context.channels)
-            yield (), f"passes one channel through, here are {len(context.channels)} ({names}); use rrf or z_score"
+            found = f"{len(context.channels)} ({', '.join(context.channels)})"
+            yield (), f"passes one channel through, but the pipeline has {found}; use rrf or z_score"
         elif context.scales[0] is not Scale(params.scale):
             found = context.scales[0]
             yield ("scale",), f"'{context.channels[0]}' scores on the scale {found}, not {params.scale}"

@@ -50,7 +50,7 @@ def test_words_are_compared_once_and_while_others_may_write(
 
     monkeypatch.setattr(stale_words, "among", watched)
     done = memory.repair()
-    assert done.mended == ("4 rows of the full-text tables were rebuilt or removed",)
+    assert done.mended == ("rebuilt or removed 4 rows of the full-text tables",)
     assert (done.left, looked) == ((), [FILES, 2])
     assert memory.check() == ()
 

@@ -168,5 +168,5 @@ def test_the_reason_why_a_channel_is_needed_names_the_step_that_needs_it(write_d
     file.write_text(PIPELINE.replace("recover: []", "recover: [{use: fallback, lexical: [fts5]}]"), encoding="utf-8")
     report = ablate([write_dataset()], str(file), environ=ENVIRON, now=NOW)
     assert report.needed["fts5"] == (
-        "'fallback': no channel is named, so that none is a declared channel for the last attempt; declared: vector"
+        "'fallback': 'lexical' is empty: no channel is a declared channel for the last attempt; declared: vector"
     )

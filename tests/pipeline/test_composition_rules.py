@@ -49,7 +49,7 @@ extends: none
 BROKEN = {
     "complexity routing keeps two channels": (
         "channels: [vector, bm25]}}", "channels: [vector, fts5]}}", (5, 29),
-        "'router': simple queries keep fewer than 2 channels: of vector, fts5 there is vector in this pipeline",
+        "'router': simple queries keep fewer than 2 channels: of vector, fts5, this pipeline has vector",
     ),
     "a channel is routed to only when a step tells simple queries": (
         "    - {use: complexity}\n", "", (4, 7),

@@ -259,7 +259,7 @@ def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
     assert unknown_variables(environ, ["SPECKIT_OTHER"]) == [
         "the environment variable SPECKIT_MRM has no effect; did you mean 'SPECKIT_MMR'?",
         "the environment variable SPECKIT_NOVELTY has no effect; did you mean 'SPECKIT_NOVELTY_BOOST'?",
-        "the environment variable SPECKIT_QQQQ has no effect: no flag or setting is called so",
+        "the environment variable SPECKIT_QQQQ has no effect: no flag or setting has this name",
     ]
     assert unknown_variables({"SPECKIT_OTHER": "1"}, ["SPECKIT_OTHER"]) == []
     assert pipelines.check("catalogue", environ) == []

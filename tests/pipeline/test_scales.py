@@ -122,7 +122,9 @@ def test_only_one_channel_passes_without_a_fuser(tmp_path: Path) -> None:
     two = problems(tmp_path, text(["bm25", "vector"], ["{use: single, scale: bm25}"]))
     other = problems(tmp_path, text(["vector"], ["{use: single, scale: bm25}"]))
 
-    assert two == [(9, 5, "'single': passes one channel through, here are 2 (bm25, vector); use rrf or z_score")]
+    assert two == [
+        (9, 5, "'single': passes one channel through, but the pipeline has 2 (bm25, vector); use rrf or z_score")
+    ]
     assert other == [(8, 26, "'single': 'vector' scores on the scale cosine, not bm25")]
 
 

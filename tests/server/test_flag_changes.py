@@ -386,7 +386,7 @@ def test_a_misspelt_variable_is_told_where_its_flag_would_act(tmp_path: Path) ->
     assert f"warning: {told}" in call(tmp_path, ["search", "fusion"], misspelt).out
     listed = call(tmp_path, ["flags", "list"], misspelt).err
     assert listed.splitlines() == [
-        "remark: the environment variable SPECKIT_QQQQ has no effect: no flag or setting is called so",
+        "remark: the environment variable SPECKIT_QQQQ has no effect: no flag or setting has this name",
         f"remark: {told}",
     ]
 

@@ -82,12 +82,12 @@ def test_a_protected_store_is_searched(workspace: Path, file: bool, around: bool
     assert told["store"]["verdict"] == "ok"
     assert "it is read-only" in told["store"]["detail"]
     assert told["segment"]["verdict"] == "ok"
-    assert "may only be read" in told["evaluation"]["detail"]
+    assert "is read-only" in told["evaluation"]["detail"]
 
     refused = _run(workspace, "index", "docs", "--force", "--json")
     error = json.loads(refused.stdout)["error"]
     assert (refused.returncode, error["code"]) == (1, "E020")
-    assert "may only be read" in error["message"]
+    assert "is read-only" in error["message"]
     assert error["actions"] == ["make the file and its folder writable"]
     assert store.read_bytes() == held
 

@@ -105,7 +105,7 @@ def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by
     told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"]
     assert "2 wait for their vectors" in told["content"]["detail"]
-    assert "2 rows of passages wait for `speckit-memory maintain`" in told["repair"]["detail"]
+    assert "marked 2 rows of passages, whose vectors `speckit-memory maintain` will rebuild" in told["repair"]["detail"]
     assert call(workspace, by).status == 0
     assert answers(workspace) == answered
     assert call(workspace, ["doctor"]).status == 0

@@ -134,7 +134,7 @@ def _restored(
         raise SpeckitError(
             "E061",
             f"'{checkpoint.name}' is of another store than {connection.filename}, which is not empty",
-            hint="The same id means different memories in the two stores.",
+            hint="The same id means different memories in the two stores, and one may hold what the other forgot.",
             actions=(
                 f"to restore it anyway: `speckit-memory checkpoint restore {checkpoint.name} --foreign`",
                 "restore it into an empty store",

@@ -104,8 +104,8 @@ class EvaluationDatabase:
             seen: Queries with their answers. A known query keeps its answer; new variants are added.
             dropped: Counts of queries that variants did not see.
             uses: Uses of memories.
-            signs: Signs of use, each stored as a use of the answer that contained the memory, if any (see
-                `attribution`).
+            signs: Signs of use, each stored as a use of the answer that contained the memory, if any; see
+                `attribution`.
             scorings: How answers got their scores.
             pipelines: Descriptions of pipelines.
             retreats: Variants that were moved or switched off.

@@ -164,6 +164,9 @@ def _translate_errors(path: Path) -> Iterator[None]:
                 f"copy {path} with its -wal and -shm: its records exist nowhere else",
                 "then delete them: an empty one will be made",
             ),
-            "E025": ("upgrade speckit-memory", f"or move {path} with its -wal and -shm: an empty one will be made"),
+            "E025": (
+                "upgrade speckit-memory",
+                f"or move {path} with its -wal and -shm away: an empty one will be made",
+            ),
         }.get(problem.code, problem.actions)
         raise SpeckitError.of([Problem(problem.code, problem.message, _HINT, actions)]) from error

@@ -122,7 +122,7 @@ def prepare(
     if only_read and todo:
         hint = "An older version wrote it; it is brought up to date by the first command that may write to it."
         actions = ("make the file and its folder writable",)
-        raise SpeckitError("E020", f"{path} may only be read, and is out of date", hint=hint, actions=actions)
+        raise SpeckitError("E020", f"{path} is read-only and out of date", hint=hint, actions=actions)
     if not (only_read or rollback) and connection.pragma("journal_mode") != "wal":
         _write_ahead(connection)
     if todo:
@@ -173,9 +173,9 @@ def connect(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
             connection.close()
             raise SpeckitError(
                 "E020",
-                f"{name} may only be read, and not all of it is in the file: a log lies next to it ({error})",
+                f"{name} is read-only, and not all of it is in the file: a log lies next to it ({error})",
                 hint="A process that was killed left it, or the store was copied while it was open.",
-                actions=("open the store once where it may be written to, such as a copy of it with its -wal",),
+                actions=("open the store once where it can be written to, for example a copy of it with its -wal",),
             ) from error
     return connection
 

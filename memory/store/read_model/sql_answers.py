@@ -304,7 +304,7 @@ class EncodedTexts:
         when the encoder fails.
         """
         if self._encoder is None:
-            return Unavailable("no sentence encoder is named")
+            return Unavailable("no sentence encoder is configured")
         try:
             model_id, vector = self._encoder.model_id, self._encoder.embed_query(own(query))
         except SpeckitError as error:

@@ -31,7 +31,7 @@ WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
 """
 
 SEGMENT = "segment"
-"""Key in `meta` of the segment that the store trusts: see `segments.vouched`."""
+"""Key in `meta` of the segment that the store trusts: see `segment_files.trusted_segment`."""
 
 # Deletes one range at the start of the log. An entry in `meta` that is not valid JSON counts as no segment.
 _FORGET = """

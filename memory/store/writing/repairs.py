@@ -28,13 +28,13 @@ def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:
     comparing takes some seconds per million words, during which the transaction would block other writers.
     """
     steps: tuple[tuple[str, Callable[[Transaction], int]], ...] = (
-        ("{} that referred to missing ones were removed", _remove_dangling),
-        ("{} for ids were replaced", _draw_ids),
-        ("{} of token counts were recomputed", _count_tokens),
-        ("{} of the full-text tables were rebuilt or removed", partial(_fill_words, stale=stale)),
-        ("{} of passages wait for `speckit-memory maintain` to rebuild their vectors", _await_vectors),
-        ("{} of the cache had the wrong number of dimensions and were removed", _fit_cache),
-        ("{} about pending vectors were corrected", _tell_pending),
+        ("removed {} that referred to missing ones", _remove_dangling),
+        ("set the sequence of ids beyond all ids in use", _draw_ids),
+        ("recomputed {} of token counts", _count_tokens),
+        ("rebuilt or removed {} of the full-text tables", partial(_fill_words, stale=stale)),
+        ("marked {} of passages, whose vectors `speckit-memory maintain` will rebuild", _await_vectors),
+        ("removed {} of the cache with a wrong number of dimensions", _fit_cache),
+        ("corrected {} about pending vectors", _tell_pending),
     )
     done = [sentence.format(_count(number)) for sentence, step in steps if (number := step(txn))]
     if done:

@@ -172,7 +172,7 @@ def test_a_tier_that_leaves_fewer_than_two_channels_is_reported_at_its_place() -
     problems = dict(Router.check(RouterParams(), context("vector", "bm25", "trigger")))
 
     assert problems == {
-        ("simple",): "simple queries keep fewer than 2 channels: of vector, fts5 there is vector in this pipeline",
+        ("simple",): "simple queries keep fewer than 2 channels: of vector, fts5, this pipeline has vector",
     }
     assert list(Router.check(RouterParams(), context(*ALL))) == []
 

@@ -45,7 +45,7 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
     """
     match error:
         case UnicodeDecodeError():
-            return SpeckitError("E024", f"{path} is damaged: it holds bytes that are no text")
+            return SpeckitError("E024", f"{path} is damaged: it holds bytes that are not UTF-8 text")
         case apsw.BusyError() | apsw.LockedError():
             return SpeckitError("E022", f"{path} stayed locked by another writer")
         case apsw.CorruptError() | apsw.NotADBError() | apsw.SchemaChangeError() | apsw.FormatError():
@@ -55,7 +55,7 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
         case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
             return SpeckitError("E020", f"{path} could not be opened: {error}")
         case apsw.ReadOnlyError():
-            return SpeckitError("E020", f"{path} may only be read: {error}")
+            return SpeckitError("E020", f"{path} is read-only: {error}")
         case apsw.FullError():
             full = f"there is no space left to write {path}"
             return SpeckitError("E081", full, actions=("free disk space",), retryable=False)
@@ -64,10 +64,10 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
                 "check that the disk has room and accepts writes, and check the limit on file sizes",
                 "try again",
             )
-            return SpeckitError("E081", f"the disk did not take what was written to {path}", actions=ways)
+            return SpeckitError("E081", f"the disk did not accept the data written to {path}", actions=ways)
         case apsw.IOError():
             return SpeckitError("E021", f"{path} could not be read from the disk")
         case apsw.ConstraintError():
-            message = f"{path} does not take this value: {error}"
+            message = f"{path} cannot store this value: {error}"
             return SpeckitError("E081", message, actions=("correct the value",), retryable=False)
     return SpeckitError("E021", f"{path}: {error}")

@@ -84,7 +84,7 @@ def require_file(
     if not stat.S_ISREG(found.st_mode):  # reading a pipe would wait for a writer
         raise SpeckitError("E014", f"{path} is not a regular file", hint="A store is a file on a disk.")
     if not _may(path, os.R_OK):
-        raise SpeckitError("E011", f"{path} may not be read")
+        raise SpeckitError("E011", f"{path} is not readable")
     if writable and not _may(path, os.W_OK):
         raise only_read(path)
     try:
@@ -112,9 +112,7 @@ def without_log(path: Path) -> bool:
 def only_read(path: Path) -> SpeckitError:
     """E020: an attempt to write to a read-only store."""
     hint = "Stored memories can be searched, but nothing can be saved, indexed or counted."
-    return SpeckitError(
-        "E020", f"{path} may only be read", hint=hint, actions=("make the file and its folder writable",)
-    )
+    return SpeckitError("E020", f"{path} is read-only", hint=hint, actions=("make the file and its folder writable",))
 
 
 def _may(path: Path, mode: int) -> bool:

@@ -61,7 +61,7 @@ def replace(txn: Transaction, ranked: Sequence[MemoryRank], version: int) -> int
     before = {row[0]: row for row in rows(connection, "SELECT memory_id, rank, community FROM graph_ranks")}
     after = {row.memory: row for row in ranked}
     gone = before.keys() - after.keys()
-    # a Ranked equals the plain tuple of its row
+    # a MemoryRank equals the plain tuple of its row
     changed = [row for row in ranked if before.get(row.memory) != row]
     connection.execute(
         "DELETE FROM graph_ranks WHERE memory_id IN (SELECT value FROM carray(?))", (integers(sorted(gone)),)
