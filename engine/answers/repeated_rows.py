@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from speckit_memory.engine.answers.results import ResultRow
-from speckit_memory.memory.store.read_model.facts.sessions import digest
+from speckit_memory.memory.store.tables.sessions.sent_texts import digest
 from speckit_memory.pipeline.ports import Store
 
 SENT_BEFORE = "sent_before"

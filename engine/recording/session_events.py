@@ -5,8 +5,7 @@ from __future__ import annotations
 from speckit_memory.engine.answers import resume
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.facts import sessions
-from speckit_memory.memory.store.tables.sessions import working_memory
+from speckit_memory.memory.store.tables.sessions import sent_texts, working_memory
 
 PATIENCE_MS = 250
 """The longest wait for other writers: an answer matters more than its effects."""
@@ -31,9 +30,9 @@ def record_served(database: Database, result: SearchResult, count: int, *, remem
     texts = [(row.id, row.content or row.snippet) for row in rows if row.content or row.snippet]
     with database.write(PATIENCE_MS) as txn:
         if resume.asks_for_handover(query):  # an agent that resumes work has lost its earlier context
-            sessions.forget_sent(txn, query.session)
+            sent_texts.forget_sent(txn, query.session)
         if texts and remembered and not query.anchors:  # with anchors only sections were sent
-            sessions.mark_sent(txn, query.session, texts, query.now)
+            sent_texts.mark_sent(txn, query.session, texts, query.now)
         working_memory.note_event(
             txn,
             query.session,
@@ -75,5 +74,5 @@ def read(database: Database, session: str, memory: int, text: str, now: float) -
         SpeckitError: The store cannot be written now.
     """
     with database.write(PATIENCE_MS) as txn:
-        sessions.mark_sent(txn, session, [(memory, text)], now)
+        sent_texts.mark_sent(txn, session, [(memory, text)], now)
         working_memory.note_event(txn, session, [memory], now, source="read")

@@ -42,8 +42,8 @@ class Single:
             found = f"{len(context.channels)} ({', '.join(context.channels)})"
             yield (), f"passes one channel through, but the pipeline has {found}; use rrf or z_score"
         elif context.scales[0] is not Scale(params.scale):
-            found = context.scales[0]
-            yield ("scale",), f"'{context.channels[0]}' scores on the scale {found}, not {params.scale}"
+            scale = context.scales[0]
+            yield ("scale",), f"'{context.channels[0]}' scores on the scale {scale}, not {params.scale}"
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - nothing depends on the query
         """One addend per search, of which only the best is not 0; then the effect of normalisation."""

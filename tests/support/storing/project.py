@@ -34,9 +34,9 @@ from speckit_memory.memory.indexing import encoder_vectors
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.reading.reader import body
 from speckit_memory.memory.store.tables.graph import ranks
+from speckit_memory.memory.store.tables.sessions import sent_texts
 from speckit_memory.memory.store.writing.writer import set_attribute
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.ports import Column
@@ -323,7 +323,7 @@ def live(memory: Memory, now: float) -> None:
         )
         focus(txn, SESSION, gateways[4], 1.0, now - 60)
         focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
-        sessions.mark_sent(txn, SESSION, [(gateways[0], body(txn.connection, gateways[0]).strip("\n"))], now - 60)
+        sent_texts.mark_sent(txn, SESSION, [(gateways[0], body(txn.connection, gateways[0]).strip("\n"))], now - 60)
         # as in a store with an edge per memory: these notes have fewer
         ranks.replace(txn, of_edges(txn.connection), ranks.state(txn.connection).version)
 

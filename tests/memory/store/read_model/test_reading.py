@@ -31,7 +31,7 @@ import numpy as np
 from storing.by_hand import delete_edge, focus, list_edges
 from storing.models import WORDS, token_sets
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.facts import sessions
+from speckit_memory.memory.store.tables.sessions import sent_texts
 from speckit_memory.memory.store.records import Chunk, Document, Relation, Tier
 from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.writing import writer
@@ -54,7 +54,7 @@ def write(txn, side):
         delete_edge(txn, edge)
     edges.add_edge(txn, ids[0], ids[1 + side], Relation.CAUSED, 0.5, "", "test", 1000.0)
     txn.connection.execute("DELETE FROM working_memory; DELETE FROM session_sent")
-    sessions.mark_sent(txn, "session", [(ids[side], "a text")], 1000.0)
+    sent_texts.mark_sent(txn, "session", [(ids[side], "a text")], 1000.0)
     focus(txn, "session", ids[side], 0.5, 1000.0)
 
 with Database.open(Path(sys.argv[1])) as database:

@@ -8,9 +8,9 @@ from storing.by_hand import focus
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables.sessions import sent_texts
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline import ports
 
@@ -27,7 +27,7 @@ def put(database: Database, *documents: Document) -> list[int]:
 
 def send(database: Database, session: str, memories: list[int], now: float = NOW) -> None:
     with database.write() as txn:
-        sessions.mark_sent(txn, session, [(memory, "the text") for memory in memories], now)
+        sent_texts.mark_sent(txn, session, [(memory, "the text") for memory in memories], now)
 
 
 def sent(store: Snapshot, session: str, ids: list[int], now: float = NOW) -> list[bool]:
@@ -60,13 +60,13 @@ def test_what_was_sent_is_known_in_its_session_for_thirty_minutes(
 def test_texts_are_known_by_their_words_and_memory(database: Database, document: Make, model: ReadModel) -> None:
     a, twin = put(database, document("a", "x"), document("twin", "x"))
     with database.write() as txn:
-        sessions.mark_sent(txn, "s", [(a, "one"), (a, "two"), (twin, "one")], NOW)
+        sent_texts.mark_sent(txn, "s", [(a, "one"), (a, "two"), (twin, "one")], NOW)
     known = model.current().sessions.texts_sent("s", np.array([a, twin], np.int64), NOW)
     assert [sorted(texts) for texts in known] == [
-        sorted(sessions.digest(a, text) for text in ("one", "two")),
-        [sessions.digest(twin, "one")],
+        sorted(sent_texts.digest(a, text) for text in ("one", "two")),
+        [sent_texts.digest(twin, "one")],
     ]
-    assert sessions.digest(a, "one") != sessions.digest(twin, "one")
+    assert sent_texts.digest(a, "one") != sent_texts.digest(twin, "one")
 
 
 def test_sending_again_begins_a_new_life(database: Database, document: Make, model: ReadModel) -> None:

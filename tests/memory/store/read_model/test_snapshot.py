@@ -19,13 +19,13 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.identity import KEPT
 from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
-from speckit_memory.memory.store.read_model.facts import sessions
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Relation, Tier
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.tables.memories import promotions
+from speckit_memory.memory.store.tables.sessions import sent_texts
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline import ports
@@ -93,7 +93,7 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
                 promotions.promote(txn, memory, NOW)
     elif memory is not None and kind == "send":
         with database.write() as txn:
-            sessions.mark_sent(txn, "session", [(memory, "a text")], NOW)
+            sent_texts.mark_sent(txn, "session", [(memory, "a text")], NOW)
             focus(txn, "session", memory, 0.5, NOW)
     elif memory is not None and kind == "link" and len(known) > 1:
         other = next(id_ for id_ in known.values() if id_ != memory)
