@@ -98,8 +98,10 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
     None when the log of changes does not reach back that far, or belongs to another history.
     """
     first, last = changes.ends(connection)
+    # an empty log: only a segment that was written before any change is up to date
     if first is None:
         return None if segment.sequence else 0
+    # sequence = first - 1: the log begins right after the segment, and has no token of it to compare
     if not first - 1 <= segment.sequence <= last:
         return None
     # The log still has the segment's last change: its token must be the same.

@@ -67,6 +67,7 @@ def _ids(connection: apsw.Connection, sql: str) -> Ids:
 
 def _aligned(ids: Ids, rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """For each id, its rows without the id column; ids and rows are ascending."""
+    # a merge join: both sides ascend, and rows of ids that are not in the list are skipped
     row = next(rows, None)
     for id_ in ids.tolist():
         held = []
