@@ -57,6 +57,7 @@ class Shadows:
         self._recorder = recorder
         self._dark = DarkRuns(self._placed, self._note_dark, self._hanging)
         self._earlier = earlier
+        # Held while the file is read. A search waits for `_known` instead, and only where it has to mix answers.
         self._beginning = Lock()
         self._known = Event()
         self._asking: Thread | None = None
