@@ -115,6 +115,7 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
 def catch_up_cost(connection: apsw.Connection, segment: TrustedSegment) -> int:
     """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
     and each added or removed link counts for two memories."""
+    # one pass over the entries after the segment, a range of the primary key
     found = value(
         connection,
         "SELECT count(*) FILTER (WHERE kind IN ('put', 'delete')) + count(*) FILTER (WHERE kind = 'attributes') / ? "

@@ -15,6 +15,7 @@ from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.pipeline.ports import Ids
 
 _FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts ORDER BY memory_id"
+# in the order of the unique index (memory_id, ordinal): no sort
 _BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
 
 

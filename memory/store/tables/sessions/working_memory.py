@@ -112,6 +112,7 @@ def note_event(
             )
     # highest attention first, then latest focus, then id, so that the choice is deterministic
     kept = sorted(held, key=lambda memory: (-held[memory].level, -held[memory].last_focused, memory))[:CAPACITY]
+    # the primary key (session, memory_id) limits the DELETE to the rows of the session
     connection.execute(
         "DELETE FROM working_memory WHERE session = ?1 AND memory_id NOT IN (SELECT value FROM carray(?2))",
         (session, integers(kept)),
@@ -150,6 +151,7 @@ def working_memory_of(connection: apsw.Connection, session: str, since: float, u
     Returns:
         The memories, by attention descending, then the latest focus.
     """
+    # attention as of `event_counter`; the difference of the counters is the number of events since
     found = rows(
         connection,
         "SELECT w.memory_id, w.attention, coalesce(s.events, w.event_counter) - w.event_counter, w.last_focused, "
