@@ -37,12 +37,14 @@ def mark_sent(txn: Transaction, session: str, texts: Sequence[tuple[int, str]], 
         texts: (memory id, text) of each.
         now: The present time in epoch seconds.
     """
+    # a range of the index session_sent_by_time
     txn.connection.execute("DELETE FROM session_sent WHERE sent_at <= ?", (now - LIFE,))
     txn.connection.executemany(
         "INSERT INTO session_sent (session, content_hash, memory_id, sent_at) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET sent_at = excluded.sent_at",
         [(session, digest(memory, text), memory, now) for memory, text in texts],
     )
+    # LIMIT -1 OFFSET n: every row after the n latest
     txn.connection.execute(
         "DELETE FROM session_sent WHERE session = ?1 AND content_hash IN (SELECT content_hash FROM session_sent "
         "WHERE session = ?1 ORDER BY sent_at DESC, memory_id LIMIT -1 OFFSET ?2)",
