@@ -76,6 +76,8 @@ def run(
         opened=ground.opened,
         unanswerable=ground.unanswerable,
     )
+    # combinations keeps the given order, so every pair is (earlier, later) and a comparison reads "later minus
+    # earlier".
     report = measured.compared(list(combinations(measured.values, 2)))
     return replace(report, warnings=(*report.warnings, *ground.warnings))
 
@@ -153,6 +155,7 @@ def evaluate_pipelines(
         foreign = (
             measure(store.memories, unanswerable, now=moment, seed=SEED, progress=report)
             if unanswerable
+            # A list for each pipeline, so that zip(strict=True) below pairs them.
             else [[] for _ in store.memories]
         )
         built = [memory.pipeline for memory in store.memories]
@@ -163,6 +166,7 @@ def evaluate_pipelines(
         write_run(run_file, {name: rankings(asked, row) for name, row in zip(names, answers, strict=True)})
     judgements = [dataset.judgements[query.id] for query in asked]
     values: dict[str, Values] = {
+        # values: metric to (n,) float64, aligned with `asked`.
         name: evaluate([answer.ranked(judged) for answer, judged in zip(row, judgements, strict=True)], judgements)
         for name, row in zip(names, answers, strict=True)
     }
@@ -192,6 +196,7 @@ def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[Dataset
         return queries
     if size < 1:
         raise SpeckitError("E032", f"the number of queries is {size}; accepted: 1 and above")
+    # rows: (size,) int64 without replacement; the fixed seed gives every pipeline and every run the same sample.
     rows = np.random.default_rng(SEED).choice(len(queries), size, replace=False)
     return tuple(queries[row] for row in np.sort(rows))
 

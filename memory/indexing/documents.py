@@ -110,6 +110,7 @@ def importance_weight(declared: float | None, declared_tier: Tier | None, tier: 
     if declared is not None:
         return declared
     base = TIER_WEIGHTS[tier] if declared_tier else DOCUMENT_WEIGHTS.get(kind, TIER_WEIGHTS[tier])
+    # Rounded: 0.7 + 0.1 is 0.7999999999999999 in float64, and equal weights should compare equal.
     return round(min(base + sum(BOOSTS[sign] for sign in signal_words(text[:OPENING])), 1.0), 6)
 
 
@@ -177,6 +178,7 @@ def build(
     kind = classify.document_type(source.key)
     description = front.description or page.description
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
+    # dict.fromkeys drops repeated phrases and keeps the first place of each.
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
     if len(triggers) > MOST_TRIGGERS:
         limits.note_at("trigger", 1)
@@ -221,7 +223,9 @@ def build(
         memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
+        # Declared links come first, so that a document with too many keeps those and loses links of its text.
         links=tuple(islice((*links, *text_links(body, declared)), MOST_LINKS)),
+        # A short text cannot reach a limit; only a long one pays for counting its words.
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.held(name, in_german),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.held(phrase, in_german)),
@@ -263,6 +267,7 @@ def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_g
     for chunk in passages:
         text = anchors.without_tags(chunk.text)
         yield replace(chunk, tokens=before + analyser.held(text, german.is_german(text, in_german)))
+        # Only the first passage has the declared words; emptied here, after the first round.
         before = ()
 
 
