@@ -161,7 +161,6 @@ def sensitivity(
     if name not in numbers:
         raise _unknown(name, whole.name, numbers)
     present = numbers[name]
-    # dict.fromkeys drops repeated values; the present one is measured as the control.
     others = [value for value in dict.fromkeys(values) if value != present]
     # an integer parameter must get integers
     whole_numbers = isinstance(present, int)

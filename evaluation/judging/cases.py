@@ -95,13 +95,11 @@ def of_source(
     earlier: dict[str, dict[str, float]] = {}
     # evaluations of earlier versions had this id
     for one in _kept(store, f"j{ground.digest[:11]}"):
-        # setdefault keeps one mapping per query; a later grade of the same pair replaces the earlier one.
         earlier.setdefault(one["query"], {})[one["key"]] = float(one["grade"])
     labels.put(_by_pair(imported, texts, documents), imported_from)
     listed = labels.grades()
     known = [
         {
-            # Later entries win: the source, the imported grades, those of earlier versions, the judgement list.
             **ground.dataset.judgements.get(query.id, {}),
             **imported.get(query.id, {}),
             **earlier.get(query.id, {}),
@@ -201,7 +199,6 @@ def of_experiment(
     keys = {one.memory: one.document.key for one in own}
     ids = {key: memory for memory, key in keys.items()}
     documents = {one.document.key: (one.document.title, one.document.text) for one in own}
-    # The question of a query is None if its text was not kept; such queries are not in `texted`.
     texts = {pair.query.id: str((pair.query.question or {}).get("text", "")) for pair, *_ in texted}
     labels.put(_by_pair(imported, texts, documents), imported_from)
     known = labels.grades()

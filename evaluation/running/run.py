@@ -155,7 +155,6 @@ def evaluate_pipelines(
         foreign = (
             measure(store.memories, unanswerable, now=moment, seed=SEED, progress=report)
             if unanswerable
-            # A list for each pipeline, so that zip(strict=True) below pairs them.
             else [[] for _ in store.memories]
         )
         built = [memory.pipeline for memory in store.memories]
@@ -166,7 +165,6 @@ def evaluate_pipelines(
         write_run(run_file, {name: rankings(asked, row) for name, row in zip(names, answers, strict=True)})
     judgements = [dataset.judgements[query.id] for query in asked]
     values: dict[str, Values] = {
-        # values: metric to (n,) float64, aligned with `asked`.
         name: evaluate([answer.ranked(judged) for answer, judged in zip(row, judgements, strict=True)], judgements)
         for name, row in zip(names, answers, strict=True)
     }

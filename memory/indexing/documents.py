@@ -178,7 +178,6 @@ def build(
     kind = classify.document_type(source.key)
     description = front.description or page.description
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
-    # dict.fromkeys drops repeated phrases and keeps the first place of each.
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
     if len(triggers) > MOST_TRIGGERS:
         limits.note_at("trigger", 1)
@@ -223,9 +222,7 @@ def build(
         memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
-        # Declared links come first, so that a document with too many keeps those and loses links of its text.
         links=tuple(islice((*links, *text_links(body, declared)), MOST_LINKS)),
-        # A short text cannot reach a limit; only a long one pays for counting its words.
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.held(name, in_german),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.held(phrase, in_german)),

@@ -112,7 +112,6 @@ def note_event(
             )
     # highest attention first, then latest focus, then id, so that the choice is deterministic
     kept = sorted(held, key=lambda memory: (-held[memory].level, -held[memory].last_focused, memory))[:CAPACITY]
-    # the primary key (session, memory_id) limits the DELETE to the rows of the session
     connection.execute(
         "DELETE FROM working_memory WHERE session = ?1 AND memory_id NOT IN (SELECT value FROM carray(?2))",
         (session, integers(kept)),
